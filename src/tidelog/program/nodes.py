@@ -1,0 +1,315 @@
+"""A checked program: names resolved, types known, every rule safe, every stratum in order.
+
+If a `Program` exists it is valid; engines and planners never report a user's mistake in it.
+Rules have one head, no disjunction and no component; inlined relations are gone. Every rule
+keeps the span of the rule the user wrote.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NewType
+
+from tidelog.source import Span
+from tidelog.values import Kind, TypeTable, Value
+
+RuleId = NewType("RuleId", int)
+
+
+def _span() -> Span:
+    return field(compare=False, repr=False, kw_only=True)  # type: ignore[no-any-return]
+
+
+# --- terms ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A named unknown; names that start with `_` were made by a pass."""
+
+    name: str
+    type: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """`_`: stands only directly in an atom, a record pattern or a branch pattern."""
+
+    type: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A value of a type: number, unsigned, float, symbol, or None for nil."""
+
+    value: Value
+    type: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTerm:
+    """`[a, b]` of a record type: builds when its variables are bound, else takes apart."""
+
+    terms: tuple["Term", ...]
+    type: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class BranchTerm:
+    """`$Name(a, b)` of an algebraic type: builds or takes apart like a record."""
+
+    name: str
+    terms: tuple["Term", ...]
+    type: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """An intrinsic functor; `kind` is the kind of its operands that was chosen.
+
+    `values.functors.apply` says what it means. `range` never appears: it is a `Generator`.
+    """
+
+    functor: str
+    kind: Kind
+    terms: tuple["Term", ...]
+    type: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class UserApplication:
+    """A functor bound to a Python callable, by name."""
+
+    name: str
+    terms: tuple["Term", ...]
+    type: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """`autoinc()`: a number not given before in this run."""
+
+    type: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`functor target : { body }`, functor one of count, sum, min, max, mean or `@name`.
+
+    `kind` is the target's kind. Variables of the body that also stand outside the aggregate,
+    named in `outer`, are bound from there; the others are its own. Every derivation of the body
+    counts once (wildcards included). An empty body gives 0 for count and sum and no value for
+    min, max and mean.
+    """
+
+    functor: str
+    kind: Kind
+    target: "Term | None"
+    body: tuple["Literal", ...]
+    outer: tuple[str, ...]
+    type: str
+    init: "Term | None" = None
+    span: Span = _span()
+
+
+Term = (
+    Variable
+    | Wildcard
+    | Constant
+    | RecordTerm
+    | BranchTerm
+    | Application
+    | UserApplication
+    | Counter
+    | Aggregate
+)
+
+
+# --- bodies --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A relation applied to terms; in a body its variables are bound by the matching facts."""
+
+    relation: str
+    terms: tuple[Term, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class NegatedAtom:
+    """Holds when no fact matches; all variables are bound elsewhere."""
+
+    atom: Atom
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """`left op right`, op one of `= != < <= > >= match contains !match !contains`.
+
+    `=` between a free variable (or record or branch pattern) and a term with a value binds.
+    `kind` is the operands' kind.
+    """
+
+    op: str
+    kind: Kind
+    left: Term
+    right: Term
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """`target = range(start, stop[, step])`: one binding per value; `kind` is numeric."""
+
+    target: Term
+    kind: Kind
+    start: Term
+    stop: Term
+    step: Term | None
+    span: Span = _span()
+
+
+Literal = Atom | NegatedAtom | Constraint | Generator
+
+
+# --- program -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`head :- body.`; a fact is a rule with an empty body.
+
+    `span` is the rule the user wrote; `plan` the orders of `.plan`, by delta rule number.
+    """
+
+    id: RuleId
+    head: Atom
+    body: tuple[Literal, ...]
+    plan: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Subsumption:
+    """A fact that matches `less` is deleted when `greater` and the body hold for it.
+
+    Both atoms name the same relation and bind their variables; `less` and `greater` must match
+    different facts.
+    """
+
+    id: RuleId
+    less: Atom
+    greater: Atom
+    body: tuple[Literal, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A position of a relation."""
+
+    name: str
+    type: str
+    is_lattice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A relation of the program.
+
+    `choices` are the column positions of each choice-domain; `size_limit` comes from
+    `.limitsize`; `is_equivalence` from `eqrel`.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    qualifiers: tuple[str, ...] = ()
+    choices: tuple[tuple[int, ...], ...] = ()
+    size_limit: int | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_equivalence(self) -> bool:
+        """Say whether the relation is closed under reflexivity, symmetry, transitivity."""
+        return "eqrel" in self.qualifiers
+
+    @property
+    def arity(self) -> int:
+        """Return the number of columns."""
+        return len(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """Where a relation's facts come from or go to; `kind` is input, output or printsize."""
+
+    kind: str
+    relation: str
+    parameters: Mapping[str, str]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class UserFunctor:
+    """The declared signature of a Python callable; types by name."""
+
+    name: str
+    parameters: tuple[str, ...]
+    result: str
+    is_stateful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """How values of a lattice column combine: names of user functors, and the least value."""
+
+    type: str
+    lub: str
+    glb: str | None = None
+    bottom: Term | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Relations evaluated together, in the order of strata; `rules` derive them."""
+
+    relations: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    subsumptions: tuple[Subsumption, ...]
+    is_recursive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Everything an engine needs to know."""
+
+    types: TypeTable
+    relations: Mapping[str, Relation]
+    strata: tuple[Stratum, ...]
+    directives: tuple[Directive, ...]
+    functors: Mapping[str, UserFunctor]
+    lattices: Mapping[str, Lattice]
+    pragmas: Mapping[str, str]
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Return all rules in the order of their strata."""
+        return tuple(rule for stratum in self.strata for rule in stratum.rules)
+
+    def is_input(self, relation: str) -> bool:
+        """Say whether a directive names the relation as input."""
+        return any(d.kind == "input" and d.relation == relation for d in self.directives)
+
+    def kind_of(self, type_name: str) -> Kind:
+        """Return how codes of the named type are read."""
+        return self.types[type_name].kind

@@ -1,0 +1,27 @@
+"""Values as Python sees them."""
+
+from dataclasses import dataclass
+from typing import Union
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A value of an algebraic type: `$Name(fields...)`."""
+
+    name: str
+    fields: tuple["Value", ...] = ()
+
+    def __str__(self) -> str:
+        return f"${self.name}" + (f"({', '.join(map(str, self.fields))})" if self.fields else "")
+
+
+# number and unsigned: int; symbol: str; record: tuple, nil: None; algebraic type: Branch.
+Value = Union[int, float, str, tuple["Value", ...], None, Branch]
+Fact = tuple[Value, ...]
+
+
+class NoValueError(Exception):
+    """A functor has no value for these arguments (division by zero, `to_number("x")`).
+
+    The binding that asked for it yields no derivation; no user ever sees this exception.
+    """
