@@ -1,0 +1,93 @@
+"""What every engine offers, and what it reports while it works."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.values import Value
+
+Codes = npt.NDArray[np.int64]
+Columns = Sequence[Codes]
+UserFunctions = Mapping[str, Callable[..., Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a user may choose about a run."""
+
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    memory_limit_bytes: int | None = None
+    iteration_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StratumStatistics:
+    """What one stratum took."""
+
+    relations: tuple[str, ...]
+    is_recursive: bool
+    iterations: int
+    facts: int
+    derivations: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatistics:
+    """What a run took, stratum by stratum."""
+
+    strata: tuple[StratumStatistics, ...]
+    seconds: float
+
+
+class Observer(Protocol):
+    """Receives what a run reports; called from the thread that runs it."""
+
+    def stratum_started(self, stratum: int, strata: int, relations: Sequence[str]) -> None:
+        """A stratum (counted from 0) of `strata` begins."""
+
+    def iteration_finished(self, stratum: int, iteration: int, new_facts: int, total_facts: int) -> None:
+        """An iteration found `new_facts`; the state holds `total_facts`."""
+
+    def stratum_finished(self, stratum: int, statistics: StratumStatistics) -> None:
+        """A stratum reached its fixpoint."""
+
+
+class SilentObserver:
+    """An observer that says nothing."""
+
+    def stratum_started(self, stratum: int, strata: int, relations: Sequence[str]) -> None:
+        """Say nothing."""
+
+    def iteration_finished(self, stratum: int, iteration: int, new_facts: int, total_facts: int) -> None:
+        """Say nothing."""
+
+    def stratum_finished(self, stratum: int, statistics: StratumStatistics) -> None:
+        """Say nothing."""
+
+
+class Engine(Protocol):
+    """Runs one program over facts given as code columns.
+
+    The order of facts is not specified; a relation is a set. `insert` before `evaluate` gives
+    input facts (duplicates are fine). After `evaluate`, `facts` and `match` read every relation.
+    """
+
+    def insert(self, relation: str, columns: Columns) -> None:
+        """Insert input facts, one array of codes per column, all of one length."""
+
+    def evaluate(self, observer: Observer) -> RunStatistics:
+        """Bring every derived relation to its fixpoint."""
+
+    def size(self, relation: str) -> int:
+        """Return the number of facts."""
+
+    def facts(self, relation: str) -> list[Codes]:
+        """Return all facts as one array of codes per column."""
+
+    def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
+        """Return the facts that agree with the pattern's codes; None agrees with all."""
