@@ -1,0 +1,453 @@
+"""Values of every type as codes, and back."""
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NoReturn, SupportsIndex, cast
+
+import numpy as np
+import pyarrow as pa
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.values.codes import (
+    NUMBER_MAX,
+    NUMBER_MIN,
+    UNSIGNED_MAX,
+    Codes,
+    code_to_float,
+    code_to_unsigned,
+    codes_to_floats,
+    codes_to_unsigneds,
+    float_to_code,
+    floats_to_codes,
+    unsigned_to_code,
+    unsigneds_to_codes,
+)
+from tidelog.values.dictionary import Dictionary
+from tidelog.values.order import order_keys, sort_permutation
+from tidelog.values.records import NIL, Records
+from tidelog.values.text import TextReader, format_float, parse_float, parse_integer, quote_inside
+from tidelog.values.types import PRIMITIVES, Kind, TypeTable, ValueType
+from tidelog.values.value import Branch, Value
+
+# What a Python value of each kind is called in messages.
+_EXPECTED: Final = {
+    Kind.NUMBER: f"an int from {NUMBER_MIN} to {NUMBER_MAX}",
+    Kind.UNSIGNED: f"an int from 0 to {UNSIGNED_MAX}",
+    Kind.FLOAT: "a float",
+    Kind.SYMBOL: "a str",
+}
+
+
+class Codec:
+    """Codes of values, by the types of one program.
+
+    Equal values of a type have equal codes. `symbols` and `records` grow with what is encoded
+    and never forget.
+
+        codec.encode("a", "symbol") == codec.symbols.code_of("a")
+    """
+
+    def __init__(self, types: TypeTable) -> None:
+        self.types: TypeTable = {**PRIMITIVES, **types}
+        self.symbols = Dictionary()
+        self.records = Records()
+
+    def resolve(self, type_name: str) -> ValueType:
+        """Return the type that says how codes of the named type are read.
+
+        For a narrowed record or algebraic type this is the type with the fields.
+        """
+        value_type = self.types[type_name]
+        while value_type.kind in (Kind.RECORD, Kind.ADT) and not (value_type.fields or value_type.branches):
+            if value_type.base is not None:
+                value_type = self.types[value_type.base]
+            elif value_type.members:
+                value_type = self.types[value_type.members[0]]
+            else:
+                break
+        return value_type
+
+    # --- Python values ---------------------------------------------------------------------
+
+    def encode(self, value: Value, type_name: str) -> int:
+        """Return the code of a Python value; a value of another type is a diagnostic."""
+        value_type = self.resolve(type_name)
+        if value_type.kind in (Kind.RECORD, Kind.ADT):
+            return self._encode_nested(value, value_type)
+        return self._encode_simple(value, value_type)
+
+    def decode(self, code: int, type_name: str) -> Value:
+        """Return the Python value of a code."""
+        value_type = self.resolve(type_name)
+        match value_type.kind:
+            case Kind.NUMBER:
+                return int(code)
+            case Kind.UNSIGNED:
+                return code_to_unsigned(int(code))
+            case Kind.FLOAT:
+                return code_to_float(int(code))
+            case Kind.SYMBOL:
+                return self.symbols.text_of(int(code))
+            case Kind.RECORD | Kind.ADT:
+                return self._decode_nested([int(code)], value_type)[0]
+
+    def encode_column(self, values: Iterable[Value], type_name: str) -> Codes:
+        """Return the codes of Python values of one type."""
+        values = list(values)
+        value_type = self.resolve(type_name)
+        exact = set(map(type, values))
+        try:
+            if value_type.kind is Kind.NUMBER and exact <= {int}:
+                return np.array(values, dtype=np.int64)
+            if value_type.kind is Kind.UNSIGNED and exact <= {int} and min(values, default=0) >= 0:  # type: ignore[type-var, operator]
+                return unsigneds_to_codes(np.array(values, dtype=np.uint64))
+        except OverflowError:
+            pass  # the loop below says which value it is
+        if value_type.kind is Kind.FLOAT and exact <= {float}:
+            return floats_to_codes(np.array(values, dtype=np.float64))
+        if value_type.kind is Kind.SYMBOL and exact <= {str}:
+            for text in values:
+                if not cast("str", text).isascii():
+                    self._encode_simple(text, value_type)
+            return self.symbols.encode(cast("list[str]", values))
+        codes = (self.encode(value, type_name) for value in values)
+        return np.fromiter(codes, dtype=np.int64, count=len(values))
+
+    def decode_column(self, codes: Codes, type_name: str) -> list[Value]:
+        """Return the Python values of codes of one type."""
+        value_type = self.resolve(type_name)
+        match value_type.kind:
+            case Kind.NUMBER:
+                return cast("list[Value]", codes.tolist())
+            case Kind.UNSIGNED:
+                return cast("list[Value]", codes_to_unsigneds(codes).tolist())
+            case Kind.FLOAT:
+                return cast("list[Value]", codes_to_floats(codes).tolist())
+            case Kind.SYMBOL:
+                return cast("list[Value]", self.symbols.decode(codes))
+            case Kind.RECORD | Kind.ADT:
+                return self._decode_nested(codes.tolist(), value_type)
+
+    def _encode_simple(self, value: Value, value_type: ValueType) -> int:
+        match value_type.kind:
+            case Kind.NUMBER | Kind.UNSIGNED as kind:
+                low, high = (NUMBER_MIN, NUMBER_MAX) if kind is Kind.NUMBER else (0, UNSIGNED_MAX)
+                if isinstance(value, (bool, np.bool_)) or not isinstance(value, SupportsIndex):
+                    _reject(value, value_type)
+                number = operator.index(value)
+                if not low <= number <= high:
+                    _reject(value, value_type)
+                return number if kind is Kind.NUMBER else unsigned_to_code(number)
+            case Kind.FLOAT:
+                if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+                    _reject(value, value_type)
+                try:
+                    return float_to_code(float(value))
+                except (OverflowError, TypeError):
+                    _reject(value, value_type)
+            case _:
+                if not isinstance(value, str):
+                    _reject(value, value_type)
+                try:
+                    value.encode()
+                except UnicodeEncodeError:
+                    _reject(value, value_type)
+                return self.symbols.code_of(str(value))
+
+    def _encode_nested(self, value: Value, value_type: ValueType) -> int:
+        # A stack instead of recursion: a record may be a list of many thousand members. Each
+        # frame is a row under construction with the fields that are still to come.
+        frames: list[tuple[list[int], list[tuple[Value, ValueType]]]] = []
+        done: int | None = None
+        pending: tuple[Value, ValueType] | None = (value, value_type)
+        while True:
+            if pending is not None:
+                item, item_type = pending
+                pending = None
+                if item_type.kind not in (Kind.RECORD, Kind.ADT):
+                    done = self._encode_simple(item, item_type)
+                elif item is None and item_type.kind is Kind.RECORD:
+                    done = NIL
+                else:
+                    frames.append(self._open(item, item_type))
+            if done is not None:
+                if not frames:
+                    return done
+                frames[-1][0].append(done)
+                done = None
+            row, fields = frames[-1]
+            if fields:
+                pending = fields.pop()
+            else:
+                frames.pop()
+                done = self.records.code_of(row)
+
+    def _open(self, value: Value, value_type: ValueType) -> tuple[list[int], list[tuple[Value, ValueType]]]:
+        """Return the start of a value's row, and its fields with their types, last first."""
+        if value_type.kind is Kind.RECORD:
+            fields = value_type.fields
+            if not isinstance(value, (tuple, list)) or len(value) != len(fields):
+                _reject(value, value_type)
+            row: list[int] = []
+            parts: Sequence[Value] = value
+        else:
+            if not isinstance(value, Branch):
+                _reject(value, value_type)
+            try:
+                position, branch = value_type.branch(value.name)
+            except KeyError:
+                _reject(value, value_type)
+            fields = branch.fields
+            if len(value.fields) != len(fields):
+                _reject(value, value_type)
+            row, parts = [position], value.fields
+        members = [(part, self.resolve(field.type)) for part, field in zip(parts, fields, strict=True)]
+        return row, members[::-1]
+
+    def _decode_nested(self, codes: list[int], value_type: ValueType) -> list[Value]:
+        # The records inside a record have smaller codes, so one walk down collects what is
+        # needed and one walk up by code builds it.
+        needed: dict[tuple[int, str], tuple[ValueType, list[tuple[int, ValueType]]]] = {}
+        waiting = [(code, value_type) for code in set(codes)]
+        while waiting:
+            code, item_type = waiting.pop()
+            if (code, item_type.name) in needed:
+                continue
+            fields = [] if code == NIL else self._fields(code, item_type)
+            needed[code, item_type.name] = (item_type, fields)
+            waiting.extend(pair for pair in fields if pair[1].kind in (Kind.RECORD, Kind.ADT))
+        built: dict[tuple[int, str], Value] = {}
+        for code, name in sorted(needed):
+            item_type, fields = needed[code, name]
+            values = tuple(
+                built[field, field_type.name]
+                if field_type.kind in (Kind.RECORD, Kind.ADT)
+                else self.decode(field, field_type.name)
+                for field, field_type in fields
+            )
+            if item_type.kind is Kind.RECORD:
+                built[code, name] = None if code == NIL else values
+            else:
+                branch = item_type.branches[self.records.row(code)[0]]
+                built[code, name] = Branch(branch.name, values)
+        return [built[code, value_type.name] for code in codes]
+
+    def _fields(self, code: int, value_type: ValueType) -> list[tuple[int, ValueType]]:
+        """Return the field codes of a record or branch that is not nil, with their types."""
+        row = self.records.row(code)
+        if value_type.kind is Kind.RECORD:
+            fields = value_type.fields
+        else:
+            fields = value_type.branches[row[0]].fields
+            row = row[1:]
+        return [(part, self.resolve(field.type)) for part, field in zip(row, fields, strict=True)]
+
+    # --- order -----------------------------------------------------------------------------
+
+    def order_keys(self, codes: Codes, type_name: str) -> Codes:
+        """Return keys whose int64 order is the order of the values.
+
+        Numbers by size (NaN last), symbols by code points, records by fields with nil first,
+        values of algebraic types by the branch's name and then by fields. Keys of one call can
+        be compared with each other only.
+        """
+        return order_keys(codes, type_name, self.resolve, self.symbols, self.records)
+
+    def sort_rows(self, columns: Sequence[Codes], types: Sequence[str]) -> Codes:
+        """Return the permutation that puts rows into value order, the first column first."""
+        if not columns:
+            return np.empty(0, dtype=np.int64)
+        return sort_permutation([self.order_keys(c, t) for c, t in zip(columns, types, strict=True)])
+
+    # --- text ------------------------------------------------------------------------------
+
+    def format(self, code: int, type_name: str) -> str:
+        """Return the text of a value as it stands in a fact file: `[1, a, nil]`, `$Leaf(2)`."""
+        value_type = self.resolve(type_name)
+        if value_type.kind is Kind.SYMBOL:
+            return self.symbols.text_of(int(code))
+        parts: list[str] = []
+        waiting: list[str | tuple[int, ValueType]] = [(int(code), value_type)]
+        while waiting:
+            item = waiting.pop()
+            if isinstance(item, str):
+                parts.append(item)
+            elif item[1].kind in (Kind.RECORD, Kind.ADT):
+                waiting.extend(reversed(self._format_parts(*item)))
+            else:
+                parts.append(self._format_simple(*item))
+        return "".join(parts)
+
+    def _format_simple(self, code: int, value_type: ValueType) -> str:
+        match value_type.kind:
+            case Kind.UNSIGNED:
+                return str(code_to_unsigned(code))
+            case Kind.FLOAT:
+                return format_float(code_to_float(code))
+            case Kind.SYMBOL:
+                return quote_inside(self.symbols.text_of(code))
+            case _:
+                return str(code)
+
+    def _format_parts(self, code: int, value_type: ValueType) -> list[str | tuple[int, ValueType]]:
+        if value_type.kind is Kind.RECORD:
+            if code == NIL:
+                return ["nil"]
+            left, right = "[", "]"
+        else:
+            left, right = f"${value_type.branches[self.records.row(code)[0]].name}(", ")"
+        fields = self._fields(code, value_type)
+        if not fields and value_type.kind is Kind.ADT:
+            return [left[:-1]]
+        parts: list[str | tuple[int, ValueType]] = [left]
+        for position, field in enumerate(fields):
+            if position:
+                parts.append(", ")
+            parts.append(field)
+        parts.append(right)
+        return parts
+
+    def parse(self, text: str, type_name: str) -> int:
+        """Return the code of the value that a text of a fact file writes.
+
+        A text that is no value of the type raises `TextError`, which says what is wrong where.
+        """
+        value_type = self.resolve(type_name)
+        match value_type.kind:
+            case Kind.NUMBER:
+                return parse_integer(text, Kind.NUMBER)
+            case Kind.UNSIGNED:
+                return unsigned_to_code(parse_integer(text, Kind.UNSIGNED))
+            case Kind.FLOAT:
+                return float_to_code(parse_float(text))
+            case Kind.SYMBOL:
+                return self.symbols.code_of(text)
+            case Kind.RECORD | Kind.ADT:
+                reader = TextReader(text)
+                code = self._parse_nested(reader, value_type)
+                reader.finish()
+                return code
+
+    def _parse_nested(self, reader: TextReader, value_type: ValueType) -> int:
+        # Frames are rows under construction, as in `_encode_nested`, with their closing bracket.
+        frames: list[tuple[list[int], list[ValueType], str]] = []
+        pending: ValueType | None = value_type
+        while True:
+            done: int | None = None
+            if pending is None:
+                row, types, close = frames[-1]
+                if types:
+                    pending = types.pop()
+                    continue
+                reader.expect(close)
+                frames.pop()
+                done = self.records.code_of(row)
+            elif pending.kind not in (Kind.RECORD, Kind.ADT):
+                done = self._parse_simple(reader, pending)
+            elif pending.kind is Kind.RECORD and reader.accept("nil"):
+                done = NIL
+            else:
+                opened = self._parse_open(reader, pending)
+                if isinstance(opened, int):
+                    done = opened
+                else:
+                    frames.append(opened)
+            pending = None
+            if done is not None:
+                if not frames:
+                    return done
+                frames[-1][0].append(done)
+                if frames[-1][1]:
+                    reader.expect(",")
+
+    def _parse_open(
+        self, reader: TextReader, value_type: ValueType
+    ) -> int | tuple[list[int], list[ValueType], str]:
+        """Read `[` or `$Branch(` and return an open row, or the code of a branch without fields."""
+        if value_type.kind is Kind.RECORD:
+            reader.expect("[")
+            return [], [self.resolve(field.type) for field in value_type.fields][::-1], "]"
+        reader.expect("$")
+        name, start = reader.word()
+        try:
+            position, branch = value_type.branch(name)
+        except KeyError:
+            reader.at = start
+            raise reader.error(
+                f"`{value_type.name}` has no branch `{name}`", start + max(1, len(name))
+            ) from None
+        types = [self.resolve(field.type) for field in branch.fields][::-1]
+        if not types and not reader.accept("("):
+            return self.records.code_of([position])
+        if types:
+            reader.expect("(")
+        return [position], types, ")"
+
+    def _parse_simple(self, reader: TextReader, value_type: ValueType) -> int:
+        if value_type.kind is Kind.SYMBOL:
+            return self.symbols.code_of(reader.symbol())
+        text, start = reader.word()
+        if value_type.kind is Kind.FLOAT:
+            return float_to_code(parse_float(text, start))
+        number = parse_integer(text, value_type.kind, start)
+        return number if value_type.kind is Kind.NUMBER else unsigned_to_code(number)
+
+    # --- Arrow -----------------------------------------------------------------------------
+
+    def column_to_arrow(self, codes: Codes, type_name: str) -> pa.Array:
+        """Return values as an Arrow column: int64, uint64, float64, or string.
+
+        Records and values of algebraic types are given as their text.
+        """
+        match self.resolve(type_name).kind:
+            case Kind.NUMBER:
+                return pa.array(codes, type=pa.int64())
+            case Kind.UNSIGNED:
+                return pa.array(codes_to_unsigneds(codes), type=pa.uint64())
+            case Kind.FLOAT:
+                return pa.array(codes_to_floats(codes), type=pa.float64())
+            case Kind.SYMBOL:
+                return self.symbols.to_arrow(codes)
+            case Kind.RECORD | Kind.ADT:
+                return self._distinct_texts(codes, lambda code: self.format(code, type_name))
+
+    def column_to_text(self, codes: Codes, type_name: str) -> pa.Array:
+        """Return the texts of values, as `format` gives them, as an Arrow column of strings."""
+        match self.resolve(type_name).kind:
+            case Kind.NUMBER | Kind.UNSIGNED:
+                return self.column_to_arrow(codes, type_name).cast(pa.string())
+            case Kind.FLOAT:
+                return self._distinct_texts(codes, lambda code: format_float(code_to_float(code)))
+            case _:
+                return self.column_to_arrow(codes, type_name)
+
+    @staticmethod
+    def _distinct_texts(codes: Codes, text_of: Callable[[int], str]) -> pa.Array:
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        texts = pa.array([text_of(code) for code in distinct.tolist()], type=pa.string())
+        return texts.take(pa.array(inverse))
+
+
+def _reject(value: object, value_type: ValueType) -> NoReturn:
+    shown = repr(value)
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    raise TidelogError(
+        [
+            Diagnostic(
+                code="wrong-value-type",
+                message=f"{shown} is no value of type `{value_type.name}`",
+                hint=f"give {_hint(value_type)}",
+            )
+        ]
+    )
+
+
+def _hint(value_type: ValueType) -> str:
+    match value_type.kind:
+        case Kind.RECORD:
+            return f"a tuple of {len(value_type.fields)} fields, or None for nil"
+        case Kind.ADT:
+            names = ", ".join(f"{b.name} ({len(b.fields)} fields)" for b in value_type.branches)
+            return f"a tidelog.Branch, one of: {names}"
+        case kind:
+            return _EXPECTED[kind]
