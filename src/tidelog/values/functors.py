@@ -449,4 +449,4 @@ def _result_kind(functor: str, kind: Kind) -> Kind:
 
 def _equal(left: Value, right: Value) -> bool:
     # Keys make NaN equal to itself wherever it stands, also inside a record.
-    return order_key(left) == order_key(right)
+    return bool(order_key(left) == order_key(right))

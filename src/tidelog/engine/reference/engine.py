@@ -1,0 +1,185 @@
+"""Runs a program by naive substitution over plain sets.
+
+The life of a fact: `insert` decodes it to Python values and keeps it aside. When its stratum
+begins it is settled into its relation (iteration 0). Each iteration then applies every rule
+of the stratum to the facts of the iterations before it, and settles what the rules found. A
+stratum ends with the first iteration that changes nothing.
+
+To settle is to insert under the relation's own law: a choice-domain leaves facts out, lattice
+columns are joined, an equivalence is closed; then, when all relations of the stratum have
+their facts, subsumption deletes.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+
+import numpy as np
+
+from tidelog.engine.protocol import (
+    Codes,
+    Columns,
+    Observer,
+    RunStatistics,
+    Settings,
+    StratumStatistics,
+    UserFunctions,
+)
+from tidelog.engine.reference.facts import Facts
+from tidelog.engine.reference.settle import Join, choose, close_equivalence, dominated, join_lattices
+from tidelog.engine.reference.solve import Solver
+from tidelog.engine.reference.terms import canonical_value
+from tidelog.engine.reference.variables import name_wildcards
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.nodes import Column, Program, Relation, Rule, Stratum
+from tidelog.values import Codec, Fact, NoValueError, Value
+
+
+class ReferenceEngine:
+    """The oracle that every other engine must agree with; see `engine.protocol.Engine`."""
+
+    def __init__(self, program: Program, codec: Codec, settings: Settings, functions: UserFunctions) -> None:
+        self._program = program
+        self._codec = codec
+        self._settings = settings
+        self._inputs: dict[str, set[Fact]] = {name: set() for name in program.relations}
+        self._facts = Facts(program.relations)
+        self._solver = Solver(program, self._facts, codec, functions)
+        # Kept for the whole run: counters remember derivations by the identity of their terms.
+        self._rules = {rule.id: name_wildcards(rule) for rule in program.rules}
+
+    def insert(self, relation: str, columns: Columns) -> None:
+        """Insert input facts; a relation without columns is given its one fact."""
+        declared = self._program.relations[relation].columns
+        decoded = [self._decode(codes, column) for codes, column in zip(columns, declared, strict=True)]
+        self._inputs[relation].update(zip(*decoded, strict=True) if decoded else [()])
+
+    def evaluate(self, observer: Observer) -> RunStatistics:
+        """Bring every relation to its fixpoint, stratum by stratum."""
+        start = time.perf_counter()
+        strata = []
+        for number, stratum in enumerate(self._program.strata):
+            observer.stratum_started(number, len(self._program.strata), stratum.relations)
+            statistics = self._evaluate_stratum(number, stratum, observer)
+            observer.stratum_finished(number, statistics)
+            strata.append(statistics)
+        return RunStatistics(tuple(strata), time.perf_counter() - start)
+
+    def size(self, relation: str) -> int:
+        """Return the number of facts."""
+        return len(self._facts[relation])
+
+    def facts(self, relation: str) -> list[Codes]:
+        """Return all facts as one array of codes per column."""
+        return self._encode(relation, self._facts[relation])
+
+    def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
+        """Return the facts that agree with the pattern's codes; None agrees with all."""
+        columns = self._program.relations[relation].columns
+        known = {
+            position: canonical_value(self._codec.decode(code, columns[position].type))
+            for position, code in enumerate(pattern)
+            if code is not None
+        }
+        return self._encode(relation, self._facts.matching(relation, known))
+
+    # --- iterations ------------------------------------------------------------------------
+
+    def _evaluate_stratum(self, number: int, stratum: Stratum, observer: Observer) -> StratumStatistics:
+        start = time.perf_counter()
+        self._settle(stratum, {name: self._inputs[name] for name in stratum.relations})
+        rules = [self._rules[rule.id] for rule in stratum.rules]
+        iteration, derivations, is_changed = 0, 0, bool(rules)
+        while is_changed and not (iteration and self._is_full(stratum)):
+            iteration += 1
+            self._check_limit(iteration, stratum)
+            found: dict[str, set[Fact]] = {name: set() for name in stratum.relations}
+            derivations = 0
+            for rule in rules:
+                for fact in self._derive(rule):
+                    derivations += 1
+                    found[rule.head.relation].add(fact)
+            before = self._facts.total()
+            is_changed = self._settle(stratum, found)
+            total = self._facts.total()
+            observer.iteration_finished(number, iteration, total - before, total)
+        # The last iteration met every derivation from the final facts exactly once.
+        facts = sum(self.size(name) for name in stratum.relations)
+        seconds = time.perf_counter() - start
+        return StratumStatistics(
+            stratum.relations, stratum.is_recursive, iteration, facts, derivations, seconds
+        )
+
+    def _derive(self, rule: Rule) -> Iterator[Fact]:
+        """Yield the head once for each derivation."""
+        terms = self._solver.terms
+        terms.enter(rule.id)
+        for binding in self._solver.bindings(rule.body, {}):
+            try:
+                yield tuple(terms.value(term, binding) for term in rule.head.terms)
+            except NoValueError:
+                continue
+
+    def _settle(self, stratum: Stratum, found: dict[str, set[Fact]]) -> bool:
+        """Insert what an iteration found; say whether any relation changed."""
+        before = {name: self._facts[name] for name in stratum.relations}
+        for name in stratum.relations:
+            self._facts.replace(name, self._admit(self._program.relations[name], found[name]))
+        is_dominated = bool(stratum.subsumptions)
+        while is_dominated:
+            doomed: dict[str, AbstractSet[Fact]] = {}
+            for subsumption in stratum.subsumptions:
+                name = subsumption.less.relation
+                doomed[name] = doomed.get(name, set()) | dominated(self._facts, subsumption, self._solver)
+            kept = {name: self._facts[name] - gone for name, gone in doomed.items()}
+            is_dominated = any(doomed.values())
+            for name, facts in kept.items():
+                self._facts.replace(name, facts)
+        return any(self._facts[name] != facts for name, facts in before.items())
+
+    def _admit(self, relation: Relation, found: AbstractSet[Fact]) -> AbstractSet[Fact]:
+        old = self._facts[relation.name]
+        facts: AbstractSet[Fact] = choose(old, found, relation.choices) if relation.choices else old | found
+        joins = [self._join_of(column) for column in relation.columns]
+        if any(joins):
+            facts = join_lattices(facts, joins)
+        return close_equivalence(facts) if relation.is_equivalence else facts
+
+    def _join_of(self, column: Column) -> Join | None:
+        if not column.is_lattice:
+            return None
+        return partial(self._join, self._program.lattices[column.type].lub)
+
+    def _join(self, functor: str, left: Value, right: Value) -> Value:
+        return self._solver.terms.call(functor, (left, right), None)
+
+    def _is_full(self, stratum: Stratum) -> bool:
+        limits = {name: self._program.relations[name].size_limit for name in stratum.relations}
+        return any(limit is not None and self.size(name) >= limit for name, limit in limits.items())
+
+    def _check_limit(self, iteration: int, stratum: Stratum) -> None:
+        limit = self._settings.iteration_limit
+        if limit is not None and iteration > limit:
+            names = ", ".join(f"`{name}`" for name in stratum.relations)
+            message = f"{names} reached no fixpoint within {limit} iterations"
+            raise TidelogError(
+                [
+                    Diagnostic(
+                        code="iteration-limit", message=message, hint="bound the values the rules can make"
+                    )
+                ]
+            )
+
+    # --- codes -----------------------------------------------------------------------------
+
+    def _decode(self, codes: Codes, column: Column) -> list[Value]:
+        return [canonical_value(value) for value in self._codec.decode_column(codes, column.type)]
+
+    def _encode(self, relation: str, facts: Iterable[Fact]) -> list[Codes]:
+        columns = self._program.relations[relation].columns
+        values = list(zip(*facts, strict=True)) or [()] * len(columns)
+        return [
+            np.asarray(self._codec.encode_column(list(column), declared.type), dtype=np.int64)
+            for column, declared in zip(values, columns, strict=True)
+        ]

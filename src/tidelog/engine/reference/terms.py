@@ -1,0 +1,204 @@
+"""Terms under a binding: the value a term has, and the values a pattern takes apart."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import assert_never, cast
+
+from tidelog.engine.protocol import UserFunctions
+from tidelog.engine.reference.aggregates import combine
+from tidelog.engine.reference.variables import awaited, counts
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.nodes import (
+    Aggregate,
+    Application,
+    BranchTerm,
+    Constant,
+    Constraint,
+    Counter,
+    Literal,
+    Program,
+    RecordTerm,
+    RuleId,
+    Term,
+    UserApplication,
+    Variable,
+    Wildcard,
+)
+from tidelog.source import Span
+from tidelog.values import Branch, Codec, Kind, NoValueError, Value
+from tidelog.values.functors import apply, canonical, canonical_float, order_key
+
+Binding = Mapping[str, Value]
+Solve = Callable[[tuple[Literal, ...], Binding], Iterator[Binding]]
+
+
+class Terms:
+    """Evaluates terms; `solve` finds the derivations of an aggregate's body."""
+
+    def __init__(self, program: Program, codec: Codec, functions: UserFunctions, solve: Solve) -> None:
+        self._program = program
+        self._codec = codec
+        self._functions = functions
+        self._solve = solve
+        self._rule: RuleId | None = None
+        # What a counter or a stateful functor gave to a derivation: naive evaluation meets each
+        # derivation again in every iteration, and it must be the same derivation then.
+        self._given: dict[object, Value] = {}
+        self._next_number = 0
+
+    def enter(self, rule: RuleId) -> None:
+        """Say whose derivations are sought from now on."""
+        self._rule = rule
+
+    def value(self, term: Term, binding: Binding) -> Value:  # noqa: C901 - one case per kind of term
+        """Return the term's value, or raise `NoValueError`; all it awaits must be bound."""
+        match term:
+            case Variable():
+                return binding[term.name]
+            case Constant():
+                return canonical(term.value, self._kind(term))
+            case RecordTerm():
+                return tuple(self.value(part, binding) for part in term.terms)
+            case BranchTerm():
+                return Branch(term.name, tuple(self.value(part, binding) for part in term.terms))
+            case Application():
+                return self._apply(term, binding)
+            case UserApplication():
+                arguments = tuple(self.value(part, binding) for part in term.terms)
+                if self._program.functors[term.name].is_stateful:
+                    return self._once(term, binding, lambda: self._call(term, arguments))
+                return self._call(term, arguments)
+            case Counter():
+                return self._once(term, binding, self._count)
+            case Aggregate():
+                return self._aggregate(term, binding)
+            case Wildcard():
+                raise AssertionError("a wildcard has no value")
+        assert_never(term)
+
+    def fit(self, term: Term, value: Value, binding: dict[str, Value], later: list[Literal]) -> bool:
+        """Say whether the term can stand for the value; free variables are bound to its parts.
+
+        A part that has no value yet, such as `y + 1` with `y` free, is compared `later`.
+        """
+        match term:
+            case Wildcard():
+                return True
+            case Variable() if term.name not in binding:
+                binding[term.name] = value
+                return True
+            case _ if awaited(term) <= binding.keys() and not counts(term):
+                return same(self.value(term, binding), value)
+            case RecordTerm():
+                return isinstance(value, tuple) and self._fit_all(term.terms, value, binding, later)
+            case BranchTerm():
+                return (
+                    isinstance(value, Branch)
+                    and value.name == term.name
+                    and self._fit_all(term.terms, value.fields, binding, later)
+                )
+            case _:
+                known = Constant(value, term.type, span=term.span)
+                later.append(Constraint("=", self._kind(term), term, known, span=term.span))
+                return True
+
+    def call(self, name: str, arguments: tuple[Value, ...], span: Span | None) -> Value:
+        """Return what the user's function gives, as a value of the declared result type."""
+        function = self._functions.get(name)
+        if function is None:
+            raise TidelogError([_missing(name, span)])
+        result_type = self._program.functors[name].result
+        try:
+            result = function(*arguments)
+        except (NoValueError, TidelogError):
+            raise
+        except Exception as error:
+            raise TidelogError([_failed(name, arguments, error, span)]) from error
+        # The codec refuses what is no value of the type, and makes equal values the same.
+        return canonical_value(self._codec.decode(self._codec.encode(result, result_type), result_type))
+
+    def _call(self, term: UserApplication, arguments: tuple[Value, ...]) -> Value:
+        return self.call(term.name, arguments, term.span)
+
+    def _apply(self, term: Application, binding: Binding) -> Value:
+        arguments = tuple(self.value(part, binding) for part in term.terms)
+        if term.functor == "ord":
+            return self._codec.encode(arguments[0], term.terms[0].type)
+        return canonical(apply(term.functor, term.kind, arguments), self._kind(term))
+
+    def _aggregate(self, term: Aggregate, binding: Binding) -> Value:
+        shared = {name: binding[name] for name in awaited(term)}
+        values: list[Value] = []
+        for derivation in self._solve(term.body, shared):
+            try:
+                values.append(0 if term.target is None else self.value(term.target, derivation))
+            except NoValueError:
+                continue
+        if not term.functor.startswith("@"):
+            return canonical(combine(term.functor, term.kind, values), self._kind(term))
+        assert term.init is not None
+        result = self.value(term.init, shared)
+        for value in sorted(values, key=order_key):
+            result = self.call(term.functor[1:], (result, value), term.span)
+        return result
+
+    def _fit_all(
+        self,
+        terms: tuple[Term, ...],
+        values: tuple[Value, ...],
+        binding: dict[str, Value],
+        later: list[Literal],
+    ) -> bool:
+        return len(terms) == len(values) and all(
+            self.fit(term, value, binding, later) for term, value in zip(terms, values, strict=True)
+        )
+
+    def _once(self, term: Term, binding: Binding, give: Callable[[], Value]) -> Value:
+        key = (self._rule, id(term), frozenset(binding.items()))
+        if key not in self._given:
+            self._given[key] = give()
+        return self._given[key]
+
+    def _count(self) -> Value:
+        self._next_number += 1
+        return self._next_number - 1
+
+    def _kind(self, term: Term) -> Kind:
+        return self._program.kind_of(term.type)
+
+
+def same(left: Value, right: Value) -> bool:
+    """Say whether two values are one; NaN is."""
+    # Every NaN that enters is the same object, and Python's tuples compare objects first.
+    return (left,) == (right,)
+
+
+def canonical_value(value: Value) -> Value:
+    """Return the value with every float inside it canonical."""
+    match value:
+        case float():
+            return canonical_float(value)
+        case tuple():
+            return tuple(map(canonical_value, value))
+        case Branch():
+            return Branch(value.name, cast("tuple[Value, ...]", canonical_value(value.fields)))
+        case _:
+            return value
+
+
+def _missing(name: str, span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        code="functor-missing",
+        message=f"no Python function is bound to the functor `{name}`",
+        span=span,
+        hint=f"give one with `functions={{{name!r}: ...}}`",
+    )
+
+
+def _failed(name: str, arguments: tuple[Value, ...], error: Exception, span: Span | None) -> Diagnostic:
+    written = ", ".join(map(repr, arguments))
+    return Diagnostic(
+        code="functor-failed",
+        message=f"the functor `{name}({written})` failed: {type(error).__name__}: {error}",
+        span=span,
+        hint="a functor must give a value for all arguments; raise NoValueError where there is none",
+    )

@@ -1,0 +1,119 @@
+"""Which variables a term waits for, and what must happen once per derivation."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from itertools import count
+from typing import Final, assert_never
+
+from tidelog.program.nodes import (
+    Aggregate,
+    Application,
+    Atom,
+    BranchTerm,
+    Constant,
+    Constraint,
+    Counter,
+    Generator,
+    Literal,
+    NegatedAtom,
+    RecordTerm,
+    Rule,
+    Term,
+    UserApplication,
+    Variable,
+    Wildcard,
+)
+
+Names = frozenset[str]
+NOTHING: Final[Names] = frozenset()
+
+# A wildcard is a variable that nothing ever binds: a term that holds one can take a value apart
+# but never has a value of its own.
+WILDCARD: Final = "_"
+
+
+@lru_cache(maxsize=100_000)
+def awaited(term: Term) -> Names:
+    """Return the variables that must be bound before the term has a value.
+
+    An aggregate waits for what it shares with the rest of the rule, not for its own variables.
+    """
+    match term:
+        case Variable():
+            return frozenset((term.name,))
+        case Wildcard():
+            return frozenset((WILDCARD,))
+        case Constant() | Counter():
+            return NOTHING
+        case RecordTerm() | BranchTerm() | Application() | UserApplication():
+            return _union(map(awaited, term.terms))
+        case Aggregate():
+            outer = frozenset(term.outer)
+            own = _union(map(mentioned, term.body)) - outer
+            around = _union(awaited(part) for part in (term.target, term.init) if part is not None)
+            return outer | (around - own)
+    assert_never(term)
+
+
+@lru_cache(maxsize=100_000)
+def mentioned(literal: Literal) -> Names:
+    """Return the variables of the rule that the literal mentions."""
+    return _union(map(awaited, terms_of(literal)))
+
+
+def terms_of(literal: Literal) -> tuple[Term, ...]:
+    """Return the terms that stand directly in a literal."""
+    match literal:
+        case Atom():
+            return literal.terms
+        case NegatedAtom():
+            return literal.atom.terms
+        case Constraint():
+            return (literal.left, literal.right)
+        case Generator():
+            optional = () if literal.step is None else (literal.step,)
+            return (literal.target, literal.start, literal.stop, *optional)
+    assert_never(literal)
+
+
+@lru_cache(maxsize=100_000)
+def counts(term: Term) -> bool:
+    """Say whether the term holds an `autoinc()`, which gives one number per derivation."""
+    match term:
+        case Counter():
+            return True
+        case RecordTerm() | BranchTerm() | Application() | UserApplication():
+            return any(map(counts, term.terms))
+        case _:
+            return False
+
+
+def name_wildcards(rule: Rule) -> Rule:
+    """Return the rule with a variable for each wildcard of its positive atoms.
+
+    A binding then tells a derivation from every other one:
+
+        r(autoinc()) :- edge(x, _).
+        r(autoinc()) :- edge(x, _1).
+    """
+    numbers = count(1)
+
+    def named(term: Term) -> Term:
+        match term:
+            case Wildcard():
+                return Variable(f"{WILDCARD}{next(numbers)}", term.type, span=term.span)
+            case RecordTerm() | BranchTerm():
+                return replace(term, terms=tuple(map(named, term.terms)))
+            case _:
+                return term
+
+    body = tuple(
+        replace(literal, terms=tuple(map(named, literal.terms))) if isinstance(literal, Atom) else literal
+        for literal in rule.body
+    )
+    return replace(rule, body=body)
+
+
+def _union(sets: Iterable[Names]) -> Names:
+    return frozenset().union(*sets)
