@@ -1,0 +1,84 @@
+"""Every variable has a value when it is needed."""
+
+from collections.abc import Iterator
+
+from tidelog.errors import Diagnostic
+from tidelog.program import nodes
+from tidelog.program.binding import bound_variables, has_value
+from tidelog.program.resolve_rules import TypedRule
+from tidelog.program.walk_nodes import needed_variables, subterms, terms_of
+from tidelog.program.written_names import written_name
+
+
+def check_safety(rule: TypedRule) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each variable of a rule that nothing binds.
+
+    path(x, z) :- edge(x, y), !edge(y, z).     // nothing binds z
+    """
+    atoms: tuple[nodes.Literal, ...] = () if rule.greater is None else (rule.head, rule.greater)
+    body = (*atoms, *rule.body)
+    bound = bound_variables(body)
+    told: set[str] = set()
+    for term in rule.head.terms:
+        yield from _unbound(term, bound, told, "is in the head but no positive atom binds it")
+    yield from _check_body(body, bound, told)
+
+
+def _check_body(
+    body: tuple[nodes.Literal, ...], bound: frozenset[str], told: set[str]
+) -> Iterator[Diagnostic]:
+    for literal in body:
+        match literal:
+            case nodes.Atom():
+                where = "is an operand, and no positive atom binds it"
+            case nodes.NegatedAtom():
+                where = "is in a negated atom but no positive atom binds it"
+            case nodes.Generator():
+                where = "is needed by `range` but no positive atom binds it"
+            case nodes.Constraint():
+                where = "is in a constraint but no positive atom binds it"
+        for term in terms_of(literal):
+            yield from _unbound(term, bound, told, where)
+        if isinstance(literal, nodes.Constraint):
+            yield from _check_patterns(literal, bound)
+
+
+def _check_patterns(literal: nodes.Constraint, bound: frozenset[str]) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each wildcard of a constraint that is not in a pattern for a value."""
+    for pattern, value in ((literal.left, literal.right), (literal.right, literal.left)):
+        for part in subterms(pattern):
+            if isinstance(part, nodes.Wildcard) and (literal.op != "=" or not has_value(value, bound)):
+                yield Diagnostic(
+                    code="misplaced-wildcard",
+                    message="`_` stands in a record or branch that is not matched with a value",
+                    span=part.span,
+                    hint="match it with `=`, or in an atom",
+                )
+
+
+def _unbound(term: nodes.Term, bound: frozenset[str], told: set[str], where: str) -> Iterator[Diagnostic]:
+    for variable in needed_variables(term):
+        if variable.name not in bound and variable.name not in told:
+            told.add(variable.name)
+            name = written_name(variable.name)
+            yield Diagnostic(
+                code="unbound-variable",
+                message=f"`{name}` {where}",
+                span=variable.span,
+                hint=f"add a positive atom over `{name}` to the body",
+            )
+    for part in subterms(term):
+        if isinstance(part, nodes.Aggregate):
+            yield from _check_aggregate(part, bound, told)
+
+
+def _check_aggregate(
+    aggregate: nodes.Aggregate, bound: frozenset[str], told: set[str]
+) -> Iterator[Diagnostic]:
+    # Outer variables that nothing binds are reported where the aggregate stands.
+    given = bound | frozenset(aggregate.outer)
+    inner = bound_variables(aggregate.body, given)
+    yield from _check_body(aggregate.body, inner, told)
+    for term in (aggregate.target, aggregate.init):
+        if term is not None:
+            yield from _unbound(term, inner, told, "is aggregated but the aggregate's body does not bind it")

@@ -1,0 +1,383 @@
+"""Terms as written become terms with types."""
+
+from dataclasses import replace
+from enum import Enum, auto
+
+from tidelog.errors import Diagnostic
+from tidelog.program import nodes
+from tidelog.program.declare_relations import Declarations
+from tidelog.program.declare_types import undeclared_type
+from tidelog.program.functor_types import CONVERSIONS, FUNCTORS, Conversion, Fixed, Overloaded, arity_of
+from tidelog.program.infer_types import Inference
+from tidelog.program.suggest import did_you_mean
+from tidelog.program.type_environment import UNKNOWN
+from tidelog.program.written_names import written_name
+from tidelog.source import Span
+from tidelog.syntax import tree
+from tidelog.values import Kind
+
+BITS = 1 << 64
+
+
+class Place(Enum):
+    """Where a term stands, which says what may stand there and how its type must fit."""
+
+    READ = auto()
+    """In a positive atom: facts fill it."""
+    WRITTEN = auto()
+    """In a head: its type must be the column's or narrower."""
+    TESTED = auto()
+    """In a negated atom: only the kinds must agree."""
+    COMPARED = auto()
+    """A side of a constraint: only the kinds must agree; a wildcard stands only inside a pattern."""
+    COMPUTED = auto()
+    """An operand or target: only the kinds must agree, and no wildcard may stand there."""
+
+
+class TermResolver:
+    """Resolves the terms of one rule; mistakes gather in `diagnostics`."""
+
+    def __init__(self, declarations: Declarations, inference: Inference) -> None:
+        self.declarations = declarations
+        self.env = declarations.types
+        self.inference = inference
+        self.diagnostics: list[Diagnostic] = []
+        self.made = 0
+
+    def report(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
+        """Add an error."""
+        self.diagnostics.append(Diagnostic(code=code, message=message, span=span, hint=hint))
+
+    def term(self, term: tree.Term, expected: str | None, place: Place) -> nodes.Term:  # noqa: C901 - one line per node
+        """Return the term with its type; `expected` is what its place asks for, None for anything."""
+        match term:
+            case tree.Variable():
+                return self.variable(term, expected, place)
+            case tree.Wildcard():
+                return self.wildcard(term, expected, place)
+            case tree.NumberLiteral() | tree.UnsignedLiteral() | tree.FloatLiteral() | tree.StringLiteral():
+                return self.literal(term, expected)
+            case tree.NilLiteral():
+                return self.nil(term, expected)
+            case tree.RecordTerm():
+                return self.record(term, expected, place)
+            case tree.BranchTerm():
+                return self.branch(term, expected, place)
+            case tree.Application(functor="range"):
+                return self.generated(term, expected)
+            case tree.Application():
+                return self.application(term, expected)
+            case tree.UserApplication():
+                return self.user_application(term, expected, place)
+            case tree.Cast():
+                return self.cast(term, expected, place)
+            case tree.Counter():
+                self.fit(Kind.NUMBER.value, expected, term.span)
+                return nodes.Counter(Kind.NUMBER.value, span=term.span)
+            case tree.Aggregate():
+                return self.aggregate(term, expected)
+
+    def aggregate(self, term: tree.Aggregate, expected: str | None) -> nodes.Term:
+        """Return an aggregate; the resolver of rules knows about bodies."""
+        raise NotImplementedError
+
+    def generated(self, term: tree.Application, expected: str | None) -> nodes.Term:
+        """Return the variable that takes the values of a `range`."""
+        raise NotImplementedError
+
+    # --- types ---
+
+    def fit(self, found: str, expected: str | None, span: Span, *, strict: bool = False) -> None:
+        """Report a type that does not fit its place; strict asks for a subtype, else the kind decides."""
+        if expected is None or found == expected:
+            return
+        fits = self.env.is_subtype(found, expected) if strict else self.env.same_root(found, expected)
+        if not fits:
+            hint = "convert it with a functor such as `to_number`, `to_string`, `itof`"
+            if self.env.same_root(found, expected):
+                hint = f"`{found}` is no subtype of `{expected}`; convert with `as(..., {expected})`"
+            self.report("type-clash", f"expected `{expected}`, found `{found}`", span, hint)
+
+    def settled(self, found: str, expected: str | None) -> str:
+        """Return the type of a constant or result: what its place asks for, where the kinds agree."""
+        if expected is None or expected == UNKNOWN or not self.env.same_root(found, expected):
+            return found
+        return expected
+
+    # --- variables and constants ---
+
+    def variable(self, term: tree.Variable, expected: str | None, place: Place) -> nodes.Term:
+        """Return a variable."""
+        known = self.inference.types.get(term.name)
+        found = UNKNOWN if known is None else known.type
+        strict = place is Place.WRITTEN and known is not None and not known.is_weak
+        self.fit(found, expected, term.span, strict=strict)
+        return nodes.Variable(term.name, found, span=term.span)
+
+    def wildcard(self, term: tree.Wildcard, expected: str | None, place: Place) -> nodes.Term:
+        """Return a wildcard, which may stand where facts or patterns are matched."""
+        if place not in (Place.READ, Place.TESTED):
+            where = "the head of a rule" if place is Place.WRITTEN else "a constraint, functor or target"
+            self.report(
+                "misplaced-wildcard",
+                f"`_` cannot stand in {where}",
+                term.span,
+                "name a variable that the body binds",
+            )
+        return nodes.Wildcard(expected or UNKNOWN, span=term.span)
+
+    def literal(
+        self,
+        term: tree.NumberLiteral | tree.UnsignedLiteral | tree.FloatLiteral | tree.StringLiteral,
+        expected: str | None,
+    ) -> nodes.Term:
+        """Return a constant; a plain number may be an unsigned or a float where its place asks for it."""
+        wanted = None if expected in (None, UNKNOWN) else self.env.kind(expected or UNKNOWN)
+        match term:
+            case tree.NumberLiteral():
+                if wanted in (Kind.UNSIGNED, Kind.FLOAT):
+                    return self.number(term.value, wanted, expected, term.span)
+                self.fit(Kind.NUMBER.value, expected, term.span)
+                return self.number(term.value, Kind.NUMBER, expected, term.span)
+            case tree.UnsignedLiteral():
+                self.fit(Kind.UNSIGNED.value, expected, term.span)
+                return self.number(term.value, Kind.UNSIGNED, expected, term.span)
+            case tree.FloatLiteral():
+                self.fit(Kind.FLOAT.value, expected, term.span)
+                return nodes.Constant(term.value, self.settled(Kind.FLOAT.value, expected), span=term.span)
+            case tree.StringLiteral():
+                self.fit(Kind.SYMBOL.value, expected, term.span)
+                return nodes.Constant(term.value, self.settled(Kind.SYMBOL.value, expected), span=term.span)
+
+    def number(self, value: int, kind: Kind, expected: str | None, span: Span) -> nodes.Constant:
+        """Return a numeric constant of a kind, which must hold the value."""
+        name = self.settled(kind.value, expected)
+        if kind is Kind.FLOAT:
+            return nodes.Constant(float(value), name, span=span)
+        low, high = (0, BITS - 1) if kind is Kind.UNSIGNED else (-(BITS >> 1), (BITS >> 1) - 1)
+        if not low <= value <= high:
+            self.report(
+                "number-too-large",
+                f"{value} does not fit the 64 bits of `{kind.value}`",
+                span,
+                f"the values of `{kind.value}` go from {low} to {high}",
+            )
+        return nodes.Constant(value, name, span=span)
+
+    def nil(self, term: tree.NilLiteral, expected: str | None) -> nodes.Term:
+        """Return nil of the record type its place asks for."""
+        if expected is None:
+            self.report("unknown-type", "nothing says of which record type this `nil` is", term.span)
+        elif expected != UNKNOWN and self.env.kind(expected) is not Kind.RECORD:
+            self.report("type-clash", f"expected `{expected}`, found `nil`", term.span, "`nil` is a record")
+        return nodes.Constant(None, expected or UNKNOWN, span=term.span)
+
+    # --- records and branches ---
+
+    def record(self, term: tree.RecordTerm, expected: str | None, place: Place) -> nodes.Term:
+        """Return a record of the type its place asks for."""
+        declared = None if expected is None else self.env.record(expected)
+        wanted: list[str | None] = [UNKNOWN] * len(term.terms)
+        if expected is None:
+            self.report(
+                "unknown-type",
+                "nothing says of which record type this is",
+                term.span,
+                "name its type with `as([...], type)`",
+            )
+        elif declared is None and expected != UNKNOWN:
+            self.report("type-clash", f"expected `{expected}`, found a record", term.span)
+        elif declared is not None and len(declared.fields) != len(term.terms):
+            self.report(
+                "wrong-field-count",
+                f"record type `{expected}` has {len(declared.fields)} members, not {len(term.terms)}",
+                term.span,
+                f"its members are {', '.join(member.name for member in declared.fields)}",
+            )
+        elif declared is not None:
+            wanted = [member.type for member in declared.fields]
+        inner = Place.READ if place is Place.COMPARED else place
+        terms = tuple(self.term(part, want, inner) for part, want in zip(term.terms, wanted, strict=True))
+        return nodes.RecordTerm(terms, expected or UNKNOWN, span=term.span)
+
+    def branch(self, term: tree.BranchTerm, expected: str | None, place: Place) -> nodes.Term:
+        """Return a branch of the algebraic type that has it."""
+        owners = self.env.branches.get(term.name, ())
+        wanted: list[str | None] = [UNKNOWN] * len(term.terms)
+        found = UNKNOWN
+        if not owners:
+            self.report(
+                "undeclared-branch",
+                f"no algebraic type has a branch `{term.name}`",
+                term.span,
+                did_you_mean(term.name, self.env.branches, "add the branch to the declaration of the type"),
+            )
+        else:
+            found = self.settled(owners[0], expected)
+            self.fit(owners[0], expected, term.span)
+            _, declared = self.env.table[owners[0]].branch(term.name)
+            if len(declared.fields) != len(term.terms):
+                self.report(
+                    "wrong-field-count",
+                    f"branch `{term.name}` has {len(declared.fields)} members, not {len(term.terms)}",
+                    term.span,
+                    f"its members are {', '.join(member.name for member in declared.fields) or 'none'}",
+                )
+            else:
+                wanted = [member.type for member in declared.fields]
+        inner = Place.READ if place is Place.COMPARED else place
+        terms = tuple(self.term(part, want, inner) for part, want in zip(term.terms, wanted, strict=True))
+        return nodes.BranchTerm(term.name, terms, found, span=term.span)
+
+    # --- functors ---
+
+    def application(self, term: tree.Application, expected: str | None) -> nodes.Term:
+        """Return an intrinsic functor with the overload its operands or its place choose."""
+        functor = FUNCTORS.get(term.functor)
+        if functor is None:
+            hint = did_you_mean(term.functor, FUNCTORS, "a functor of your own is called with `@`")
+            self.report("undeclared-functor", f"there is no functor `{term.functor}`", term.span, hint)
+            terms = tuple(self.term(part, None, Place.COMPUTED) for part in term.terms)
+            return nodes.Application(term.functor, Kind.NUMBER, terms, UNKNOWN, span=term.span)
+        fewest, most = arity_of(functor)
+        if len(term.terms) < fewest or (most is not None and len(term.terms) > most):
+            wanted = (
+                str(fewest)
+                if fewest == most
+                else f"at least {fewest}"
+                if most is None
+                else f"{fewest} to {most}"
+            )
+            message = f"functor `{term.functor}` takes {wanted} operands, not {len(term.terms)}"
+            self.report("wrong-operand-count", message, term.span)
+            terms = tuple(self.term(part, UNKNOWN, Place.COMPUTED) for part in term.terms)
+            return nodes.Application(term.functor, Kind.NUMBER, terms, UNKNOWN, span=term.span)
+        match functor:
+            case Fixed():
+                self.fit(functor.result.value, expected, term.span)
+                terms = tuple(
+                    self.term(part, kind.value, Place.COMPUTED)
+                    for part, kind in zip(term.terms, functor.operands, strict=True)
+                )
+                name = self.settled(functor.result.value, expected)
+                return nodes.Application(term.functor, functor.operands[0], terms, name, span=term.span)
+            case Conversion():
+                return self.conversion(term, functor, expected)
+            case Overloaded():
+                return self.overloaded(term, functor, expected)
+
+    def overloaded(self, term: tree.Application, functor: Overloaded, expected: str | None) -> nodes.Term:
+        """Return a functor whose operands have one kind."""
+        kind = self.choose_kind(term, functor, expected)
+        if term.functor == "neg" and isinstance(term.terms[0], tree.NumberLiteral):
+            return self.negative(term.terms[0], kind, expected, term.span)
+        if term.functor == "neg" and isinstance(term.terms[0], tree.FloatLiteral):
+            return self.literal(tree.FloatLiteral(-term.terms[0].value, span=term.span), expected)
+        terms = tuple(self.term(part, kind.value, Place.COMPUTED) for part in term.terms)
+        self.fit(kind.value, expected, term.span)
+        return nodes.Application(
+            term.functor, kind, terms, self.settled(kind.value, expected), span=term.span
+        )
+
+    def choose_kind(self, term: tree.Application, functor: Overloaded, expected: str | None) -> Kind:
+        """Return the operands' kind: what they say, else what the place asks for, else number."""
+        known = self.inference.type_of(term)
+        if known is not None and known.type != UNKNOWN:
+            kind = self.env.kind(known.type)
+            if kind not in functor.kinds:
+                kinds = ", ".join(f"`{each.value}`" for each in functor.kinds)
+                message = f"functor `{term.functor}` does not apply to `{known.type}`"
+                self.report("type-clash", message, term.span, f"it applies to {kinds}")
+            return kind
+        if expected not in (None, UNKNOWN) and self.env.kind(expected or UNKNOWN) in functor.kinds:
+            return self.env.kind(expected or UNKNOWN)
+        return functor.kinds[0]
+
+    def negative(
+        self, literal: tree.NumberLiteral, kind: Kind, expected: str | None, span: Span
+    ) -> nodes.Term:
+        """Return a negative constant: `-9223372036854775808` fits although its digits do not."""
+        self.fit(kind.value, expected, span)
+        if kind is Kind.UNSIGNED:
+            return self.number(-literal.value % BITS, kind, expected, span)
+        return self.number(-literal.value, kind, expected, span)
+
+    def conversion(self, term: tree.Application, functor: Conversion, expected: str | None) -> nodes.Term:
+        """Return `to_number` and its like as the functor for the operand's kind."""
+        self.fit(functor.result.value, expected, term.span)
+        name = self.settled(functor.result.value, expected)
+        known = self.inference.type_of(term.terms[0])
+        operand = self.term(term.terms[0], None if known is None else known.type, Place.COMPUTED)
+        kind = self.env.kind(operand.type)
+        if operand.type != UNKNOWN and kind in (Kind.RECORD, Kind.ADT):
+            message = f"functor `{term.functor}` does not apply to `{operand.type}`"
+            self.report("type-clash", message, term.span, "it applies to numbers and symbols")
+        if kind is functor.result and operand.type != UNKNOWN:
+            return operand
+        chosen = CONVERSIONS.get((kind, functor.result), term.functor)
+        return nodes.Application(chosen, kind, (operand,), name, span=term.span)
+
+    def user_application(self, term: tree.UserApplication, expected: str | None, place: Place) -> nodes.Term:
+        """Return a functor the user declared."""
+        declared = self.declarations.functors.get(term.name)
+        wanted: list[str | None] = [UNKNOWN] * len(term.terms)
+        result = UNKNOWN
+        if declared is None:
+            self.undeclared_functor(term.name, term.span)
+        else:
+            result = declared.result
+            self.fit(result, expected, term.span, strict=place is Place.WRITTEN and result not in _PRIMITIVE)
+            if len(declared.parameters) != len(term.terms):
+                takes = len(declared.parameters)
+                message = f"functor `@{term.name}` takes {takes} operands, not {len(term.terms)}"
+                self.report("wrong-operand-count", message, term.span)
+            else:
+                wanted = list(declared.parameters)
+        terms = tuple(
+            self.term(part, want, Place.COMPUTED) for part, want in zip(term.terms, wanted, strict=True)
+        )
+        return nodes.UserApplication(term.name, terms, self.settled(result, expected), span=term.span)
+
+    def undeclared_functor(self, name: str, span: Span) -> None:
+        """Report a user functor nobody declares."""
+        hint = did_you_mean(
+            name, self.declarations.functors, f"declare it: `.functor {name}(x: number): number`"
+        )
+        self.report("undeclared-functor", f"there is no functor `@{name}`", span, hint)
+
+    def cast(self, term: tree.Cast, expected: str | None, place: Place) -> nodes.Term:
+        """Return the term read as the type of `as`; the value stays what it is."""
+        target = self.env.resolve(term.type)
+        if target == UNKNOWN:
+            self.diagnostics.append(undeclared_type(term.type, term, self.env.table))
+            return self.term(term.term, None, place)
+        self.fit(target, expected, term.span, strict=place is Place.WRITTEN)
+        known = self.inference.type_of(term.term)
+        operand = self.term(term.term, known.type if known else target, Place.COMPARED)
+        if operand.type == UNKNOWN or self.env.same_root(operand.type, target):
+            return replace(operand, type=target)
+        functor = _REINTERPRETED.get((self.env.kind(operand.type), self.env.kind(target)))
+        if functor is None:
+            self.report(
+                "bad-cast",
+                f"a value of `{operand.type}` cannot be read as `{target}`",
+                term.span,
+                "`as` changes the type, not the value; convert with `to_number`, `to_string`, `itof`, ...",
+            )
+            return replace(operand, type=target)
+        return nodes.Application(functor, self.env.kind(operand.type), (operand,), target, span=term.span)
+
+
+_PRIMITIVE = frozenset(kind.value for kind in (Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL))
+
+# Casts between kinds whose codes mean the same in the other kind.
+_REINTERPRETED = {
+    (Kind.NUMBER, Kind.UNSIGNED): "itou",
+    (Kind.UNSIGNED, Kind.NUMBER): "utoi",
+    (Kind.SYMBOL, Kind.NUMBER): "ord",
+}
+
+
+def names_of(variables: list[str]) -> str:
+    """Return variable names as a message shows them."""
+    return ", ".join(f"`{written_name(name)}`" for name in variables)

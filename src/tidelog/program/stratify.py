@@ -1,0 +1,134 @@
+"""Strata: which relations are evaluated together, and in which order."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tidelog.errors import Diagnostic
+from tidelog.program import nodes
+from tidelog.program.resolve_rules import TypedRule
+from tidelog.program.strongly_connected import strongly_connected
+from tidelog.program.walk_nodes import deep_atoms
+from tidelog.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A rule for `head` reads `read`; not positive if negated or inside an aggregate."""
+
+    head: str
+    read: nodes.Atom
+    is_positive: bool
+    rule: TypedRule
+
+
+def dependencies(rules: Sequence[TypedRule]) -> Iterator[Dependency]:
+    """Yield what every rule reads."""
+    for rule in rules:
+        for literal in rule.body:
+            for atom, is_positive in deep_atoms((literal,)):
+                yield Dependency(rule.head.relation, atom, is_positive, rule)
+
+
+def dependency_graph(
+    relations: Mapping[str, nodes.Relation], rules: Sequence[TypedRule]
+) -> dict[str, list[str]]:
+    """Return for each relation the relations its rules read, in a fixed order."""
+    graph: dict[str, dict[str, None]] = {name: {} for name in relations}
+    for dependency in dependencies(rules):
+        if dependency.head in graph and dependency.read.relation in graph:
+            graph[dependency.head][dependency.read.relation] = None
+    return {name: list(read) for name, read in graph.items()}
+
+
+def stratify(
+    relations: Mapping[str, nodes.Relation], rules: Sequence[TypedRule]
+) -> tuple[tuple[nodes.Stratum, ...], list[Diagnostic]]:
+    """Return the strata in an order in which each needs only those before it.
+
+    Negation and aggregation inside a stratum are reported, with the cycle. Every relation is in one
+    stratum; a relation without rules is a stratum of its own.
+    """
+    graph = dependency_graph(relations, rules)
+    position = {name: place for place, name in enumerate(relations)}
+    parts = [sorted(part, key=position.__getitem__) for part in strongly_connected(graph)]
+    stratum_of = {name: number for number, part in enumerate(parts) for name in part}
+    diagnostics = _unstratifiable(rules, graph, stratum_of)
+    kept: list[list[nodes.Rule]] = [[] for _ in parts]
+    subsumptions: list[list[nodes.Subsumption]] = [[] for _ in parts]
+    for number, rule in enumerate(rules):
+        if rule.head.relation not in stratum_of:
+            continue
+        place = stratum_of[rule.head.relation]
+        rule_id = nodes.RuleId(number)
+        if rule.greater is not None:
+            subsumptions[place].append(
+                nodes.Subsumption(rule_id, rule.head, rule.greater, rule.body, span=rule.span)
+            )
+        else:
+            plan = () if rule.plan is None else rule.plan.orders
+            kept[place].append(nodes.Rule(rule_id, rule.head, rule.body, plan, span=rule.span))
+    strata = tuple(
+        nodes.Stratum(
+            tuple(part),
+            tuple(kept[number]),
+            tuple(subsumptions[number]),
+            is_recursive=len(part) > 1 or part[0] in graph[part[0]],
+        )
+        for number, part in enumerate(parts)
+    )
+    return strata, diagnostics
+
+
+def _unstratifiable(
+    rules: Sequence[TypedRule], graph: Mapping[str, list[str]], stratum_of: Mapping[str, int]
+) -> list[Diagnostic]:
+    """Return a diagnostic for each negated or aggregated atom that depends on its own head."""
+    found: list[Diagnostic] = []
+    told: set[tuple[int, int, str]] = set()
+    for dependency in dependencies(rules):
+        head, read = dependency.head, dependency.read.relation
+        if dependency.is_positive or head not in stratum_of or stratum_of[head] != stratum_of.get(read):
+            continue
+        span = dependency.read.span
+        key = (span.start, span.end, head)
+        if key in told:
+            continue
+        told.add(key)
+        cycle = _path(graph, read, head)
+        steps = " -> ".join([head, f"!{read}", *cycle[1:]])
+        found.append(
+            Diagnostic(
+                code="unstratifiable",
+                message=f"`{head}` depends on its own negation or aggregate: {steps}",
+                span=span,
+                hint="negate or aggregate only relations that are complete before: break the cycle",
+                related=tuple(_rules_along(cycle, rules)),
+            )
+        )
+    return found
+
+
+def _path(graph: Mapping[str, list[str]], start: str, goal: str) -> list[str]:
+    """Return a shortest path of relations from `start` to `goal`, both included."""
+    came_from: dict[str, str] = {start: start}
+    waiting = [start]
+    for name in waiting:
+        if name == goal:
+            break
+        for successor in graph[name]:
+            if successor not in came_from:
+                came_from[successor] = name
+                waiting.append(successor)
+    path = [goal]
+    while path[-1] != start:
+        path.append(came_from[path[-1]])
+    return path[::-1]
+
+
+def _rules_along(cycle: list[str], rules: Sequence[TypedRule]) -> Iterator[tuple[str, Span]]:
+    for head, read in pairwise(cycle):
+        for dependency in dependencies(rules):
+            if dependency.head == head and dependency.read.relation == read:
+                yield f"`{head}` depends on `{read}` here", dependency.read.span
+                break

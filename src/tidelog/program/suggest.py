@@ -1,0 +1,13 @@
+"""Hints that name what the user may have meant."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return a hint that names the known name closest to `name`, or `otherwise` if none is close.
+
+    did_you_mean("edgr", ["edge", "path"], "declare it")  # "did you mean `edge`?"
+    """
+    close = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean `{close[0]}`?" if close else otherwise
