@@ -130,7 +130,8 @@ class Counter:
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """`sum x : { body }`; `target` is None for count. A user aggregate
-    `@@name init, x : { body }` has the functor `@name` and its `init`."""
+    `@@name init, x : { body }` has the functor `@name` and its `init`.
+    """
 
     functor: str
     target: "Term | None"

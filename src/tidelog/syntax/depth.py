@@ -1,0 +1,43 @@
+"""Refusing trees that are too deep for the passes that recurse over them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Final
+
+from tidelog.errors import Diagnostic
+from tidelog.source import Span
+from tidelog.syntax.tree import Atom, Component, Item
+
+# A chain `1 + 1 + ...` is read in a loop but is as deep a tree as nested brackets are.
+MAX_DEPTH: Final = 250
+
+
+def check_depth(items: Sequence[Item | Atom]) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for every item whose tree is deeper than `MAX_DEPTH`.
+
+    A component is passed over: its items are checked when they are read.
+    """
+    for item in items:
+        deepest = None if isinstance(item, Component) else _node_below(item)
+        if deepest is not None:
+            yield Diagnostic(
+                code="nested-too-deeply",
+                message=f"the text is nested more than {MAX_DEPTH} levels deep here",
+                span=deepest,
+                hint="split it with auxiliary relations or variables",
+            )
+
+
+def _node_below(item: Item | Atom) -> Span | None:
+    """Return the span of a node deeper than the limit, or None."""
+    waiting: list[tuple[object, int]] = [(item, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        if isinstance(node, tuple):
+            waiting.extend((part, depth) for part in node)
+        elif is_dataclass(node) and not isinstance(node, Span):
+            if depth > MAX_DEPTH:
+                span = getattr(node, "span", None)
+                return span if isinstance(span, Span) else item.span
+            waiting.extend((getattr(node, part.name), depth + 1) for part in fields(node))
+    return None

@@ -1,0 +1,312 @@
+"""Reading items: rules, directives, components; and going on after a mistake."""
+
+from difflib import get_close_matches
+from typing import Final, NoReturn
+
+from tidelog.errors import Diagnostic
+from tidelog.syntax.cursor import ParseError, describe
+from tidelog.syntax.declarations import DeclarationParser
+from tidelog.syntax.depth import MAX_DEPTH, check_depth
+from tidelog.syntax.literals import LiteralError, numeric_literal
+from tidelog.syntax.scanner import DIRECTIVES, Token
+from tidelog.syntax.tree import (
+    Atom,
+    Component,
+    ComponentReference,
+    Directive,
+    DirectiveKind,
+    Instance,
+    Item,
+    NumberLiteral,
+    PlanOrder,
+    Pragma,
+    Rule,
+    Subsumption,
+)
+
+_RELATION_DIRECTIVES: Final = frozenset(f".{kind.value}" for kind in DirectiveKind)
+
+
+class ItemParser(DeclarationParser):
+    """Reads the items of a program or of a component, reporting every mistake on the way."""
+
+    def items(self, *, is_component: bool = False) -> tuple[list[Item], list[str]]:
+        """Return the items up to the end (or the closing brace) and the `.override` names.
+
+        A mistake costs the item it stands in: it is added to `diagnostics` and reading goes on
+        with the next item.
+        """
+        items: list[Item] = []
+        overrides: list[str] = []
+        level = self.nesting
+        while self.token.kind != "end" and not (is_component and self.token.kind == "}"):
+            start = self.position
+            try:
+                if is_component and self.token.text == ".override" and self.token.kind == "directive":
+                    self.advance()
+                    overrides.append(self.name("a relation").text)
+                else:
+                    read = self._item()
+                    items.extend(read)
+                    # Every level of a tree needs a token of its own, so short items need no look.
+                    if self.position - start > MAX_DEPTH:
+                        self.diagnostics.extend(check_depth(read))
+            except ParseError as error:
+                self.diagnostics.append(error.diagnostic)
+                self.nesting = level
+                self._skip_item(start, is_component=is_component)
+        return items, overrides
+
+    def _item(self) -> list[Item]:
+        token = self.token
+        if token.kind == "word":
+            return [self._rule()]
+        if token.kind != "directive":
+            self._fail_item()
+        match token.text:
+            case ".decl":
+                return self.relation_declaration()
+            case ".type":
+                return [self.type_declaration()]
+            case ".number_type" | ".symbol_type":
+                return [self.old_type_declaration()]
+            case ".functor":
+                return [self.functor_declaration()]
+            case ".lattice":
+                return [self.lattice_declaration()]
+            case ".pragma":
+                return [self._pragma()]
+            case ".comp":
+                return [self._component()]
+            case ".init":
+                return [self._instance()]
+            case ".plan":
+                self.fail_expected("a rule before `.plan`", "`.plan` follows the rule it speaks of")
+            case ".override":
+                self.fail_expected("an item", "`.override` stands only inside a component")
+            case text if text in _RELATION_DIRECTIVES:
+                return list(self._directives())
+            case text:
+                raise AssertionError(text)
+
+    def _fail_item(self) -> NoReturn:
+        token, following = self.token, self.peek()
+        if token.kind == "." and following.kind == "word" and not following.is_spaced:
+            close = get_close_matches(following.text, DIRECTIVES, n=1)
+            raise ParseError(
+                Diagnostic(
+                    code="unknown-directive",
+                    message=f"`.{following.text}` is not a directive",
+                    span=token.span.to(following.span),
+                    hint=f"did you mean `.{close[0]}`?"
+                    if close
+                    else f"the directives are {_directive_list()}",
+                )
+            )
+        hint = "there is no open brace to close" if token.kind == "}" else None
+        raise ParseError(
+            Diagnostic(
+                code="syntax",
+                message=f"expected a fact, a rule or a directive, found {describe(token)}",
+                span=token.span,
+                hint=hint,
+            )
+        )
+
+    # --- rules ---
+
+    def _rule(self) -> Rule | Subsumption:
+        start = self.token
+        heads = [self.atom()]
+        if self.token.kind == "<=":
+            return self._subsumption(start, heads[0])
+        while self.accept(","):
+            heads.append(self.atom())
+        body = self.body() if self.accept(":-") else None
+        self._end_rule("`.`, `,` or `;`" if body else "`.` or `:-`")
+        plan = self._plan()
+        return Rule(tuple(heads), body, plan, span=self.span_from(start))
+
+    def _subsumption(self, start: Token, less: Atom) -> Subsumption:
+        self.advance()
+        greater = self.atom()
+        self.expect(":-", "a subsumption has a body: `less(x) <= less(y) :- x < y.`")
+        body = self.body()
+        self._end_rule("`.`, `,` or `;`")
+        plan = self._plan()
+        return Subsumption(less, greater, body, plan, span=self.span_from(start))
+
+    def _end_rule(self, what: str) -> None:
+        """Pass the final dot; where a new line shows that only the dot is missing, say so and go on."""
+        if self.accept("."):
+            return
+        mistake = self.expected(what, "facts and rules end with `.`")
+        if not self.token.is_fresh or self.token.kind not in ("word", "directive", "end"):
+            raise ParseError(mistake)
+        self.diagnostics.append(mistake)
+
+    def _plan(self) -> PlanOrder | None:
+        if self.token.kind != "directive" or self.token.text != ".plan":
+            return None
+        start = self.advance()
+        orders = [self._plan_order()]
+        while self.accept(","):
+            orders.append(self._plan_order())
+        return PlanOrder(tuple(orders), span=self.span_from(start))
+
+    def _plan_order(self) -> tuple[int, tuple[int, ...]]:
+        hint = "a plan is written `.plan 0:(3,1,2)`"
+        version = self._plain_number(hint)
+        self.expect(":", hint)
+        self.expect("(", hint)
+        atoms: list[int] = []
+        while self.token.kind != ")":
+            if atoms:
+                self.expect(",", hint)
+            atoms.append(self._plain_number(hint))
+        self.advance()
+        return version, tuple(atoms)
+
+    def _plain_number(self, hint: str) -> int:
+        if self.token.kind != "number":
+            self.fail_expected("a number", hint)
+        try:
+            literal = numeric_literal(self.token)
+        except LiteralError as error:
+            raise ParseError(error.diagnostic) from error
+        if not isinstance(literal, NumberLiteral):
+            self.fail_expected("a number", hint)
+        self.advance()
+        return literal.value
+
+    # --- directives ---
+
+    def _directives(self) -> list[Directive]:
+        start = self.advance()
+        kind = DirectiveKind(start.text[1:])
+        names = [self.qualified_name("a relation")]
+        while self.accept(","):
+            names.append(self.qualified_name("a relation"))
+        parameters: list[tuple[str, str]] = []
+        if self.accept("("):
+            while self.token.kind != ")":
+                if parameters:
+                    self.expect(",")
+                parameters.append(self._directive_parameter())
+            self.advance()
+        span = self.span_from(start)
+        return [
+            Directive(kind, name, tuple(parameters), span=span if len(names) == 1 else name_span)
+            for name, name_span in names
+        ]
+
+    def _directive_parameter(self) -> tuple[str, str]:
+        key = self.label("a parameter").text
+        while self.token.kind == "-" and not self.token.is_spaced and self.peek().kind == "word":
+            self.advance()
+            key += "-" + self.advance().text
+        self.expect("=", f'a parameter is written `{key}="value"`')
+        return key, self._parameter_value()
+
+    def _parameter_value(self) -> str:
+        token = self.token
+        if token.kind == "string":
+            return self.string("a value")
+        if token.kind == "-" and self.peek().kind == "number":
+            self.advance()
+            return "-" + self.advance().text
+        if token.kind not in ("word", "number"):
+            self.fail_expected("a value", "a value is a string, a word, a number, true or false")
+        return self.advance().text
+
+    def _pragma(self) -> Pragma:
+        start = self.advance()
+        key = self.string("a string")
+        value = self.string("a string") if self.token.kind == "string" else ""
+        return Pragma(key, value, span=self.span_from(start))
+
+    # --- components ---
+
+    def _component(self) -> Component:
+        start = self.advance()
+        self.enter()
+        head = self._reference("a component")
+        bases: list[ComponentReference] = []
+        while self.accept(":") or (bases and self.accept(",")):
+            bases.append(self._reference("a component"))
+        self.expect("{", f"a component is written `.comp {head.name} {{ ... }}`")
+        items, overrides = self.items(is_component=True)
+        if self.token.kind != "}":
+            self.diagnostics.append(
+                Diagnostic(
+                    code="syntax",
+                    message=f"the component `{head.name}` has no closing `}}`",
+                    span=start.span.to(head.span),
+                )
+            )
+        self.accept("}")
+        self.leave()
+        return Component(
+            head.name,
+            head.parameters,
+            tuple(bases),
+            tuple(items),
+            tuple(overrides),
+            span=self.span_from(start),
+        )
+
+    def _instance(self) -> Instance:
+        start = self.advance()
+        name = self.name("an instance").text
+        self.expect("=", f"an instance is written `.init {name} = Component`")
+        reference = self._reference("a component")
+        return Instance(name, reference, span=self.span_from(start))
+
+    def _reference(self, what: str) -> ComponentReference:
+        start = self.token
+        name, _ = self.qualified_name(what)
+        parameters: list[str] = []
+        if self.accept("<"):
+            parameters.append(self.qualified_name("a component parameter")[0])
+            while self.accept(","):
+                parameters.append(self.qualified_name("a component parameter")[0])
+            self.expect(">")
+        return ComponentReference(name, tuple(parameters), span=self.span_from(start))
+
+    # --- going on ---
+
+    def _skip_item(self, start: int, *, is_component: bool) -> None:
+        """Step to where the next item seems to begin: behind a dot, at a directive, at the brace
+        that closes the component. An unknown directive ends with its line instead.
+        """
+        failed = max(self.position, start)
+        self.position = start
+        self.token = self.tokens[start]
+        by_line = self.diagnostics[-1].code == "unknown-directive"
+        depth = 0
+        while self.token.kind != "end":
+            token = self.token
+            is_behind = self.position >= failed and self.position > start
+            if is_behind and token.kind == "directive" and token.text != ".plan":
+                return
+            if is_behind and by_line and token.is_fresh and depth <= 0:
+                return
+            if token.kind in ("(", "[", "{"):
+                depth += 1
+            elif token.kind in (")", "]", "}"):
+                if token.kind == "}" and depth <= 0 and is_component and is_behind:
+                    return
+                depth -= 1
+            self.advance()
+            if token.kind == "." and self.position > failed and not by_line and self._is_end_of_item():
+                return
+
+    def _is_end_of_item(self) -> bool:
+        """Return whether the dot just passed ended an item rather than joined a qualified name."""
+        before = self.tokens[self.position - 2] if self.position >= 2 else None
+        is_joined = not self.tokens[self.position - 1].is_spaced and not self.token.is_spaced
+        return not (is_joined and self.token.kind == "word" and before is not None and before.kind == "word")
+
+
+def _directive_list() -> str:
+    return ", ".join(f"`.{word}`" for word in DIRECTIVES)

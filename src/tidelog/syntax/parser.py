@@ -1,0 +1,133 @@
+"""From text to tree."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tidelog.errors import Diagnostic, TidelogError, raise_if_any
+from tidelog.source import Source
+from tidelog.syntax.bodies import BodyParser
+from tidelog.syntax.cursor import ParseError
+from tidelog.syntax.depth import check_depth
+from tidelog.syntax.items import ItemParser
+from tidelog.syntax.preprocess import preprocess
+from tidelog.syntax.scanner import Token, scan
+from tidelog.syntax.tree import Atom, Tree
+
+
+def parse(
+    source: Source,
+    *,
+    include_path: Sequence[Path] = (),
+    defines: Mapping[str, str] | None = None,
+) -> Tree:
+    """Return the tree of a program, includes and macros resolved.
+
+    Includes are looked up beside the including file, then in `include_path`; `defines` are
+    macros known from the start. Every mistake is reported: the `TidelogError` raised carries
+    the diagnostics of the whole text.
+
+        parse(Source("a.dl", "edge(1, 2).")).items -> (Rule(heads=(Atom("edge", ...),)),)
+    """
+    tokens, found = preprocess(source, include_path=include_path, defines=defines or {})
+    tokens, judged = judge(tokens)
+    found = [*found, *judged]
+    parser = ItemParser(tokens)
+    items, _ = parser.items()
+    found.extend(_without_echoes(parser.diagnostics, found))
+    raise_if_any(found)
+    return Tree(tuple(items))
+
+
+def parse_atom(text: str, name: str = "query") -> Atom:
+    """Return the one atom of the text, with or without a final dot.
+
+    Strings may stand in single quotes as well as in double quotes.
+
+        parse_atom("path('a', x)") -> Atom("path", (StringLiteral("a"), Variable("x")))
+    """
+    tokens, found = judge(scan(Source(name, text), single_quotes=True))
+    parser = BodyParser(tokens)
+    try:
+        atom = parser.atom()
+        parser.accept(".")
+        if parser.token.kind != "end":
+            parser.fail_expected("the end of the query", "a query is one atom, such as `path(1, x)`")
+    except ParseError as error:
+        mistakes = [*parser.diagnostics, error.diagnostic]
+        raise TidelogError([*found, *_without_echoes(mistakes, found)]) from error
+    raise_if_any([*found, *parser.diagnostics, *check_depth([atom])])
+    return atom
+
+
+def judge(tokens: Sequence[Token]) -> tuple[list[Token], list[Diagnostic]]:
+    """Return the tokens without bad ones, and a diagnostic for each of those.
+
+    An unfinished string is finished, so that it spoils no more than it must.
+    """
+    kept: list[Token] = []
+    found: list[Diagnostic] = []
+    for token in tokens:
+        if token.kind != "bad" and token.kind not in ("#", "##"):
+            kept.append(token)
+            continue
+        span, text = token.span, token.text
+        if text.startswith("/*"):
+            found.append(
+                Diagnostic(
+                    code="unterminated-comment",
+                    message="the comment that begins here does not end",
+                    span=replace(span, end=min(span.end, span.start + 2)),
+                    hint="close it with `*/`",
+                )
+            )
+        elif text.startswith('"'):
+            kept.append(token._replace(kind="string", text='""'))
+            found.append(
+                Diagnostic(
+                    code="unterminated-string",
+                    message="the string that begins here does not end on its line",
+                    span=span,
+                    hint=r'close it with `"`; a newline inside a string is written `\n`',
+                )
+            )
+        elif text.startswith("'") and len(text) > 1:
+            kept.append(token._replace(kind="string", text='""'))
+            found.append(
+                Diagnostic(
+                    code="bad-character",
+                    message="strings are written in double quotes",
+                    span=span,
+                    hint=f'write "{text[1:-1]}"',
+                )
+            )
+        else:
+            found.append(_bad_character(token))
+    return kept, found
+
+
+def _bad_character(token: Token) -> Diagnostic:
+    char = token.text
+    shown = f"`{char}`" if char.isprintable() else f"the character U+{ord(char[0]):04X}"
+    hints = {
+        "&": "conjunction is written `,`; the bit operator is `band`",
+        "#": "preprocessor lines begin with `#`, and nothing else may stand before it",
+        "##": "`##` joins words only inside a macro",
+        "~": "the bit operator is `bnot`",
+    }
+    return Diagnostic(
+        code="bad-character",
+        message=f"{shown} is not part of the language",
+        span=token.span,
+        hint=hints.get(char),
+    )
+
+
+def _without_echoes(mistakes: Sequence[Diagnostic], found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the mistakes that do not stand on a line where an earlier stage found one already."""
+    known = {(id(d.span.source), d.span.line) for d in found if d.span is not None}
+    return [
+        mistake
+        for mistake in mistakes
+        if mistake.span is None or (id(mistake.span.source), mistake.span.line) not in known
+    ]
