@@ -1,3 +1,61 @@
-"""Tidelog: an incremental Datalog engine for Python."""
+"""Tidelog: an incremental Datalog engine for Python.
+
+>>> import tidelog
+>>> db = tidelog.open('''
+...     .decl edge(x: number, y: number)
+...     .decl path(x: number, y: number)
+...     path(x, y) :- edge(x, y).
+...     path(x, z) :- path(x, y), edge(y, z).
+... ''', facts={"edge": [(1, 2), (2, 3)]})
+>>> list(db["path"])
+[(1, 2), (1, 3), (2, 3)]
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tidelog.errors import Diagnostic, TidelogError
+    from tidelog.session import Session, functor
+    from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
+    from tidelog.values import Branch
+    from tidelog.views import Answer, RelationView
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Branch",
+    "Diagnostic",
+    "RelationView",
+    "Session",
+    "TidelogError",
+    "__version__",
+    "functor",
+    "open",
+]
+
+# Where each public name lives. They are imported when first asked for: the stages below load
+# Arrow and NumPy, and `tidelog version` should not wait for those.
+_HOMES: Final = {
+    "Answer": ("tidelog.views", "Answer"),
+    "Branch": ("tidelog.values", "Branch"),
+    "Diagnostic": ("tidelog.errors", "Diagnostic"),
+    "RelationView": ("tidelog.views", "RelationView"),
+    "Session": ("tidelog.session", "Session"),
+    "TidelogError": ("tidelog.errors", "TidelogError"),
+    "functor": ("tidelog.session", "functor"),
+    "open": ("tidelog.session", "open_session"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Return a public name from the stage that defines it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tidelog' has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,1 +1,1 @@
-"""."""
+"""The command line: arguments in, text out, nothing else."""

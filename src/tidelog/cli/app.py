@@ -1,0 +1,161 @@
+"""The commands and their options; what they do stands in a file each."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidelog import __version__
+from tidelog.cli.guard import guarded
+
+app = typer.Typer(
+    name="tidelog",
+    help="Tidelog runs Datalog programs in the Soufflé dialect.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class EngineChoice(StrEnum):
+    """The engines, as the command line names them."""
+
+    LOCAL = "local"
+    REFERENCE = "reference"
+
+
+Program = Annotated[
+    Path, typer.Argument(help="The program, a .dl file; - reads it from stdin.", metavar="PROGRAM")
+]
+Programs = Annotated[
+    list[Path], typer.Argument(help="Programs, .dl files; - is stdin.", metavar="PROGRAM...")
+]
+Includes = Annotated[
+    list[Path] | None,
+    typer.Option("-I", "--include-dir", metavar="DIR", help="A folder for #include; may be repeated."),
+]
+Macros = Annotated[
+    list[str] | None,
+    typer.Option("-M", "--macro", metavar="NAME=VALUE", help="Define a macro; may be repeated."),
+]
+NoWarnings = Annotated[bool, typer.Option("-w", "--no-warn", help="Show errors only, no warnings.")]
+
+
+@app.command()
+@guarded
+def run(  # noqa: PLR0913 - one parameter per option of the command line
+    program: Program,
+    *,
+    fact_dir: Annotated[
+        Path, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the input facts are.")
+    ] = Path(),
+    output_dir: Annotated[
+        Path, typer.Option("-D", "--output-dir", metavar="DIR", help="Where outputs go; - is stdout.")
+    ] = Path(),
+    jobs: Annotated[
+        str, typer.Option("-j", "--jobs", metavar="N", help="Number of threads; auto is all cores.")
+    ] = "auto",
+    stats: Annotated[
+        str | None, typer.Option("--stats", metavar="FILE", help="Write statistics as JSON; - is stdout.")
+    ] = None,
+    engine: Annotated[
+        EngineChoice, typer.Option("--engine", help="What runs the program.")
+    ] = EngineChoice.LOCAL,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option("--memory-limit", metavar="SIZE", help="Stop beyond this much memory, as 4G."),
+    ] = None,
+    functions: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--functions", metavar="FILE", help="A Python file with @tidelog.functor functions; repeatable."
+        ),
+    ] = None,
+    include: Includes = None,
+    macro: Macros = None,
+    no_warn: NoWarnings = False,
+    no_progress: Annotated[bool, typer.Option("--no-progress", help="Show no progress.")] = False,
+    compile_: Annotated[bool, typer.Option("-c", "--compile", hidden=True)] = False,
+) -> None:
+    """Evaluate a program over its facts and write its outputs."""
+    from tidelog.cli.run import RunOptions, run_program  # noqa: PLC0415 - starts quickly otherwise
+
+    del compile_  # kernels are always compiled; the option is there for scripts written for Soufflé
+    run_program(
+        RunOptions(
+            program=program,
+            fact_directory=fact_dir,
+            output_directory=output_dir,
+            jobs=_jobs(jobs),
+            stats=stats,
+            engine=engine.value,
+            memory_limit=memory_limit,
+            functions=tuple(functions or ()),
+            include_path=tuple(include or ()),
+            defines=_defines(macro),
+            shows_warnings=not no_warn,
+            shows_progress=not no_progress and sys.stderr.isatty(),
+        )
+    )
+
+
+@app.command()
+@guarded
+def check(
+    programs: Programs, *, include: Includes = None, macro: Macros = None, no_warn: NoWarnings = False
+) -> None:
+    """Report every mistake in programs without running them."""
+    from tidelog.cli.check import check_programs  # noqa: PLC0415 - starts quickly otherwise
+
+    check_programs(programs, tuple(include or ()), _defines(macro), shows_warnings=not no_warn)
+
+
+@app.command()
+@guarded
+def fmt(
+    programs: Programs,
+    *,
+    check_only: Annotated[
+        bool, typer.Option("--check", help="Only name the programs that would change; exit 1 if any.")
+    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="Rewrite the files in place.")] = False,
+) -> None:
+    """Lay programs out in the canonical way; comments stay."""
+    from tidelog.cli.fmt import format_programs  # noqa: PLC0415 - starts quickly otherwise
+
+    if check_only and write:
+        raise typer.BadParameter("choose one of --check and --write")
+    format_programs(programs, only_checks=check_only, writes=write)
+
+
+@app.command()
+@guarded
+def plan(program: Program, include: Includes = None, macro: Macros = None) -> None:
+    """Print what the engine will run."""
+    from tidelog.cli.plan import print_plan  # noqa: PLC0415 - starts quickly otherwise
+
+    print_plan(program, tuple(include or ()), _defines(macro))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    sys.stdout.write(f"tidelog {__version__}\n")
+
+
+def _jobs(text: str) -> int | None:
+    """Return the number of threads; None for `auto`."""
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise typer.BadParameter(f"{text!r} is not a number of threads; give 1 or more, or auto")
+    return int(text)
+
+
+def _defines(macros: list[str] | None) -> dict[str, str]:
+    """Return macros by name; `-M "A=1 B"` defines two, and a name alone is 1, as in C."""
+    words = [word for macro in macros or () for word in macro.split()]
+    pairs = (word.partition("=") for word in words)
+    return {name: value if equals else "1" for name, equals, value in pairs}

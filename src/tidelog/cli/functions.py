@@ -1,0 +1,37 @@
+"""Python files with functions for the functors of a program."""
+
+import runpy
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.values import Value
+
+
+def load_functions(files: Sequence[Path]) -> dict[str, Callable[..., Value]]:
+    """Run Python files and return their public functions by name.
+
+    A function is found under its own name; one decorated with `@tidelog.functor(name=...)` has
+    registered itself under that name as well.
+    """
+    functions: dict[str, Callable[..., Value]] = {}
+    for file in files:
+        try:
+            names = runpy.run_path(str(file))
+        except Exception as cause:
+            raise TidelogError([_failed(file, cause)]) from cause
+        functions.update(
+            (name, value) for name, value in names.items() if callable(value) and not name.startswith("_")
+        )
+    return functions
+
+
+def _failed(file: Path, cause: Exception) -> Diagnostic:
+    frames = [frame for frame in traceback.extract_tb(cause.__traceback__) if frame.filename == str(file)]
+    place = f"{file}:{frames[-1].lineno}" if frames else str(file)
+    return Diagnostic(
+        code="functions-failed",
+        message=f"{place}: {type(cause).__name__}: {cause}",
+        hint="the file given with --functions must run as plain Python",
+    )

@@ -1,0 +1,87 @@
+"""How a command ends: diagnostics, interruptions and our own mistakes as exit statuses."""
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from types import FrameType
+from typing import Final, NoReturn, ParamSpec
+
+import typer
+
+from tidelog.errors import Diagnostic, TidelogError, render
+
+MISTAKE: Final = 1
+INTERNAL: Final = 70
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+TERMINATED: Final = 143
+
+Parameters = ParamSpec("Parameters")
+
+
+def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
+    """Return the command with every exception turned into a message on stderr and a status.
+
+    A user's mistake gives 1, Ctrl-C 130, a reader that closed our pipe 141, and a mistake of ours
+    70 with one line (the traceback is shown when TIDELOG_DEBUG=1).
+    """
+
+    @wraps(command)
+    def run_guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
+        signal.signal(signal.SIGTERM, _terminate)
+        try:
+            command(*args, **kwargs)
+            sys.stdout.flush()
+        except typer.Exit:
+            raise
+        except TidelogError as error:
+            show(error.diagnostics)
+            raise typer.Exit(MISTAKE) from None
+        except KeyboardInterrupt:
+            sys.stderr.write("interrupted: nothing was written\n")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # Python flushes stdout once more at exit; that must not fail a second time.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(BROKEN_PIPE) from None
+        except MemoryError:
+            show([_out_of_memory()])
+            raise typer.Exit(MISTAKE) from None
+        except Exception as error:  # noqa: BLE001 - the last edge before the user
+            _report_internal(error)
+            raise typer.Exit(INTERNAL) from None
+
+    return run_guarded
+
+
+def show(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> None:
+    """Write diagnostics to stderr, as people read them."""
+    for diagnostic in diagnostics:
+        sys.stderr.write(render(diagnostic) + "\n")
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    # An exception, so that half-written files are taken away on the way out.
+    raise SystemExit(TERMINATED)
+
+
+def _out_of_memory() -> Diagnostic:
+    return Diagnostic(
+        code="out-of-memory",
+        message="the machine has no memory left for this",
+        hint="--memory-limit stops earlier, with statistics of what was finished",
+    )
+
+
+def _report_internal(error: Exception) -> None:
+    if os.environ.get("TIDELOG_DEBUG") == "1":
+        sys.stderr.write("".join(traceback.format_exception(error)))
+    words = " ".join(str(error).split())
+    sys.stderr.write(
+        f"internal error: {type(error).__name__}: {words}\n"
+        "  hint: this is our mistake; please report it with the program and, run again with"
+        " TIDELOG_DEBUG=1, the traceback\n"
+    )

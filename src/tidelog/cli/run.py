@@ -1,0 +1,79 @@
+"""`tidelog run`: read, evaluate, write, and say what it took."""
+
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidelog.cli.functions import load_functions
+from tidelog.cli.guard import show
+from tidelog.cli.programs import read_program
+from tidelog.cli.progress import Progress
+from tidelog.cli.stats import seconds_since_start, write_stats
+from tidelog.engine.protocol import Settings
+from tidelog.session import Session
+from tidelog.session.recorder import Recorder
+from tidelog.session.session import Request, make_settings, prepare, start_session
+from tidelog.session.write import print_sizes, write_outputs
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What the command line asked for; the output directory `-` is stdout."""
+
+    program: Path
+    fact_directory: Path
+    output_directory: Path
+    jobs: int | None
+    stats: str | None
+    engine: str
+    memory_limit: str | None
+    functions: tuple[Path, ...]
+    include_path: tuple[Path, ...]
+    defines: Mapping[str, str]
+    shows_warnings: bool
+    shows_progress: bool
+
+
+def run_program(options: RunOptions) -> None:
+    """Evaluate the program and write its outputs.
+
+    Outputs are published only when all of them were written; statistics come last.
+    """
+    progress = Progress() if options.shows_progress else None
+    recorder = Recorder(progress)
+    recorder.add("start", seconds_since_start())
+    settings = make_settings(options.jobs, options.memory_limit)
+    try:
+        session = _evaluate(options, settings, recorder, progress or nullcontext())
+        with recorder.phase("write"):
+            write_outputs(session.snapshot, options.output_directory)
+            print_sizes(session.snapshot, sys.stdout)
+    except BaseException:
+        # A run stopped on its way, by its memory limit for one, still tells how far it came.
+        if options.stats is not None and "load" in recorder.statistics().seconds:
+            write_stats(options.stats, recorder, settings, {}, is_complete=False)
+        raise
+    if options.stats is not None:
+        sizes = {name: len(session[name]) for name in session.relations}
+        write_stats(options.stats, recorder, settings, sizes, is_complete=True)
+
+
+def _evaluate(
+    options: RunOptions, settings: Settings, recorder: Recorder, progress: AbstractContextManager[object]
+) -> Session:
+    request = Request(
+        read_program(options.program),
+        options.fact_directory,
+        options.engine,
+        settings,
+        load_functions(options.functions),
+        options.include_path,
+        options.defines,
+    )
+    prepared = prepare(request, recorder)
+    if options.shows_warnings:
+        show(prepared.warnings)
+    with progress:
+        return start_session(prepared, recorder)

@@ -1,0 +1,71 @@
+"""What a run took, as JSON."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tidelog import __version__
+from tidelog.engine.protocol import Settings
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.session.memory import peak_memory_bytes
+from tidelog.session.recorder import Recorder
+
+PHASES: Final = ("start", "parse", "load", "evaluate", "write")
+
+
+def seconds_since_start() -> float:
+    """Return how long ago this process began."""
+    import psutil  # noqa: PLC0415 - only needed with a run
+
+    return max(0.0, time.time() - float(psutil.Process().create_time()))
+
+
+def write_stats(
+    target: str, recorder: Recorder, settings: Settings, sizes: Mapping[str, int], *, is_complete: bool
+) -> None:
+    """Write the statistics to a file, or to stdout for `-`; docs/cli.md explains the keys."""
+    text = json.dumps(_stats(recorder, settings, sizes, is_complete=is_complete), indent=2) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as cause:
+        raise TidelogError(
+            [
+                Diagnostic(
+                    code="unwritable-file", message=f"`{target}` cannot be written: {cause.strerror or cause}"
+                )
+            ]
+        ) from cause
+
+
+def _stats(
+    recorder: Recorder, settings: Settings, sizes: Mapping[str, int], *, is_complete: bool
+) -> dict[str, object]:
+    statistics = recorder.statistics()
+    return {
+        "version": __version__,
+        "complete": is_complete,
+        "jobs": settings.jobs,
+        "seconds": {
+            **{phase: round(statistics.seconds.get(phase, 0.0), 6) for phase in PHASES},
+            "total": round(seconds_since_start(), 6),
+        },
+        "strata": [
+            {
+                "relations": list(stratum.relations),
+                "recursive": stratum.is_recursive,
+                "iterations": stratum.iterations,
+                "facts": stratum.facts,
+                "derivations": stratum.derivations,
+                "seconds": round(stratum.seconds, 6),
+            }
+            for stratum in statistics.strata
+        ],
+        "relations": dict(sizes),
+        "peak_memory_bytes": peak_memory_bytes(),
+    }

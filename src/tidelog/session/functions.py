@@ -1,0 +1,104 @@
+"""Python callables for the functors a program declares."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeVar, overload
+
+from tidelog.engine.protocol import UserFunctions
+from tidelog.errors import Diagnostic, raise_if_any
+from tidelog.program import nodes
+from tidelog.program.nodes import Program
+from tidelog.program.suggest import did_you_mean
+from tidelog.source import Span
+from tidelog.values import Value
+from tidelog.views.walk import walk
+
+Function = TypeVar("Function", bound=Callable[..., Value])
+
+# The one registry of the process: a decorator has nowhere else to put what it is given. Only
+# `functor` writes to it and only `bind_functions` reads it; `open(functions=...)` goes before it.
+_REGISTERED: Final[dict[str, Callable[..., Value]]] = {}
+
+
+@overload
+def functor(function: Function, /) -> Function: ...
+@overload
+def functor(*, name: str) -> Callable[[Function], Function]: ...
+def functor(
+    function: Function | None = None, /, *, name: str | None = None
+) -> Function | Callable[[Function], Function]:
+    """Register a Python function for `.functor` declarations of the same name; return it unchanged.
+
+        @tidelog.functor
+        def twice(x: int) -> int:
+            return 2 * x
+
+    goes with `.functor twice(x: number): number` and `@twice(x)` in a program opened later. A later
+    registration under the same name replaces the earlier one.
+    """
+
+    def register(registered: Function) -> Function:
+        _REGISTERED[name or registered.__name__] = registered
+        return registered
+
+    return register if function is None else register(function)
+
+
+def bind_functions(program: Program, given: Mapping[str, Callable[..., Value]] | None) -> UserFunctions:
+    """Return the function of every functor the program uses.
+
+    Names in `given` go before registered ones. A functor without a function, and a function that
+    cannot take the declared number of arguments, are mistakes.
+    """
+    known = {**_REGISTERED, **(given or {})}
+    used = dict(_uses(program))
+    raise_if_any(_mistakes(program, used, known))
+    return {name: known[name] for name in used}
+
+
+def _uses(program: Program) -> Iterator[tuple[str, Span | None]]:
+    for lattice in program.lattices.values():
+        yield lattice.lub, None
+        if lattice.glb is not None:
+            yield lattice.glb, None
+    for stratum in program.strata:
+        for node in walk((stratum.rules, stratum.subsumptions)):
+            match node:
+                case nodes.UserApplication():
+                    yield node.name, node.span
+                case nodes.Aggregate() if node.functor.startswith("@"):
+                    yield node.functor.removeprefix("@"), node.span
+
+
+def _mistakes(
+    program: Program, used: Mapping[str, Span | None], known: Mapping[str, Callable[..., Value]]
+) -> Iterator[Diagnostic]:
+    for name, span in used.items():
+        if name not in known:
+            yield Diagnostic(
+                code="missing-function",
+                message=f"no Python function is given for the functor `{name}`",
+                span=span,
+                hint=did_you_mean(
+                    name, known, f"decorate one with @tidelog.functor, or pass functions={{{name!r}: ...}}"
+                ),
+            )
+            continue
+        count = len(program.functors[name].parameters) if name in program.functors else 2
+        if not _takes(known[name], count):
+            yield Diagnostic(
+                code="wrong-function-arity",
+                message=f"the function of `{name}` does not take {count} arguments",
+                span=span,
+                hint=f"`{name}` is declared with {count} parameters",
+            )
+
+
+def _takes(function: Callable[..., Value], count: int) -> bool:
+    try:
+        inspect.signature(function).bind(*range(count))
+    except ValueError:
+        return True  # some built-in functions do not tell their signature
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,29 @@
+"""Outputs of an evaluated program."""
+
+from pathlib import Path
+from typing import TextIO
+
+from tidelog import io
+from tidelog.views import Snapshot
+
+
+def write_outputs(snapshot: Snapshot, directory: Path) -> None:
+    """Write every `.output` relation as its directive says; all are published or none.
+
+    The directory `-` is standard output.
+    """
+    with io.Staging() as staging:
+        for directive in snapshot.program.directives:
+            if directive.kind != "output":
+                continue
+            relation = snapshot.program.relations[directive.relation]
+            holds = relation.arity > 0 or snapshot.engine.size(relation.name) > 0
+            columns = snapshot.engine.facts(relation.name) if holds else None
+            io.write_relation(relation, directive, columns, snapshot.codec, directory, staging=staging)
+
+
+def print_sizes(snapshot: Snapshot, target: TextIO) -> None:
+    """Print one line for every `.printsize`: the relation, a tab, its number of facts."""
+    for directive in snapshot.program.directives:
+        if directive.kind == "printsize":
+            target.write(f"{directive.relation}\t{snapshot.engine.size(directive.relation)}\n")

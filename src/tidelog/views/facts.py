@@ -1,0 +1,167 @@
+"""Facts as a set of Python tuples, an Arrow stream, a frame or a small HTML table."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from tidelog.engine.protocol import Codes
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.nodes import Column
+from tidelog.values import Codec, Fact
+from tidelog.views.lookup import find_codes
+from tidelog.views.show import as_html, as_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+# Facts are decoded in slices: iterating over ten million of them must not build ten million tuples.
+_SLICE = 65_536
+
+
+class FactSet(AbstractSet[Fact]):
+    """A read-only set of facts with named, typed columns, in value order.
+
+    It compares and combines like any Python set of tuples:
+
+        db["path"] == {(1, 2), (1, 3), (2, 3)}
+        db["path"] - db["edge"]
+    """
+
+    def __init__(self, name: str, columns: Sequence[Column], codec: Codec) -> None:
+        self._name = name
+        self._columns = tuple(columns)
+        self._codec = codec
+        self._sorted: list[Codes] | None = None
+
+    @abstractmethod
+    def _codes(self) -> list[Codes]:
+        """Return one array of codes per column, facts in any order."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    def name(self) -> str:
+        """Return the name of the relation, or the text of the query."""
+        return self._name
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns."""
+        return tuple(column.name for column in self._columns)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Return the names of the columns' types."""
+        return tuple(column.type for column in self._columns)
+
+    def codes(self) -> list[Codes]:
+        """Return one array of codes per column, facts in value order.
+
+        Numbers, unsigned and floats sort by value, symbols by text, records by their fields.
+        """
+        if self._sorted is None:
+            columns = self._codes()
+            if columns and len(columns[0]) > 1:
+                order = self._codec.sort_rows(columns, self.types)
+                columns = [codes[order] for codes in columns]
+            self._sorted = columns
+        return self._sorted
+
+    def __iter__(self) -> Iterator[Fact]:
+        return self._decode(0, len(self))
+
+    def __contains__(self, fact: object) -> bool:
+        if not isinstance(fact, tuple):
+            return False
+        found = find_codes(fact, self.types, self._codec)
+        return found is not None and self._holds(found)
+
+    def head(self, count: int = 20) -> list[Fact]:
+        """Return the first `count` facts in value order."""
+        return list(self._decode(0, min(count, len(self))))
+
+    def to_arrow(self) -> pa.Table:
+        """Return an Arrow table: int64, uint64, float64 and string columns.
+
+        Values of record and algebraic types are given as their text, `[1, nil]` or `$Leaf(2)`.
+        """
+        arrays = [
+            self._codec.column_to_arrow(codes, column.type)
+            for codes, column in zip(self.codes(), self._columns, strict=True)
+        ]
+        return pa.Table.from_arrays(arrays, names=list(self.columns))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the Arrow PyCapsule stream that pandas, polars, DuckDB and others read."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return a pandas data frame."""
+        try:
+            import pandas as pd  # noqa: F401, PLC0415 - an optional package
+        except ImportError as cause:
+            raise _missing("pandas") from cause
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a polars data frame."""
+        try:
+            import polars as pl  # noqa: PLC0415 - an optional package
+        except ImportError as cause:
+            raise _missing("polars") from cause
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def __repr__(self) -> str:
+        return as_text(self.name, self.columns, self.head(), len(self))
+
+    def _repr_html_(self) -> str:
+        return as_html(self.name, self.columns, self.types, self.head(), len(self))
+
+    def _holds(self, fact: Sequence[int]) -> bool:
+        columns = self.codes()
+        if not columns:
+            return len(self) > 0
+        agree = np.ones(len(columns[0]), dtype=np.bool_)
+        for codes, code in zip(columns, fact, strict=True):
+            agree &= codes == code
+        return bool(agree.any())
+
+    def _decode(self, start: int, stop: int) -> Iterator[Fact]:
+        if not self._columns:
+            yield from [()] * (stop - start)
+            return
+        columns = self.codes()
+        for first in range(start, stop, _SLICE):
+            last = min(first + _SLICE, stop)
+            yield from zip(
+                *(
+                    self._codec.decode_column(codes[first:last], column.type)
+                    for codes, column in zip(columns, self._columns, strict=True)
+                ),
+                strict=True,
+            )
+
+    @classmethod
+    def _from_iterable(cls, facts: Iterable[Fact]) -> AbstractSet[Fact]:  # type: ignore[override]
+        # `db["a"] | db["b"]` is an ordinary set: it has no columns of its own.
+        return frozenset(facts)
+
+
+def _missing(package: str) -> TidelogError:
+    return TidelogError(
+        [
+            Diagnostic(
+                code="missing-package",
+                message=f"`to_{package}` needs the package {package}, which is not installed",
+                hint=f"pip install {package}, or pip install 'tidelog[frames]'",
+            )
+        ]
+    )

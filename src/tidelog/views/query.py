@@ -1,0 +1,190 @@
+"""From the text of a query to its answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidelog.engine.protocol import Codes, SilentObserver
+from tidelog.errors import TidelogError
+from tidelog.program import build_program, nodes
+from tidelog.program.nodes import Column, Program
+from tidelog.source import Source
+from tidelog.syntax import tree
+from tidelog.values import Codec, Kind, Value
+from tidelog.views.declare import declare_all
+from tidelog.views.parse import ParsedQuery, parse_query
+from tidelog.views.relation import Answer
+from tidelog.views.snapshot import Snapshot
+from tidelog.views.walk import walk
+
+
+def answer_query(text: str, snapshot: Snapshot) -> Answer:
+    """Return the bindings of the query's variables for which it holds.
+
+    A query is the body of a rule: `path(1, x)`, or `path(1, x), x > 3, !edge(1, x)`. One atom over
+    variables and constants is looked up in the engine. Anything else is checked and evaluated as a
+    rule, by an engine of its own over the facts already there.
+    """
+    query = parse_query(Source("query", text))
+    atom = _single_atom(query.body)
+    if atom is not None and atom.relation in snapshot.program.relations:
+        pattern = _pattern(atom, snapshot.program, snapshot.codec)
+        if pattern is not None:
+            return _look_up(text, atom, pattern, snapshot)
+    try:
+        return _evaluate(query, snapshot)
+    except TidelogError as error:
+        raise query.point_at_query(error) from None
+
+
+# --- one atom: a look-up ---------------------------------------------------------------------
+
+
+def _single_atom(body: tree.Body) -> tree.Atom | None:
+    if len(body.alternatives) == 1 and len(body.alternatives[0].elements) == 1:
+        element = body.alternatives[0].elements[0]
+        if isinstance(element, tree.Atom):
+            return element
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """The code each column must have (None: any); a text never seen `is_unknown` and matches nothing."""
+
+    codes: tuple[int | None, ...]
+    is_unknown: bool
+
+
+def _pattern(atom: tree.Atom, program: Program, codec: Codec) -> _Pattern | None:
+    """Return what the facts must agree with, or None if the atom needs more than a look-up."""
+    relation = program.relations[atom.relation]
+    if len(atom.terms) != relation.arity:
+        return None
+    pattern: list[int | None] = []
+    is_unknown = False
+    for term, column in zip(atom.terms, relation.columns, strict=True):
+        if isinstance(term, tree.Variable | tree.Wildcard):
+            pattern.append(None)
+            continue
+        kind = program.kind_of(column.type)
+        if isinstance(term, tree.StringLiteral) and kind is Kind.SYMBOL:
+            code = codec.symbols.find(term.value)
+            is_unknown |= code is None
+            pattern.append(code)
+            continue
+        value = _numeric_value(term, kind)
+        if value is None:
+            return None
+        pattern.append(codec.encode(value, column.type))
+    return _Pattern(tuple(pattern), is_unknown)
+
+
+def _numeric_value(term: tree.Term, kind: Kind) -> Value:
+    match term:
+        case tree.NumberLiteral(value) if kind is Kind.NUMBER and value < 2**63:
+            return value
+        case tree.NumberLiteral(value) | tree.UnsignedLiteral(value) if kind is Kind.UNSIGNED:
+            return value
+        case tree.FloatLiteral(value) if kind is Kind.FLOAT:
+            return value
+        case tree.Application("neg", (tree.NumberLiteral(value),)) if kind is Kind.NUMBER:
+            return -value
+        case tree.Application("neg", (tree.FloatLiteral(value),)) if kind is Kind.FLOAT:
+            return -value
+    return None
+
+
+def _look_up(text: str, atom: tree.Atom, pattern: _Pattern, snapshot: Snapshot) -> Answer:
+    engine, codec = snapshot.engine, snapshot.codec
+    relation = snapshot.program.relations[atom.relation]
+    if pattern.is_unknown:
+        found: list[Codes] = [np.empty(0, dtype=np.int64)] * relation.arity
+    else:
+        found = engine.match(relation.name, pattern.codes)
+    size = len(found[0]) if found else engine.size(relation.name)
+    kept = np.ones(size, dtype=np.bool_)
+    first: dict[str, int] = {}
+    for position, term in enumerate(atom.terms):
+        if isinstance(term, tree.Variable):
+            if term.name in first:
+                kept &= found[position] == found[first[term.name]]
+            else:
+                first[term.name] = position
+    named = {name: position for name, position in first.items() if not name.startswith("_")}
+    columns = [Column(name, relation.columns[position].type) for name, position in named.items()]
+    codes = [found[position][kept] for position in named.values()]
+    if not codes:
+        return Answer(text, columns, codec, [], min(1, int(kept.sum())))
+    if len(named) < len(first) or any(isinstance(term, tree.Wildcard) for term in atom.terms):
+        codes = _distinct(codes)
+    return Answer(text, columns, codec, codes, len(codes[0]))
+
+
+def _distinct(codes: Sequence[Codes]) -> list[Codes]:
+    if len(codes) == 1:
+        return [np.unique(codes[0])]
+    rows = np.unique(np.stack(codes, axis=1), axis=0)
+    return [np.ascontiguousarray(rows[:, column]) for column in range(len(codes))]
+
+
+# --- anything else: a rule of its own ----------------------------------------------------------
+
+
+def _evaluate(query: ParsedQuery, snapshot: Snapshot) -> Answer:
+    program, engine = snapshot.program, snapshot.engine
+    name = _unused_name(program)
+    span = query.body.span
+    declared = declare_all(program, span)
+    # The variables' types are known once the rule has been checked; the answer's columns need them.
+    checked, _ = build_program(tree.Tree((*declared, *_rule(name, (), query.body))))
+    types = {
+        node.name: node.type
+        for rule in checked.rules
+        for node in walk(rule.body)
+        if isinstance(node, nodes.Variable)
+    }
+    columns = tuple(Column(variable, types[variable]) for variable in _variables(query.body))
+    held = (
+        tree.Rule((tree.Atom(relation.name, (), span=span),), span=span)
+        for relation in program.relations.values()
+        if relation.arity == 0 and engine.size(relation.name) > 0
+    )
+    asked, _ = build_program(tree.Tree((*declared, *held, *_rule(name, columns, query.body))))
+    asking = snapshot.make_engine(asked)
+    for relation in sorted({node.relation for node in walk(query.body) if isinstance(node, tree.Atom)}):
+        if program.relations[relation].arity > 0:
+            asking.insert(relation, engine.facts(relation))
+    asking.evaluate(SilentObserver())
+    return Answer(query.source.text, columns, snapshot.codec, asking.facts(name), asking.size(name))
+
+
+def _rule(name: str, columns: Sequence[Column], body: tree.Body) -> tuple[tree.Item, ...]:
+    """Return `.decl name(columns)`, `.output name` and `name(columns) :- body.`"""
+    span = body.span
+    fields = tuple(tree.Field(column.name, column.type, span=span) for column in columns)
+    head = tree.Atom(name, tuple(tree.Variable(column.name, span=span) for column in columns), span=span)
+    return (
+        tree.RelationDeclaration(name, fields, span=span),
+        tree.Directive(tree.DirectiveKind.OUTPUT, name, span=span),
+        tree.Rule((head,), body, span=span),
+    )
+
+
+def _unused_name(program: Program) -> str:
+    name = "query"
+    while name in program.relations:
+        name += "_"
+    return name
+
+
+def _variables(body: tree.Body) -> tuple[str, ...]:
+    """Return the names of the query's variables in order; those of an aggregate are its own."""
+    return tuple(
+        dict.fromkeys(
+            node.name
+            for node in walk(body, into_aggregates=False)
+            if isinstance(node, tree.Variable) and not node.name.startswith("_")
+        )
+    )

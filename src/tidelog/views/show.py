@@ -1,0 +1,64 @@
+"""The first facts of a relation as a small table, in text or HTML."""
+
+from collections.abc import Sequence
+from html import escape
+
+from tidelog.values import Branch, Fact, Value
+
+
+def as_text(name: str, columns: Sequence[str], facts: Sequence[Fact], size: int) -> str:
+    """Return a title, the column names and the given facts, one per line.
+
+    path: 3 facts
+    x  y
+    1  2
+    1  3
+    2  3
+    """
+    table = [list(columns), *([_text(value) for value in fact] for fact in facts)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(columns))]
+    lines = [f"{name}: {_count(size)}"]
+    if columns:
+        lines += [
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+            for line in table
+        ]
+    if size > len(facts):
+        lines.append(f"... and {size - len(facts):,} more")
+    return "\n".join(lines)
+
+
+def as_html(name: str, columns: Sequence[str], types: Sequence[str], facts: Sequence[Fact], size: int) -> str:
+    """Return the same as an HTML table; every text from the user is escaped."""
+    heads = "".join(
+        f"<th>{escape(column)}<br><small>{escape(type_name)}</small></th>"
+        for column, type_name in zip(columns, types, strict=True)
+    )
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{escape(_text(value))}</td>' for value in fact)}</tr>" for fact in facts
+    )
+    more = f"<p>... and {size - len(facts):,} more</p>" if size > len(facts) else ""
+    return (
+        f"<div><p><strong>{escape(name)}</strong>: {_count(size)}</p>"
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{more}</div>"
+    )
+
+
+def _count(size: int) -> str:
+    return f"{size:,} fact" if size == 1 else f"{size:,} facts"
+
+
+def _text(value: Value) -> str:
+    match value:
+        case None:
+            return "nil"
+        case tuple():
+            return f"[{', '.join(map(_text, value))}]"
+        case Branch():
+            fields = f"({', '.join(map(_text, value.fields))})" if value.fields else ""
+            return f"${value.name}{fields}"
+        case str():
+            # One fact, one line, whatever the text holds.
+            return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+        case _:
+            return str(value)

@@ -1,0 +1,150 @@
+"""Queries: atoms, whole bodies, and their mistakes."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tidelog
+from tidelog import Session, TidelogError
+
+PROGRAM = """
+.type List = [head: number, tail: List]
+.decl edge(x: number, y: number)
+edge(1, 2). edge(2, 3). edge(3, 3). edge(-1, 2).
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.decl name(x: number, s: symbol)
+name(1, "one"). name(2, "it's"). name(3, "say \\"hi\\"").
+.decl list(l: List)
+list(nil). list([1, nil]). list([1, [2, nil]]).
+.decl on()
+on().
+.decl off()
+"""
+
+
+@pytest.fixture(scope="module")
+def db() -> Session:
+    """Return a small graph with names."""
+    return tidelog.open(PROGRAM, engine="reference")
+
+
+def test_constants_select_and_variables_are_the_columns(db: Session) -> None:
+    """The answer has one column per variable."""
+    answer = db.query("path(1, x)")
+
+    assert answer.columns == ("x",)
+    assert answer.types == ("number",)
+    assert list(answer) == [(2,), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("edge(x, x)", [(3,)]),
+        ("edge(x, _)", [(-1,), (1,), (2,), (3,)]),
+        ("edge(_, y)", [(2,), (3,)]),
+        ("edge(_, _y)", [()]),
+        ("edge(-1, y)", [(2,)]),
+        ("edge(y, x).", [(-1, 2), (1, 2), (2, 3), (3, 3)]),
+        ("edge(1, 2)", [()]),
+        ("edge(2, 1)", []),
+        ("name(x, 'one')", [(1,)]),
+        ('name(x, "one")', [(1,)]),
+        (r"name(x, 'it\'s')", [(2,)]),
+        ("name(x, 'say \"hi\"')", [(3,)]),
+        ("name(x, 'never seen')", []),
+        ("on()", [()]),
+        ("off()", []),
+    ],
+)
+def test_one_atom_is_looked_up(db: Session, query: str, expected: list[tuple[object, ...]]) -> None:
+    """Variables, wildcards, constants and repeated variables mean what they mean in a rule."""
+    assert list(db.query(query)) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("path(1, x), x > 2", [(3,)]),
+        ("edge(x, y), !edge(y, x)", [(-1, 2), (1, 2), (2, 3)]),
+        ("edge(x, y), name(y, s)", [(-1, 2, "it's"), (1, 2, "it's"), (2, 3, 'say "hi"'), (3, 3, 'say "hi"')]),
+        ("edge(1, y), z = y * 10", [(2, 20)]),
+        ("n = count : { edge(_, _) }", [(4,)]),
+        ("list([x, [y, nil]])", [(1, 2)]),
+        ("list([1, t])", [(None,), ((2, None),)]),
+        ("edge(1, x) ; edge(2, x)", [(2,), (3,)]),
+        ("on(), edge(1, x)", [(2,)]),
+        ("on(), !off()", [()]),
+        ("edge(1 + 1, x)", [(3,)]),
+    ],
+)
+def test_a_whole_body_is_evaluated_like_a_rule(
+    db: Session, query: str, expected: list[tuple[object, ...]]
+) -> None:
+    """Joins, negation, constraints, arithmetic, aggregates and records all work in a query."""
+    assert list(db.query(query)) == expected
+
+
+def test_an_answer_is_true_when_the_query_holds(db: Session) -> None:
+    """A query without variables is a yes or no."""
+    assert db.query("edge(1, 2)")
+    assert not db.query("edge(2, 1)")
+
+
+def test_an_answer_is_a_set_of_facts(db: Session) -> None:
+    """It has everything a relation has."""
+    answer = db.query("edge(x, y)")
+
+    assert (1, 2) in answer
+    assert (2, 1) not in answer
+    assert answer.to_arrow().num_rows == len(answer) == 4
+    assert answer == db["edge"]
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "place"),
+    [
+        ("pth(1, x)", "undeclared-relation", "query:1:1"),
+        ("path(1)", "wrong-arity", "query:1:1"),
+        ("path('a', x)", "type-clash", "query:1:6"),
+        ("edge(x, y), z > y", "unbound-variable", "query:1:13"),
+    ],
+)
+def test_mistakes_point_into_the_query(db: Session, query: str, code: str, place: str) -> None:
+    """A query is checked like a rule, and the diagnostic shows it as it was typed."""
+    with pytest.raises(TidelogError) as error:
+        db.query(query)
+
+    assert [diagnostic.code for diagnostic in error.value.diagnostics] == [code]
+    assert str(error.value).startswith(place)
+    assert query in str(error.value)
+
+
+@pytest.mark.parametrize("query", ["", ".", "edge(1, x", "edge(x, y). edge(1, 2)", "edge(x, y) :- on()", "'"])
+def test_what_is_no_query_is_a_diagnostic(db: Session, query: str) -> None:
+    """Anything but one body is refused."""
+    with pytest.raises(TidelogError):
+        db.query(query)
+
+
+@given(st.text(alphabet="edgpath(), _xy12'\"\\.:-!=<>{}[]#\n", max_size=30))
+def test_only_diagnostics_come_out_of_any_query(text: str) -> None:
+    """Whatever is typed, the session answers or explains."""
+    db = tidelog.open(PROGRAM, engine="reference")
+
+    with suppress(TidelogError):
+        answer = db.query(text)
+        assert len(list(answer)) == len(answer)
+
+
+def test_queries_do_not_grow_the_dictionary(db: Session) -> None:
+    """Asking about a text that is nowhere does not keep it."""
+    before = len(db.snapshot.codec.symbols)
+
+    db.query("name(x, 'a text that is nowhere')")
+
+    assert len(db.snapshot.codec.symbols) == before
