@@ -139,12 +139,3 @@ def test_only_diagnostics_come_out_of_any_query(text: str) -> None:
     with suppress(TidelogError):
         answer = db.query(text)
         assert len(list(answer)) == len(answer)
-
-
-def test_queries_do_not_grow_the_dictionary(db: Session) -> None:
-    """Asking about a text that is nowhere does not keep it."""
-    before = len(db.snapshot.codec.symbols)
-
-    db.query("name(x, 'a text that is nowhere')")
-
-    assert len(db.snapshot.codec.symbols) == before

@@ -102,7 +102,7 @@ def test_any_arrow_reader_takes_a_relation(db: Session) -> None:
     assert pa.table(relation).num_rows == 3
     assert pl.DataFrame(relation).height == 3
     assert len(pd.DataFrame(list(relation), columns=list(relation.columns))) == 3
-    assert duckdb.sql("select count(*) from relation").fetchone() == (3,)
+    assert duckdb.sql("select count(*) from relation").fetchall() == [(3,)]
 
 
 def test_html_is_escaped_and_short() -> None:

@@ -1,7 +1,6 @@
 """From the text of a query to its answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -49,60 +48,45 @@ def _single_atom(body: tree.Body) -> tree.Atom | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
-    """The code each column must have (None: any); a text never seen `is_unknown` and matches nothing."""
-
-    codes: tuple[int | None, ...]
-    is_unknown: bool
-
-
-def _pattern(atom: tree.Atom, program: Program, codec: Codec) -> _Pattern | None:
-    """Return what the facts must agree with, or None if the atom needs more than a look-up."""
+def _pattern(atom: tree.Atom, program: Program, codec: Codec) -> list[int | None] | None:
+    """Return the code each column must have (None: any), or None if a look-up is not enough."""
     relation = program.relations[atom.relation]
     if len(atom.terms) != relation.arity:
         return None
     pattern: list[int | None] = []
-    is_unknown = False
     for term, column in zip(atom.terms, relation.columns, strict=True):
         if isinstance(term, tree.Variable | tree.Wildcard):
             pattern.append(None)
             continue
-        kind = program.kind_of(column.type)
-        if isinstance(term, tree.StringLiteral) and kind is Kind.SYMBOL:
-            code = codec.symbols.find(term.value)
-            is_unknown |= code is None
-            pattern.append(code)
-            continue
-        value = _numeric_value(term, kind)
+        value = _constant(term, program.kind_of(column.type))
         if value is None:
             return None
         pattern.append(codec.encode(value, column.type))
-    return _Pattern(tuple(pattern), is_unknown)
+    return pattern
 
 
-def _numeric_value(term: tree.Term, kind: Kind) -> Value:
+def _constant(term: tree.Term, kind: Kind) -> Value:
+    """Return the value of a literal that is plainly of this kind; None leaves it to the checks."""
     match term:
-        case tree.NumberLiteral(value) if kind is Kind.NUMBER and value < 2**63:
-            return value
-        case tree.NumberLiteral(value) | tree.UnsignedLiteral(value) if kind is Kind.UNSIGNED:
-            return value
-        case tree.FloatLiteral(value) if kind is Kind.FLOAT:
-            return value
-        case tree.Application("neg", (tree.NumberLiteral(value),)) if kind is Kind.NUMBER:
-            return -value
-        case tree.Application("neg", (tree.FloatLiteral(value),)) if kind is Kind.FLOAT:
-            return -value
+        case tree.StringLiteral(text) if kind is Kind.SYMBOL:
+            return text
+        case tree.NumberLiteral(number) if kind is Kind.NUMBER and number < 2**63:
+            return number
+        case tree.NumberLiteral(number) | tree.UnsignedLiteral(number) if kind is Kind.UNSIGNED:
+            return number
+        case tree.FloatLiteral(real) if kind is Kind.FLOAT:
+            return real
+        case tree.Application("neg", (tree.NumberLiteral(number),)) if kind is Kind.NUMBER:
+            return -number
+        case tree.Application("neg", (tree.FloatLiteral(real),)) if kind is Kind.FLOAT:
+            return -real
     return None
 
 
-def _look_up(text: str, atom: tree.Atom, pattern: _Pattern, snapshot: Snapshot) -> Answer:
+def _look_up(text: str, atom: tree.Atom, pattern: Sequence[int | None], snapshot: Snapshot) -> Answer:
     engine, codec = snapshot.engine, snapshot.codec
     relation = snapshot.program.relations[atom.relation]
-    if pattern.is_unknown:
-        found: list[Codes] = [np.empty(0, dtype=np.int64)] * relation.arity
-    else:
-        found = engine.match(relation.name, pattern.codes)
+    found = engine.match(relation.name, pattern)
     size = len(found[0]) if found else engine.size(relation.name)
     kept = np.ones(size, dtype=np.bool_)
     first: dict[str, int] = {}
