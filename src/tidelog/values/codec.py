@@ -23,9 +23,11 @@ from tidelog.values.codes import (
     unsigneds_to_codes,
 )
 from tidelog.values.dictionary import Dictionary
+from tidelog.values.formatting import Style, format_value
 from tidelog.values.order import order_keys, sort_permutation
+from tidelog.values.parsing import parse_value
 from tidelog.values.records import NIL, Records
-from tidelog.values.text import TextReader, format_float, parse_float, parse_integer, quote_inside
+from tidelog.values.text import format_float
 from tidelog.values.types import PRIMITIVES, Kind, TypeTable, ValueType
 from tidelog.values.value import Branch, Value
 
@@ -66,6 +68,10 @@ class Codec:
             else:
                 break
         return value_type
+
+    def is_symbol(self, type_name: str) -> bool:
+        """Say whether values of the type are texts."""
+        return self.types[type_name].kind is Kind.SYMBOL
 
     # --- Python values ---------------------------------------------------------------------
 
@@ -213,7 +219,7 @@ class Codec:
             code, item_type = waiting.pop()
             if (code, item_type.name) in needed:
                 continue
-            fields = [] if code == NIL else self._fields(code, item_type)
+            fields = [] if code == NIL else self.fields(code, item_type)
             needed[code, item_type.name] = (item_type, fields)
             waiting.extend(pair for pair in fields if pair[1].kind in (Kind.RECORD, Kind.ADT))
         built: dict[tuple[int, str], Value] = {}
@@ -232,7 +238,7 @@ class Codec:
                 built[code, name] = Branch(branch.name, values)
         return [built[code, value_type.name] for code in codes]
 
-    def _fields(self, code: int, value_type: ValueType) -> list[tuple[int, ValueType]]:
+    def fields(self, code: int, value_type: ValueType) -> list[tuple[int, ValueType]]:
         """Return the field codes of a record or branch that is not nil, with their types."""
         row = self.records.row(code)
         if value_type.kind is Kind.RECORD:
@@ -263,134 +269,14 @@ class Codec:
 
     def format(self, code: int, type_name: str) -> str:
         """Return the text of a value as it stands in a fact file: `[1, a, nil]`, `$Leaf(2)`."""
-        value_type = self.resolve(type_name)
-        if value_type.kind is Kind.SYMBOL:
-            return self.symbols.text_of(int(code))
-        parts: list[str] = []
-        waiting: list[str | tuple[int, ValueType]] = [(int(code), value_type)]
-        while waiting:
-            item = waiting.pop()
-            if isinstance(item, str):
-                parts.append(item)
-            elif item[1].kind in (Kind.RECORD, Kind.ADT):
-                waiting.extend(reversed(self._format_parts(*item)))
-            else:
-                parts.append(self._format_simple(*item))
-        return "".join(parts)
-
-    def _format_simple(self, code: int, value_type: ValueType) -> str:
-        match value_type.kind:
-            case Kind.UNSIGNED:
-                return str(code_to_unsigned(code))
-            case Kind.FLOAT:
-                return format_float(code_to_float(code))
-            case Kind.SYMBOL:
-                return quote_inside(self.symbols.text_of(code))
-            case _:
-                return str(code)
-
-    def _format_parts(self, code: int, value_type: ValueType) -> list[str | tuple[int, ValueType]]:
-        if value_type.kind is Kind.RECORD:
-            if code == NIL:
-                return ["nil"]
-            left, right = "[", "]"
-        else:
-            left, right = f"${value_type.branches[self.records.row(code)[0]].name}(", ")"
-        fields = self._fields(code, value_type)
-        if not fields and value_type.kind is Kind.ADT:
-            return [left[:-1]]
-        parts: list[str | tuple[int, ValueType]] = [left]
-        for position, field in enumerate(fields):
-            if position:
-                parts.append(", ")
-            parts.append(field)
-        parts.append(right)
-        return parts
+        return format_value(int(code), self.resolve(type_name), self)
 
     def parse(self, text: str, type_name: str) -> int:
         """Return the code of the value that a text of a fact file writes.
 
         A text that is no value of the type raises `TextError`, which says what is wrong where.
         """
-        value_type = self.resolve(type_name)
-        match value_type.kind:
-            case Kind.NUMBER:
-                return parse_integer(text, Kind.NUMBER)
-            case Kind.UNSIGNED:
-                return unsigned_to_code(parse_integer(text, Kind.UNSIGNED))
-            case Kind.FLOAT:
-                return float_to_code(parse_float(text))
-            case Kind.SYMBOL:
-                return self.symbols.code_of(text)
-            case Kind.RECORD | Kind.ADT:
-                reader = TextReader(text)
-                code = self._parse_nested(reader, value_type)
-                reader.finish()
-                return code
-
-    def _parse_nested(self, reader: TextReader, value_type: ValueType) -> int:
-        # Frames are rows under construction, as in `_encode_nested`, with their closing bracket.
-        frames: list[tuple[list[int], list[ValueType], str]] = []
-        pending: ValueType | None = value_type
-        while True:
-            done: int | None = None
-            if pending is None:
-                row, types, close = frames[-1]
-                if types:
-                    pending = types.pop()
-                    continue
-                reader.expect(close)
-                frames.pop()
-                done = self.records.code_of(row)
-            elif pending.kind not in (Kind.RECORD, Kind.ADT):
-                done = self._parse_simple(reader, pending)
-            elif pending.kind is Kind.RECORD and reader.accept("nil"):
-                done = NIL
-            else:
-                opened = self._parse_open(reader, pending)
-                if isinstance(opened, int):
-                    done = opened
-                else:
-                    frames.append(opened)
-            pending = None
-            if done is not None:
-                if not frames:
-                    return done
-                frames[-1][0].append(done)
-                if frames[-1][1]:
-                    reader.expect(",")
-
-    def _parse_open(
-        self, reader: TextReader, value_type: ValueType
-    ) -> int | tuple[list[int], list[ValueType], str]:
-        """Read `[` or `$Branch(` and return an open row, or the code of a branch without fields."""
-        if value_type.kind is Kind.RECORD:
-            reader.expect("[")
-            return [], [self.resolve(field.type) for field in value_type.fields][::-1], "]"
-        reader.expect("$")
-        name, start = reader.word()
-        try:
-            position, branch = value_type.branch(name)
-        except KeyError:
-            reader.at = start
-            raise reader.error(
-                f"`{value_type.name}` has no branch `{name}`", start + max(1, len(name))
-            ) from None
-        types = [self.resolve(field.type) for field in branch.fields][::-1]
-        if not types and not reader.accept("("):
-            return self.records.code_of([position])
-        if types:
-            reader.expect("(")
-        return [position], types, ")"
-
-    def _parse_simple(self, reader: TextReader, value_type: ValueType) -> int:
-        if value_type.kind is Kind.SYMBOL:
-            return self.symbols.code_of(reader.symbol())
-        text, start = reader.word()
-        if value_type.kind is Kind.FLOAT:
-            return float_to_code(parse_float(text, start))
-        number = parse_integer(text, value_type.kind, start)
-        return number if value_type.kind is Kind.NUMBER else unsigned_to_code(number)
+        return parse_value(text, self.resolve(type_name), self)
 
     # --- Arrow -----------------------------------------------------------------------------
 
@@ -420,6 +306,12 @@ class Codec:
                 return self._distinct_texts(codes, lambda code: format_float(code_to_float(code)))
             case _:
                 return self.column_to_arrow(codes, type_name)
+
+    def column_to_json(self, codes: Codes, type_name: str, *, has_objects: bool) -> pa.Array:
+        """Return values as JSON texts; records are lists, or objects with the fields' names."""
+        value_type = self.resolve(type_name)
+        style = Style.JSON_OBJECTS if has_objects else Style.JSON_LISTS
+        return self._distinct_texts(codes, lambda code: format_value(code, value_type, self, style))
 
     @staticmethod
     def _distinct_texts(codes: Codes, text_of: Callable[[int], str]) -> pa.Array:

@@ -1,0 +1,206 @@
+"""Lines of facts, one by one: finds every mistake and accepts every way to write a number."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tidelog.io.mistakes import Mistakes, TextPlace
+from tidelog.io.places import CsvLayout
+from tidelog.program.nodes import Relation
+from tidelog.values import Codec, Codes, TextError
+
+_BAD_BYTES: Final = re.compile("[\udc80-\udcff]")
+
+# A field: its text, and the characters of the line it was read from.
+_Field = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Whole lines of a file, and how many stand before them."""
+
+    data: bytes
+    lines_before: int
+
+
+def read_carefully(
+    window: Window, relation: Relation, layout: CsvLayout, codec: Codec, mistakes: Mistakes
+) -> list[Codes]:
+    """Return the codes of the facts in a window.
+
+    Mistakes are reported to `mistakes`; the facts on those lines are left out.
+    """
+    reader = _LineReader(relation, layout, codec, mistakes)
+    for line, text in _lines(window.data, is_quoted=layout.is_quoted):
+        reader.read(text, line + window.lines_before)
+    return [np.array(codes, dtype=np.int64) for codes in reader.columns]
+
+
+def _lines(data: bytes, *, is_quoted: bool) -> Iterator[tuple[int, str]]:
+    """Return the 1-based number and the text of every line.
+
+    Bytes that are no UTF-8 become lone surrogates, so that they can be pointed at. A quoted
+    field may hold newlines; its line ends where its quotes close.
+    """
+    pending: list[str] = []
+    is_open = False
+    start = 1
+    for number, raw in enumerate(data.removesuffix(b"\n").split(b"\n") if data else (), start=1):
+        text = raw.decode("utf-8", "surrogateescape")
+        pending.append(text)
+        if is_quoted and text.count('"') % 2:
+            is_open = not is_open
+        if not is_open:
+            yield start, "\n".join(pending).removesuffix("\r")
+            pending, start = [], number + 1
+    if pending:
+        yield start, "\n".join(pending).removesuffix("\r")
+
+
+class _LineReader:
+    def __init__(self, relation: Relation, layout: CsvLayout, codec: Codec, mistakes: Mistakes) -> None:
+        self._types = [column.type for column in relation.columns]
+        self._names = [column.name for column in relation.columns]
+        self._layout = layout
+        self._codec = codec
+        self._mistakes = mistakes
+        self._keeps_empty = has_empty_texts(relation, codec)
+        self.columns: list[list[int]] = [[] for _ in relation.columns]
+
+    def read(self, text: str, line: int) -> None:
+        if not text and not self._keeps_empty:
+            return
+        bad = _BAD_BYTES.search(text)
+        if bad is not None:
+            byte = ord(bad.group()) - 0xDC00
+            shown = _BAD_BYTES.sub("\N{REPLACEMENT CHARACTER}", text)
+            message = f"the byte 0x{byte:02x} is no UTF-8"
+            hint = "save the file in the encoding UTF-8"
+            place = TextPlace(line, shown, bad.start(), bad.end())
+            self._mistakes.report("bad-encoding", message, place, hint)
+            return
+        fields = self._split(text, line)
+        if fields is None:
+            return
+        codes = self._codes(fields, text, line)
+        if codes is not None:
+            for column, code in zip(self.columns, codes, strict=True):
+                column.append(code)
+
+    def _codes(self, fields: list[_Field], text: str, line: int) -> list[int] | None:
+        codes = []
+        is_right = True
+        for (value, start, end), type_name, name in zip(fields, self._types, self._names, strict=True):
+            try:
+                codes.append(self._codec.parse(value, type_name))
+            except TextError as error:
+                is_right = False
+                message = f"column `{name}` of type `{type_name}`: {error.message}"
+                place = TextPlace(line, text, start, end)
+                if end - start == len(value):
+                    place = TextPlace(line, text, start + error.start, start + error.end)
+                self._mistakes.report(error.code, message, place)
+        return codes if is_right else None
+
+    def _split(self, text: str, line: int) -> list[_Field] | None:
+        if self._layout.is_quoted:
+            fields = self._split_quoted(text, line)
+            if fields is None:
+                return None
+        else:
+            fields = self._split_plain(text)
+        positions = self._layout.positions
+        wanted = len(self._types) if positions is None else max(positions, default=-1) + 1
+        if len(fields) < wanted or (positions is None and len(fields) > wanted):
+            start = fields[wanted][1] if len(fields) > wanted else len(text)
+            message = f"{_columns(len(fields))} where {_columns(wanted)} should be"
+            hint = f"separate columns with {_shown(self._layout.delimiter)}"
+            place = TextPlace(line, text, start, max(len(text), start + 1))
+            self._mistakes.report("wrong-column-count", message, place, hint)
+            return None
+        return fields if positions is None else [fields[position] for position in positions]
+
+    def _split_plain(self, text: str) -> list[_Field]:
+        if len(self._types) == 1 and self._layout.positions is None and self._layout.delimiter not in text:
+            return [(text, 0, len(text))]
+        fields = []
+        start = 0
+        while True:
+            end = self._end_of_field(text, start)
+            fields.append((text[start:end], start, end))
+            if end == len(text):
+                return fields
+            start = end + len(self._layout.delimiter)
+
+    def _end_of_field(self, text: str, start: int) -> int:
+        """Return where the field ends; a comma inside brackets of a record does not end it."""
+        delimiter = self._layout.delimiter
+        end = text.find(delimiter, start)
+        if "," in delimiter and text[start : start + 1] in {"[", "$"}:
+            depth = 0
+            for at in range(start, len(text)):
+                if text[at] in "[(":
+                    depth += 1
+                elif text[at] in "])":
+                    depth -= 1
+                elif depth <= 0 and text.startswith(delimiter, at):
+                    return at
+            if depth <= 0:
+                return len(text)
+        return len(text) if end < 0 else end
+
+    def _split_quoted(self, text: str, line: int) -> list[_Field] | None:
+        fields = []
+        delimiter = self._layout.delimiter
+        start = 0
+        while True:
+            if text[start : start + 1] == '"':
+                end, value = _quoted(text, start)
+                if value is None or not (end == len(text) or text.startswith(delimiter, end)):
+                    hint = 'a `"` inside quotes is written `""`'
+                    message, wrong = "expected the end of the column", end
+                    if value is None:
+                        message, wrong = "the quotes are never closed", start
+                    place = TextPlace(line, text, wrong, wrong + 1)
+                    self._mistakes.report("malformed-row", message, place, hint)
+                    return None
+            else:
+                end = text.find(delimiter, start)
+                end = len(text) if end < 0 else end
+                value = text[start:end]
+            fields.append((value, start, end))
+            if end == len(text):
+                return fields
+            start = end + len(delimiter)
+
+
+def has_empty_texts(relation: Relation, codec: Codec) -> bool:
+    """Say whether an empty line is a fact: that of one column with the empty text."""
+    types = [column.type for column in relation.columns]
+    return len(types) == 1 and codec.is_symbol(types[0])
+
+
+def _quoted(text: str, start: int) -> tuple[int, str | None]:
+    """Return where a quoted field ends and its text, None if it does not end."""
+    parts = []
+    at = start + 1
+    while True:
+        quote = text.find('"', at)
+        if quote < 0:
+            return len(text), None
+        parts.append(text[at:quote])
+        if text[quote + 1 : quote + 2] != '"':
+            return quote + 1, "".join(parts)
+        parts.append('"')
+        at = quote + 2
+
+
+def _columns(count: int) -> str:
+    return f"{count} column{'' if count == 1 else 's'}"
+
+
+def _shown(delimiter: str) -> str:
+    return {"\t": "a tab", ",": "a comma"}.get(delimiter, f"`{delimiter}`")

@@ -1,0 +1,148 @@
+"""Facts from lines of text, in windows that Arrow reads with all threads.
+
+A window that Arrow does not accept is read again line by line, which finds the mistakes.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from tidelog.io.arrow import ArrowMistakeError, codes_from_arrow
+from tidelog.io.csv_careful import Window, has_empty_texts, read_carefully
+from tidelog.io.mistakes import Mistakes
+from tidelog.io.places import CsvLayout
+from tidelog.program.nodes import Relation
+from tidelog.values import Codec, Codes, Kind
+
+WINDOW_BYTES: Final = 32 * 2**20
+_BLOCK_BYTES: Final = 2 * 2**20
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+class ByteStream(Protocol):
+    """What bytes are read from: a file, a pipe, an unpacked archive."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return the next bytes, none at the end."""
+
+
+def read_csv(
+    stream: ByteStream, name: str, relation: Relation, layout: CsvLayout, codec: Codec
+) -> list[Codes]:
+    """Return the codes of the facts in a stream of lines; `name` is for diagnostics."""
+    mistakes = Mistakes(name)
+    parts: list[list[Codes]] = []
+    lines_before = 0
+    is_first = True
+    for window in _windows(stream, is_whole=layout.is_quoted):
+        data = window.removeprefix(_BYTE_ORDER_MARK) if is_first else window
+        if is_first and layout.has_header:
+            _, _, data = data.partition(b"\n")
+            lines_before = 1
+        is_first = False
+        columns = _read_quickly(data, relation, layout, codec)
+        if columns is None:
+            columns = read_carefully(Window(data, lines_before), relation, layout, codec, mistakes)
+        lines_before += data.count(b"\n")
+        parts.append(columns)
+    mistakes.raise_if_any()
+    return join_columns(parts, relation)
+
+
+def join_columns(parts: list[list[Codes]], relation: Relation) -> list[Codes]:
+    """Return the columns of several parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = []
+    for position in range(relation.arity):
+        pieces = [part[position] for part in parts]
+        columns.append(np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64))
+    return columns
+
+
+def _windows(stream: ByteStream, *, is_whole: bool) -> Iterator[bytes]:
+    """Return the stream in pieces that end with a line, or in one piece.
+
+    Quoted fields may hold newlines, so that only the whole text can be cut into lines.
+    """
+    if is_whole:
+        yield stream.read()
+        return
+    rest = b""
+    while True:
+        data = stream.read(WINDOW_BYTES)
+        if not data:
+            break
+        end = data.rfind(b"\n") + 1
+        if end == 0:
+            rest += data
+            continue
+        yield rest + data[:end] if rest else (data if end == len(data) else data[:end])
+        rest = data[end:]
+    if rest:
+        yield rest
+
+
+def _read_quickly(data: bytes, relation: Relation, layout: CsvLayout, codec: Codec) -> list[Codes] | None:
+    """Return the codes, or None if the careful reader must look at the data."""
+    if not data:
+        return [np.empty(0, dtype=np.int64) for _ in relation.columns]
+    kinds = [codec.resolve(column.type).kind for column in relation.columns]
+    if not _is_plain(data, layout, kinds):
+        return None
+    try:
+        table = _arrow_table(data, relation, layout, codec, kinds)
+        chosen = range(relation.arity) if layout.positions is None else layout.positions
+        columns = []
+        for position, column, kind in zip(chosen, relation.columns, kinds, strict=True):
+            codes = codes_from_arrow(table.column(position), column.type, codec)
+            # Arrow takes the 16 hexadecimal digits of a negative number; we say it does not fit.
+            if kind is Kind.NUMBER and (b"0x" in data or b"0X" in data) and (codes < 0).any():
+                return None
+            columns.append(codes)
+    except (pa.ArrowException, ArrowMistakeError):
+        return None
+    return columns
+
+
+def _is_plain(data: bytes, layout: CsvLayout, kinds: list[Kind]) -> bool:
+    """Say whether Arrow cuts the data into fields as we do."""
+    if len(layout.delimiter) != 1 or not layout.delimiter.isascii():
+        return False
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+        return False
+    # Records in fields that are separated by commas need their brackets counted.
+    nested = any(kind in (Kind.RECORD, Kind.ADT) for kind in kinds)
+    return layout.is_quoted or layout.delimiter != "," or not (nested or b"[" in data or b"$" in data)
+
+
+def _arrow_table(
+    data: bytes, relation: Relation, layout: CsvLayout, codec: Codec, kinds: list[Kind]
+) -> pa.Table:
+    width = relation.arity
+    if layout.positions is not None:
+        first = data[: data.find(b"\n")] if b"\n" in data else data
+        width = max(first.count(layout.delimiter.encode()) + 1, max(layout.positions) + 1)
+    names = [str(position) for position in range(width)]
+    texts = pa.dictionary(pa.int32(), pa.string())
+    types = {Kind.NUMBER: pa.int64(), Kind.UNSIGNED: pa.uint64(), Kind.FLOAT: pa.float64()}
+    chosen = range(width) if layout.positions is None else layout.positions
+    column_types = dict.fromkeys(names, pa.binary())
+    for position, kind in zip(chosen, kinds, strict=True):
+        column_types[str(position)] = types.get(kind, texts)
+    return pyarrow.csv.read_csv(
+        pa.BufferReader(data),
+        read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter=layout.delimiter,
+            quote_char='"' if layout.is_quoted else False,
+            newlines_in_values=layout.is_quoted,
+            ignore_empty_lines=not has_empty_texts(relation, codec),
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=column_types, null_values=[], strings_can_be_null=False
+        ),
+    )

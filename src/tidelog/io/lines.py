@@ -1,0 +1,81 @@
+"""Batches of facts as bytes of text files."""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidelog.io.places import CsvLayout
+from tidelog.program.nodes import Relation
+from tidelog.values import Codec, Codes, Kind
+
+
+def header_line(relation: Relation, layout: CsvLayout) -> bytes:
+    """Return the line with the columns' names."""
+    return (layout.delimiter.join(column.name for column in relation.columns) + "\n").encode()
+
+
+def csv_lines(
+    relation: Relation, layout: CsvLayout, batch: Sequence[Codes], codec: Codec
+) -> memoryview | bytes:
+    """Return one line per fact.
+
+    Texts stand as they are, as Soufflé writes them; in a quoted layout they stand in quotes.
+    A relation without columns has the line `()`.
+    """
+    if relation.arity == 0:
+        return b"()\n"
+    texts = []
+    for codes, column in zip(batch, relation.columns, strict=True):
+        kind = codec.resolve(column.type).kind
+        text = codec.column_to_text(codes, column.type)
+        texts.append(_csv_quoted(text) if layout.is_quoted and not kind.is_numeric else text)
+    return _bytes_of(_joined(texts, layout.delimiter), "\n")
+
+
+def json_lines(
+    relation: Relation, batch: Sequence[Codes], codec: Codec, *, has_objects: bool
+) -> memoryview | bytes:
+    """Return one JSON value per fact, separated by `,` and newline."""
+    if relation.arity == 0:
+        return b"{}" if has_objects else b"[]"
+    pieces: list[pa.Array | str] = []
+    for position, (codes, column) in enumerate(zip(batch, relation.columns, strict=True)):
+        name = f"{json.dumps(column.name)}: " if has_objects else ""
+        pieces.append((", " if position else "") + name)
+        pieces.append(_json_texts(codes, column.type, codec, has_objects=has_objects))
+    left, right = ("{", "}") if has_objects else ("[", "]")
+    lines = pc.binary_join_element_wise(left, *pieces, right, "")
+    data = _bytes_of(lines, ",\n")
+    return data[:-2]
+
+
+def _joined(texts: list[pa.Array], delimiter: str) -> pa.Array:
+    return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, delimiter)
+
+
+def _bytes_of(lines: pa.Array, end: str) -> memoryview:
+    """Return all texts, each followed by `end`, as they lie in Arrow's buffer."""
+    lines = pc.binary_join_element_wise(lines, "", end)
+    if isinstance(lines, pa.ChunkedArray):
+        lines = lines.combine_chunks()
+    width = np.int64 if pa.types.is_large_string(lines.type) else np.int32
+    _, offsets, data = lines.buffers()
+    if data is None:
+        return memoryview(b"")
+    places = np.frombuffer(offsets, dtype=width)[lines.offset : lines.offset + len(lines) + 1]
+    return memoryview(data)[int(places[0]) : int(places[-1])]
+
+
+def _csv_quoted(texts: pa.Array) -> pa.Array:
+    doubled = pc.replace_substring(texts, '"', '""')
+    return pc.binary_join_element_wise('"', doubled, '"', "")
+
+
+def _json_texts(codes: Codes, type_name: str, codec: Codec, *, has_objects: bool) -> pa.Array:
+    kind = codec.resolve(type_name).kind
+    if kind in (Kind.NUMBER, Kind.UNSIGNED):
+        return codec.column_to_text(codes, type_name)
+    return codec.column_to_json(codes, type_name, has_objects=has_objects)

@@ -1,0 +1,135 @@
+"""Facts of a relation, to where a directive says they go."""
+
+import gzip
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from tidelog.io.lines import csv_lines, header_line, json_lines
+from tidelog.io.places import Format, Place, place_of
+from tidelog.io.sqlite import write_sqlite
+from tidelog.io.staging import Staging, unwritable
+from tidelog.program.nodes import Directive, Relation
+from tidelog.values import Codec, Codes
+
+BATCH_ROWS: Final = 500_000
+_NO_CODES: Final = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is written: batches in value order."""
+
+    relation: Relation
+    codec: Codec
+    batches: Iterator[Sequence[Codes]]
+
+
+def write_relation(  # noqa: PLR0913 - what, how and where of one output
+    relation: Relation,
+    directive: Directive,
+    columns: Sequence[Codes] | None,
+    codec: Codec,
+    output_directory: Path,
+    *,
+    staging: Staging | None = None,
+) -> None:
+    """Write facts in value order, as an output directive says.
+
+    `columns` is None when a relation without columns does not hold. With a `staging` the
+    output appears when that is published; without one it appears at once, whole. The output
+    directory `-` is standard output.
+    """
+    if staging is None:
+        with Staging() as own:
+            write_relation(relation, directive, columns, codec, output_directory, staging=own)
+        return
+    place = place_of(relation, directive, output_directory)
+    facts = _Facts(relation, codec, _batches(relation, columns, codec))
+    if place.path is None:
+        _write_standard(staging.standard_output(), place, facts)
+        return
+    try:
+        _write_file(staging, place, place.path, facts)
+    except (OSError, sqlite3.Error, pa.ArrowException) as error:
+        raise unwritable(place.path, error) from error
+
+
+def _batches(relation: Relation, columns: Sequence[Codes] | None, codec: Codec) -> Iterator[Sequence[Codes]]:
+    """Return the facts in value order, some rows at a time."""
+    if columns is None:
+        return
+    if relation.arity == 0:
+        yield []
+        return
+    order = codec.sort_rows(columns, [column.type for column in relation.columns])
+    for start in range(0, order.size, BATCH_ROWS):
+        rows = order[start : start + BATCH_ROWS]
+        yield [codes[rows] for codes in columns]
+
+
+def _write_file(staging: Staging, place: Place, path: Path, facts: _Facts) -> None:
+    match place.format:
+        case Format.SQLITE:
+            write_sqlite(staging.copy_for(path), place.table, facts.relation, facts.batches, facts.codec)
+        case Format.PARQUET:
+            _write_parquet(staging.path_for(path), facts)
+        case Format.JSON:
+            with staging.path_for(path).open("wb") as file:
+                _write_json(file, place, facts)
+        case Format.CSV:
+            with staging.path_for(path).open("wb") as plain:
+                if place.is_compressed:
+                    # No name and no time: equal facts give equal files.
+                    with gzip.GzipFile("", "wb", 6, plain, mtime=0) as packed:
+                        _write_csv(cast("BinaryIO", packed), place, facts)
+                else:
+                    _write_csv(plain, place, facts)
+
+
+def _write_standard(file: BinaryIO, place: Place, facts: _Facts) -> None:
+    """Write in the frame in which Soufflé prints a relation."""
+    if place.format is Format.JSON:
+        _write_json(file, place, facts)
+        return
+    file.write(f"---------------\n{facts.relation.name}\n".encode())
+    if place.layout.has_header:
+        file.write(header_line(facts.relation, place.layout))
+    file.write(b"===============\n")
+    file.writelines(csv_lines(facts.relation, place.layout, batch, facts.codec) for batch in facts.batches)
+    file.write(b"===============\n")
+
+
+def _write_csv(file: BinaryIO, place: Place, facts: _Facts) -> None:
+    if place.layout.has_header:
+        file.write(header_line(facts.relation, place.layout))
+    file.writelines(csv_lines(facts.relation, place.layout, batch, facts.codec) for batch in facts.batches)
+
+
+def _write_json(file: BinaryIO, place: Place, facts: _Facts) -> None:
+    file.write(b"[")
+    separator = b""
+    for batch in facts.batches:
+        file.write(separator)
+        file.write(json_lines(facts.relation, batch, facts.codec, has_objects=place.has_objects))
+        separator = b",\n"
+    file.write(b"]\n")
+
+
+def _write_parquet(path: Path, facts: _Facts) -> None:
+    columns, codec = facts.relation.columns, facts.codec
+    types = [codec.column_to_arrow(_NO_CODES, column.type).type for column in columns]
+    schema = pa.schema([(column.name, kind) for column, kind in zip(columns, types, strict=True)])
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        for batch in facts.batches:
+            arrays = [
+                codec.column_to_arrow(codes, column.type)
+                for codes, column in zip(batch, columns, strict=True)
+            ]
+            writer.write_table(pa.table(arrays, schema=schema))

@@ -1,0 +1,94 @@
+"""Codes as text: the form of fact files, and JSON."""
+
+import json
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from tidelog.values.codes import code_to_float, code_to_unsigned
+from tidelog.values.records import NIL
+from tidelog.values.text import format_float, quote_inside
+from tidelog.values.types import Kind, ValueType
+
+if TYPE_CHECKING:
+    from tidelog.values.codec import Codec
+
+
+class Style(Enum):
+    """How records are written.
+
+    In JSON a record is a list, or an object with the fields' names; a value of an algebraic
+    type is its plain text as a string.
+    """
+
+    PLAIN = "plain"
+    JSON_LISTS = "json lists"
+    JSON_OBJECTS = "json objects"
+
+
+# What is still to be written: text, or the code of a value.
+_Piece = str | tuple[int, ValueType]
+
+
+def format_value(code: int, value_type: ValueType, codec: "Codec", style: Style = Style.PLAIN) -> str:
+    """Return the text of a value.
+
+    In the plain style a symbol is its bare text, inside a record in quotes where it must be.
+    """
+    if style is Style.PLAIN and value_type.kind is Kind.SYMBOL:
+        return codec.symbols.text_of(code)
+    # A stack instead of recursion: a record may be a list of many thousand members.
+    parts: list[str] = []
+    waiting: list[_Piece] = [(code, value_type)]
+    while waiting:
+        piece = waiting.pop()
+        if isinstance(piece, str):
+            parts.append(piece)
+        elif piece[1].kind is Kind.RECORD:
+            waiting.extend(reversed(_record(*piece, codec, style)))
+        elif piece[1].kind is Kind.ADT and style is Style.PLAIN:
+            waiting.extend(reversed(_branch(*piece, codec)))
+        elif piece[1].kind is Kind.ADT:
+            parts.append(json.dumps(format_value(*piece, codec), ensure_ascii=False))
+        else:
+            parts.append(_simple(*piece, codec, style))
+    return "".join(parts)
+
+
+def _simple(code: int, value_type: ValueType, codec: "Codec", style: Style) -> str:
+    match value_type.kind:
+        case Kind.UNSIGNED:
+            return str(code_to_unsigned(code))
+        case Kind.FLOAT:
+            value = code_to_float(code)
+            return format_float(value) if style is Style.PLAIN else json.dumps(value)
+        case Kind.SYMBOL:
+            text = codec.symbols.text_of(code)
+            return quote_inside(text) if style is Style.PLAIN else json.dumps(text, ensure_ascii=False)
+        case _:
+            return str(code)
+
+
+def _record(code: int, value_type: ValueType, codec: "Codec", style: Style) -> list[_Piece]:
+    if code == NIL:
+        return ["nil" if style is Style.PLAIN else "null"]
+    pieces: list[_Piece] = ["{" if style is Style.JSON_OBJECTS else "["]
+    names = [field.name for field in value_type.fields]
+    for position, (name, field) in enumerate(zip(names, codec.fields(code, value_type), strict=True)):
+        if position:
+            pieces.append(", ")
+        if style is Style.JSON_OBJECTS:
+            pieces.append(f"{json.dumps(name)}: ")
+        pieces.append(field)
+    pieces.append("}" if style is Style.JSON_OBJECTS else "]")
+    return pieces
+
+
+def _branch(code: int, value_type: ValueType, codec: "Codec") -> list[_Piece]:
+    pieces: list[_Piece] = [f"${value_type.branches[codec.records.row(code)[0]].name}"]
+    fields = codec.fields(code, value_type)
+    for position, field in enumerate(fields):
+        pieces.append(", " if position else "(")
+        pieces.append(field)
+    if fields:
+        pieces.append(")")
+    return pieces
