@@ -123,10 +123,10 @@ def fmt(
     write: Annotated[bool, typer.Option("--write", help="Rewrite the files in place.")] = False,
 ) -> None:
     """Lay programs out in the canonical way; comments stay."""
-    from tidelog.cli.fmt import format_programs  # noqa: PLC0415 - starts quickly otherwise
-
     if check_only and write:
         raise typer.BadParameter("choose one of --check and --write")
+    from tidelog.cli.fmt import format_programs  # noqa: PLC0415 - starts quickly otherwise
+
     format_programs(programs, only_checks=check_only, writes=write)
 
 

@@ -31,11 +31,11 @@ def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
 
     @wraps(command)
     def run_guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
-        signal.signal(signal.SIGTERM, _terminate)
+        before = signal.signal(signal.SIGTERM, _terminate)
         try:
             command(*args, **kwargs)
             sys.stdout.flush()
-        except typer.Exit:
+        except (typer.Exit, typer.BadParameter):
             raise
         except TidelogError as error:
             show(error.diagnostics)
@@ -53,6 +53,8 @@ def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
         except Exception as error:  # noqa: BLE001 - the last edge before the user
             _report_internal(error)
             raise typer.Exit(INTERNAL) from None
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     return run_guarded
 

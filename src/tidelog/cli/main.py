@@ -4,7 +4,7 @@ import sys
 from typing import Final
 
 COMMANDS: Final = ("run", "check", "fmt", "plan", "version")
-_OWN_OPTIONS: Final = ("--help", "--version", "--install-completion", "--show-completion")
+_OWN_OPTIONS: Final = ("-h", "--help", "--version", "--install-completion", "--show-completion")
 
 
 def main() -> None:

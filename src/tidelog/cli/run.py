@@ -10,6 +10,7 @@ from tidelog.cli.functions import load_functions
 from tidelog.cli.guard import show
 from tidelog.cli.programs import read_program
 from tidelog.cli.progress import Progress
+from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
 from tidelog.engine.protocol import Settings
 from tidelog.session import Session
@@ -41,6 +42,7 @@ def run_program(options: RunOptions) -> None:
 
     Outputs are published only when all of them were written; statistics come last.
     """
+    spare_pandas()
     progress = Progress() if options.shows_progress else None
     recorder = Recorder(progress)
     recorder.add("start", seconds_since_start())

@@ -1,0 +1,180 @@
+"""`tidelog check`, `fmt`, `plan` and `version`."""
+
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tidelog import __version__
+from tidelog.cli.main import main
+from tidelog.cli.progress import Progress
+
+GOOD = ".decl a(x: number)\n.output a\na(1).\n"
+BAD = ".decl a(x: number)\n.output a\na(y) :- a(x).\nb(1).\n"
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def tidelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Return the command line, called in a folder with a good and a bad program."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.dl").write_text(GOOD)
+    (tmp_path / "bad.dl").write_text(BAD)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["tidelog", *arguments])
+        try:
+            main()
+            status = 0
+        except SystemExit as end:
+            status = int(end.code or 0)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+def test_check_accepts_a_good_program(tidelog: Command) -> None:
+    """Nothing is wrong: status 0 and a summary."""
+    assert tidelog("check", "good.dl") == (0, "1 program checked: 0 errors, 0 warnings\n", "")
+
+
+def test_check_reports_all_mistakes_of_all_programs(tidelog: Command) -> None:
+    """A missing program does not keep the others from being checked."""
+    status, out, err = tidelog("check", "bad.dl", "good.dl", "gone.dl")
+
+    assert status == 1
+    assert "error[unbound-variable]" in err
+    assert "error[undeclared-relation]" in err
+    assert "error[unreadable-program]" in err
+    assert out.startswith("3 programs checked: 3 errors")
+
+
+def test_check_shows_warnings_unless_told_not_to(tidelog: Command) -> None:
+    """A warning does not change the status."""
+    Path("odd.dl").write_text(".decl a(x: number)\n.decl b(x: number)\n.output a\na(1) :- b(x).\n")
+
+    status, out, err = tidelog("check", "odd.dl")
+    _, quiet_out, quiet_err = tidelog("check", "-w", "odd.dl")
+
+    assert status == 0
+    assert "warning[" in err
+    assert "0 errors" in out
+    assert (quiet_out, quiet_err) == ("1 program checked: 0 errors, 0 warnings\n", "")
+
+
+def test_a_program_may_come_from_stdin(tidelog: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` is standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD.encode())))
+
+    status, _, err = tidelog("check", "-")
+
+    assert status == 1
+    assert "stdin:3:3" in err
+
+
+def test_fmt_prints_checks_and_rewrites(tidelog: Command, tmp_path: Path) -> None:
+    """The three ways of `fmt` agree on what the canonical layout is."""
+    untidy = tmp_path / "untidy.dl"
+    untidy.write_text(".decl   a( x:number )\na( 1 ).   // one\n")
+
+    printed = tidelog("fmt", "untidy.dl")
+    checked = tidelog("fmt", "--check", "untidy.dl")
+    written = tidelog("fmt", "--write", "untidy.dl")
+    again = tidelog("fmt", "--check", "untidy.dl")
+
+    assert checked[:2] == (1, "untidy.dl\n")
+    assert written[:2] == (0, "untidy.dl\n")
+    assert untidy.read_text() == printed[1]
+    assert "// one" in printed[1]
+    assert again == (0, "", "")
+    assert [file.name for file in tmp_path.glob(".*")] == []
+
+
+def test_fmt_changes_nothing_when_one_program_is_wrong(tidelog: Command, tmp_path: Path) -> None:
+    """All programs are read before one is rewritten."""
+    untidy = tmp_path / "untidy.dl"
+    untidy.write_text(".decl   a( x:number )\n")
+    (tmp_path / "broken.dl").write_text(".decl a(\n")
+
+    status, _, _ = tidelog("fmt", "--write", "untidy.dl", "broken.dl")
+
+    assert status == 1
+    assert untidy.read_text() == ".decl   a( x:number )\n"
+
+
+def test_fmt_takes_one_of_check_and_write(tidelog: Command) -> None:
+    """Both together is a usage mistake."""
+    assert tidelog("fmt", "--check", "--write", "good.dl")[0] == 2
+
+
+def test_plan_prints_the_program_by_strata(tidelog: Command) -> None:
+    """What will run is shown as text."""
+    status, out, _ = tidelog("plan", "good.dl")
+
+    assert status == 0
+    assert "a(1)" in out
+
+
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_version_is_printed(tidelog: Command, word: str) -> None:
+    """The version is the package's."""
+    assert tidelog(word) == (0, f"tidelog {__version__}\n", "")
+
+
+def test_version_loads_nothing_heavy() -> None:
+    """Neither NumPy nor typer is imported to print a version."""
+    code = (
+        "import sys; sys.argv = ['tidelog', 'version']\n"
+        "from tidelog.cli.main import main; main()\n"
+        "print([m for m in ('numpy', 'pyarrow', 'numba', 'typer', 'rich') if m in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_run_loads_neither_pandas_nor_rich(tmp_path: Path) -> None:
+    """A small run in a pipe does not pay for frames or for progress."""
+    (tmp_path / "a.dl").write_text(".decl a(x: number)\n.input a\n.output a\n")
+    (tmp_path / "a.facts").write_text("1\n")
+    code = (
+        "import sys; sys.argv = ['tidelog', 'run', 'a.dl', '--engine', 'reference']\n"
+        "from tidelog.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('pandas', 'polars', 'rich.live') if m in sys.modules])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert (tmp_path / "a.csv").read_text() == "1\n"
+
+
+def test_progress_tells_stratum_iteration_facts_and_memory() -> None:
+    """The line on the terminal has everything one wants to know."""
+    progress = Progress()
+
+    loading = progress.line()
+    progress.stratum_started(1, 5, ["path", "edge"])
+    progress.iteration_finished(1, 7, 1000, 1_204_211)
+    running = progress.line()
+
+    assert loading.startswith("loading facts | ")
+    assert running.startswith("stratum 2/5 path, edge | iteration 7 | 1,204,211 facts | ")
+    assert " MiB | " in running
+
+
+def test_progress_shows_only_what_takes_a_while() -> None:
+    """A short run never starts the display."""
+    with Progress() as progress:
+        progress.stratum_started(0, 1, ["a"])
+
+    assert progress._live is None
