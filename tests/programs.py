@@ -13,7 +13,7 @@ from tidelog.program.nodes import Program, Relation
 from tidelog.source import Source
 from tidelog.syntax import parse
 from tidelog.values import Branch, Codec, Fact, Value
-from tidelog.values.functors import order_key
+from tidelog.values.functors import canonical_value, order_key
 
 ENGINES = ("reference", "local")
 _CLASSES = {
@@ -104,7 +104,7 @@ def read(engine: Engine, relation: Relation, codec: Codec) -> frozenset[Fact]:
     if relation.arity == 0:
         return frozenset([()] * engine.size(relation.name))
     columns = [
-        codec.decode_column(codes, column.type)
+        map(canonical_value, codec.decode_column(codes, column.type))
         for codes, column in zip(engine.facts(relation.name), relation.columns, strict=True)
     ]
     facts = list(zip(*columns, strict=True))

@@ -171,6 +171,19 @@ def canonical_float(value: float) -> float:
     return NAN if math.isnan(value) else value + 0.0
 
 
+def canonical_value(value: Value) -> Value:
+    """Return the value with every float inside it canonical."""
+    match value:
+        case float():
+            return canonical_float(value)
+        case tuple():
+            return tuple(map(canonical_value, value))
+        case Branch():
+            return Branch(value.name, cast("tuple[Value, ...]", canonical_value(value.fields)))
+        case _:
+            return value
+
+
 def wrap_number(value: int) -> int:
     """Return the low 64 bits read in two's complement."""
     return (value - NUMBER_MIN & UNSIGNED_MAX) + NUMBER_MIN

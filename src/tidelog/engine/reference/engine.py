@@ -29,11 +29,11 @@ from tidelog.engine.protocol import (
 from tidelog.engine.reference.facts import Facts
 from tidelog.engine.reference.settle import Join, choose, close_equivalence, dominated, join_lattices
 from tidelog.engine.reference.solve import Solver
-from tidelog.engine.reference.terms import canonical_value
 from tidelog.engine.reference.variables import name_wildcards
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Column, Program, Relation, Rule, Stratum
 from tidelog.values import Codec, Fact, NoValueError, Value
+from tidelog.values.functors import canonical_value
 
 
 class ReferenceEngine:

@@ -1,7 +1,7 @@
 """Terms under a binding: the value a term has, and the values a pattern takes apart."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import assert_never, cast
+from typing import assert_never
 
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.reference.aggregates import combine
@@ -25,7 +25,7 @@ from tidelog.program.nodes import (
 )
 from tidelog.source import Span
 from tidelog.values import Branch, Codec, Kind, NoValueError, Value
-from tidelog.values.functors import apply, canonical, canonical_float, order_key
+from tidelog.values.functors import apply, canonical, canonical_value, order_key
 
 Binding = Mapping[str, Value]
 Solve = Callable[[tuple[Literal, ...], Binding], Iterator[Binding]]
@@ -170,19 +170,6 @@ def same(left: Value, right: Value) -> bool:
     """Say whether two values are one; NaN is."""
     # Every NaN that enters is the same object, and Python's tuples compare objects first.
     return (left,) == (right,)
-
-
-def canonical_value(value: Value) -> Value:
-    """Return the value with every float inside it canonical."""
-    match value:
-        case float():
-            return canonical_float(value)
-        case tuple():
-            return tuple(map(canonical_value, value))
-        case Branch():
-            return Branch(value.name, cast("tuple[Value, ...]", canonical_value(value.fields)))
-        case _:
-            return value
 
 
 def _missing(name: str, span: Span | None) -> Diagnostic:
