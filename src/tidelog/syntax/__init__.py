@@ -1,5 +1,7 @@
 """Text to tree with spans, and back."""
 
+from tidelog.syntax.formatter import format_text
 from tidelog.syntax.parser import parse, parse_atom
+from tidelog.syntax.printer import print_node, print_tree
 
-__all__ = ["parse", "parse_atom"]
+__all__ = ["format_text", "parse", "parse_atom", "print_node", "print_tree"]

@@ -10,6 +10,12 @@ from tidelog.syntax.tree import FloatLiteral
 _MAX_NESTING: Final = 100
 _MASK: Final = 2**64
 
+
+def _divide(left: int, right: int) -> int:
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
 # Loosest first, as in C.
 _LEVELS: Final[tuple[dict[str, Callable[[int, int], int]], ...]] = (
     {"||": lambda left, right: int(bool(left) or bool(right))},
@@ -28,7 +34,7 @@ _LEVELS: Final[tuple[dict[str, Callable[[int, int], int]], ...]] = (
     {"+": lambda left, right: left + right, "-": lambda left, right: left - right},
     {
         "*": lambda left, right: left * right,
-        "/": lambda left, right: _divide(left, right),
+        "/": _divide,
         "%": lambda left, right: left - right * _divide(left, right),
     },
 )
@@ -148,11 +154,6 @@ def _joined(tokens: Sequence[Token]) -> list[Token]:
         else:
             joined.append(token)
     return joined
-
-
-def _divide(left: int, right: int) -> int:
-    quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
 
 
 def _wrap(value: int) -> int:

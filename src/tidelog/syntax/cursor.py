@@ -93,12 +93,15 @@ class Cursor:
         return None if partner is None else self.tokens[partner + 1]
 
     def has_comma_inside(self, distance: int) -> bool:
-        """Return whether a comma stands directly inside the bracket `distance` ahead."""
+        """Return whether a comma between terms stands directly inside the bracket `distance` ahead.
+
+        The comma before the braces of a user aggregate is not one.
+        """
         position = self.position + distance
         end = self._partners.get(position, len(self.tokens))
         position += 1
         while position < end and self.tokens[position].kind != "end":
-            if self.tokens[position].kind == ",":
+            if self.tokens[position].kind == "," and self.tokens[position + 1].kind != "{":
                 return True
             position = self._partners.get(position, position) + 1
         return False

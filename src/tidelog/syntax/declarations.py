@@ -143,7 +143,7 @@ class DeclarationParser(BodyParser):
                 break
             self.advance()
         choices = self._choices()
-        if self.token.kind == "word" and not self.token.is_fresh and self.peek().kind != "(":
+        if self.token.kind == "word" and not self.token.is_fresh and self.peek().kind not in ("(", "."):
             self._fail_qualifier()
         span = self.span_from(start)
         items: list[Item] = [

@@ -1,5 +1,6 @@
 """Reading items: rules, directives, components; and going on after a mistake."""
 
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Final, NoReturn
 
@@ -57,37 +58,34 @@ class ItemParser(DeclarationParser):
                 self._skip_item(start, is_component=is_component)
         return items, overrides
 
-    def _item(self) -> list[Item]:
+    def _item(self) -> Sequence[Item]:
         token = self.token
         if token.kind == "word":
-            return [self._rule()]
+            return (self._rule(),)
         if token.kind != "directive":
             self._fail_item()
-        match token.text:
-            case ".decl":
-                return self.relation_declaration()
-            case ".type":
-                return [self.type_declaration()]
-            case ".number_type" | ".symbol_type":
-                return [self.old_type_declaration()]
-            case ".functor":
-                return [self.functor_declaration()]
-            case ".lattice":
-                return [self.lattice_declaration()]
-            case ".pragma":
-                return [self._pragma()]
-            case ".comp":
-                return [self._component()]
-            case ".init":
-                return [self._instance()]
-            case ".plan":
-                self.fail_expected("a rule before `.plan`", "`.plan` follows the rule it speaks of")
-            case ".override":
-                self.fail_expected("an item", "`.override` stands only inside a component")
-            case text if text in _RELATION_DIRECTIVES:
-                return list(self._directives())
-            case text:
-                raise AssertionError(text)
+        if token.text in _RELATION_DIRECTIVES:
+            return self._directives()
+        if token.text == ".decl":
+            return self.relation_declaration()
+        readers: dict[str, Callable[[], Item]] = {
+            ".comp": self._component,
+            ".functor": self.functor_declaration,
+            ".init": self._instance,
+            ".lattice": self.lattice_declaration,
+            ".number_type": self.old_type_declaration,
+            ".pragma": self._pragma,
+            ".symbol_type": self.old_type_declaration,
+            ".type": self.type_declaration,
+        }
+        if token.text in readers:
+            return (readers[token.text](),)
+        hint = "`.plan` follows the rule it speaks of"
+        if token.text == ".override":
+            hint = "`.override` stands only inside a component"
+        raise ParseError(
+            Diagnostic(code="syntax", message=f"`{token.text}` cannot stand here", span=token.span, hint=hint)
+        )
 
     def _fail_item(self) -> NoReturn:
         token, following = self.token, self.peek()
@@ -276,8 +274,10 @@ class ItemParser(DeclarationParser):
     # --- going on ---
 
     def _skip_item(self, start: int, *, is_component: bool) -> None:
-        """Step to where the next item seems to begin: behind a dot, at a directive, at the brace
-        that closes the component. An unknown directive ends with its line instead.
+        """Step to where the next item seems to begin.
+
+        That is behind a dot, at a directive, or at the brace that closes the component. An
+        unknown directive ends with its line instead.
         """
         failed = max(self.position, start)
         self.position = start

@@ -128,10 +128,11 @@ class _Preprocessor:
         word, rest = tokens[1], tokens[2:]
         if word.text in _CONDITIONALS:
             self._conditional(word, rest)
-            return
         # A line such as `# 12 "file.dl"` was left by another preprocessor and says only where text came from.
-        if not self._is_active() or word.kind == "number":
-            return
+        elif self._is_active() and word.kind != "number":
+            self._active_line(word, rest)
+
+    def _active_line(self, word: Token, rest: list[Token]) -> None:
         match word.text:
             case "define":
                 self._define(word, rest)
@@ -144,17 +145,20 @@ class _Preprocessor:
                 message = _rest_of_line(word, rest) or "#error"
                 self.complain(Diagnostic(code="user-error", message=message, span=word.span))
             case "pragma":
-                if rest and rest[0].text == "once":
-                    self._once.add(self._open_files[-1])
+                self._pragma(rest)
             case "line" | "warning":
                 pass
-            case text:
-                close = get_close_matches(text, _LINES, n=1)
-                self._bad_line(
-                    word,
-                    f"`#{text}` is not a preprocessor line",
-                    f"did you mean `#{close[0]}`?" if close else None,
-                )
+            case _:
+                self._unknown_line(word)
+
+    def _pragma(self, rest: list[Token]) -> None:
+        if rest and rest[0].text == "once":
+            self._once.add(self._open_files[-1])
+
+    def _unknown_line(self, word: Token) -> None:
+        close = get_close_matches(word.text, _LINES, n=1)
+        hint = f"did you mean `#{close[0]}`?" if close else None
+        self._bad_line(word, f"`#{word.text}` is not a preprocessor line", hint)
 
     def _conditional(self, word: Token, rest: list[Token]) -> None:
         match word.text:

@@ -121,10 +121,7 @@ class TermParser(Cursor):
                 self.advance()
                 return StringLiteral(self.literal_string(token), span=token.span)
             case "(":
-                self.advance()
-                inner = self.term()
-                self.expect(")", _hint_after_term(self.token))
-                return inner
+                return self._bracketed()
             case "[":
                 self.advance()
                 terms = self.terms_until("]")
@@ -134,7 +131,13 @@ class TermParser(Cursor):
             case "@":
                 return self._user()
             case _:
-                self.fail_expected("a term")
+                raise ParseError(self.expected("a term"))
+
+    def _bracketed(self) -> Term:
+        self.advance()
+        inner = self.term()
+        self.expect(")", _hint_after_term(self.token))
+        return inner
 
     def _number(self, *, is_negated: bool = False) -> Term:
         token = self.advance()

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF009 - `_span()` is a dataclass field, made once for every class
 """The tree of a program as it was written: nothing resolved, nothing checked.
 
 Every node carries its span; spans do not take part in equality, so that
@@ -34,7 +35,10 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class NumberLiteral:
-    """`12`, `0x1f`, `0b101`; the value is not negative: `-1` is a unary application."""
+    """`12`, `0x1f`, `0b101`; the value is not negative: `-1` is a unary application.
+
+    The one exception is `-9223372036854775808`, whose positive counterpart does not fit.
+    """
 
     value: int
     span: Span = _span()
@@ -129,8 +133,9 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`sum x : { body }`; `target` is None for count. A user aggregate
-    `@@name init, x : { body }` has the functor `@name` and its `init`.
+    """`sum x : { body }`; `target` is None for count.
+
+    A user aggregate `@@name x : init, { body }` has the functor `@name` and its `init`.
     """
 
     functor: str
@@ -291,7 +296,7 @@ class RelationDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class FunctorDeclaration:
-    """`.functor name(a: T, b: U): R stateful`"""
+    """`.functor name(a: T, b: U): R stateful`; an unnamed parameter has an empty name."""
 
     name: str
     parameters: tuple[Field, ...]
