@@ -1,50 +1,79 @@
 """Texts and the dense codes that stand for them."""
 
 from collections.abc import Sequence
+from threading import RLock
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidelog.values import text_kernels as kernels
 from tidelog.values.codes import Codes
+
+_FEW: Final = 16
+_MOST_RECENT: Final = 4096
+_STRING_BYTES: Final = 2**31 - 1
+# Places of the hash table for each text it has room for; it is never fuller than a half.
+_PLACES_PER_TEXT: Final = 2
 
 
 class Dictionary:
     """Text to code and back; codes count from 0 in the order texts are first seen.
 
-    A text keeps its code for the life of the dictionary.
+    A text keeps its code for the life of the dictionary. Texts lie in one array of UTF-8
+    bytes, so that millions of them take little more room than their characters. Threads may
+    share a dictionary.
 
         dictionary.encode(["a", "b", "a"])  ->  [0, 1, 0]
     """
 
     def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
-        self._texts: list[str] = []
+        self._count = 0
+        self._arena = np.empty(1024, dtype=np.uint8)
+        self._starts: Codes = np.zeros(65, dtype=np.int64)
+        self._hashes = np.empty(64, dtype=np.uint32)
+        self._table = np.full(64 * _PLACES_PER_TEXT, kernels.FREE, dtype=np.int32)
+        self._order: Codes = np.empty(0, dtype=np.int64)
         self._ranks: Codes = np.empty(0, dtype=np.int64)
+        # Texts met lately from Python: finding them here is ten times as quick.
+        self._recent: dict[str, int] = {}
+        self._lock = RLock()
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return self._count
 
     def find(self, text: str) -> int | None:
         """Return the code of a text, or None if the text has none."""
-        return self._codes.get(text)
+        recent = self._recent.get(text)
+        if recent is not None:
+            return recent
+        data = _frozen(text.encode())
+        with self._lock:
+            code = kernels.find_text(data, self._table, self._hashes, self._arena, self._starts)
+        return None if code == kernels.FREE else int(code)
 
     def code_of(self, text: str) -> int:
         """Return the code of a text, a new one if the text has none."""
-        code = self._codes.get(text)
+        code = self._recent.get(text)
         if code is None:
-            code = len(self._texts)
-            self._codes[text] = code
-            self._texts.append(text)
+            data = _frozen(text.encode())
+            code = int(self._intern(data, np.array([0, data.size], dtype=np.int64))[0])
+            if len(self._recent) >= _MOST_RECENT:
+                self._recent.clear()
+            self._recent[text] = code
         return code
 
     def text_of(self, code: int) -> str:
         """Return the text of a code that this dictionary gave."""
-        return self._texts[code]
+        assert 0 <= code < self._count, "a code of another dictionary"
+        return self._arena[self._starts[code] : self._starts[code + 1]].tobytes().decode()
 
     def encode(self, texts: Sequence[str]) -> Codes:
         """Return the codes of texts."""
-        return np.fromiter(map(self.code_of, texts), dtype=np.int64, count=len(texts))
+        if len(texts) <= _FEW:
+            return np.fromiter(map(self.code_of, texts), dtype=np.int64, count=len(texts))
+        return self.encode_arrow(pa.array(texts, type=pa.large_string()))
 
     def encode_arrow(self, texts: pa.Array | pa.ChunkedArray) -> Codes:
         """Return the codes of an Arrow column of strings or dictionary-encoded strings.
@@ -54,30 +83,99 @@ class Dictionary:
         if isinstance(texts, pa.ChunkedArray):
             parts = [self.encode_arrow(chunk) for chunk in texts.chunks]
             return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
-        if not pa.types.is_dictionary(texts.type):
-            texts = texts.dictionary_encode()
         assert texts.null_count == 0, "null has no code"
-        distinct = self.encode(texts.dictionary.to_pylist())
+        if not pa.types.is_dictionary(texts.type):
+            return self._encode_strings(texts)
+        distinct = self._encode_strings(texts.dictionary)
         codes: Codes = distinct[texts.indices.to_numpy(zero_copy_only=False)]
         return codes
 
     def decode(self, codes: Codes) -> list[str]:
         """Return the texts of codes."""
-        texts = self._texts
-        return [texts[code] for code in codes.tolist()]
+        if codes.size <= _FEW:
+            return [self.text_of(code) for code in codes.tolist()]
+        texts: list[str] = self._take(codes).to_pylist()
+        return texts
 
     def to_arrow(self, codes: Codes) -> pa.Array:
-        """Return the texts of codes as an Arrow column of strings."""
-        return pa.array(self.decode(codes), type=pa.string())
+        """Return the texts of codes as an Arrow column of strings.
+
+        More than 2 GiB of text, which a `string` array cannot hold, is a `large_string` array.
+        """
+        texts = self._take(codes)
+        return texts if texts.nbytes - 8 * len(texts) > _STRING_BYTES else texts.cast(pa.string())
 
     def ranks(self) -> Codes:
         """Return, for every code, the rank of its text in code point order.
 
         The array must not be written to.
         """
-        if self._ranks.size != len(self._texts):
-            order = pc.sort_indices(pa.array(self._texts, type=pa.large_string())).to_numpy()
-            ranks = np.empty(order.size, dtype=np.int64)
-            ranks[order] = np.arange(order.size, dtype=np.int64)
-            self._ranks = ranks
-        return self._ranks
+        with self._lock:
+            if self._ranks.size != self._count:
+                self._sort()
+            return self._ranks
+
+    def _take(self, codes: Codes) -> pa.Array:
+        return self._all().take(pa.array(codes))
+
+    def _all(self) -> pa.Array:
+        """Return all texts without copying them."""
+        with self._lock:
+            starts, arena, count = self._starts, self._arena, self._count
+        return pa.LargeStringArray.from_buffers(count, pa.py_buffer(starts), pa.py_buffer(arena))
+
+    def _sort(self) -> None:
+        known = self._order.size
+        texts = self._all().slice(known)
+        added = pc.sort_indices(texts).to_numpy().astype(np.int64) + known
+        if known:
+            added = kernels.merge_orders(self._arena, self._starts, self._order, added)
+        self._order = added
+        ranks = np.empty(added.size, dtype=np.int64)
+        ranks[added] = np.arange(added.size, dtype=np.int64)
+        self._ranks = ranks
+
+    def _encode_strings(self, texts: pa.Array) -> Codes:
+        width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+        _, offsets, data = texts.buffers()
+        if not len(texts) or offsets is None:
+            return np.empty(0, dtype=np.int64)
+        places = np.frombuffer(offsets, dtype=width)[texts.offset : texts.offset + len(texts) + 1]
+        return self._intern(_frozen(data), places.astype(np.int64))
+
+    def _intern(self, data: kernels.Bytes, offsets: Codes) -> Codes:
+        codes = np.empty(offsets.size - 1, dtype=np.int64)
+        with self._lock:
+            self._reserve(codes.size, int(offsets[-1] - offsets[0]))
+            self._count = kernels.intern_texts(
+                data, offsets, self._table, self._hashes, self._arena, self._starts, self._count, codes
+            )
+        return codes
+
+    def _reserve(self, texts: int, size: int) -> None:
+        """Make room for so many new texts of so many bytes together."""
+        wanted = int(self._starts[self._count]) + size
+        if wanted > self._arena.size:
+            self._arena = _grown(self._arena, wanted)
+        wanted = self._count + texts
+        if wanted > self._hashes.size:
+            self._hashes = _grown(self._hashes, wanted)
+            self._starts = _grown(self._starts, self._hashes.size + 1)
+        if wanted * _PLACES_PER_TEXT > self._table.size:
+            places = 1 << (wanted * _PLACES_PER_TEXT - 1).bit_length()
+            self._table = np.full(places, kernels.FREE, dtype=np.int32)
+            kernels.fill_table(self._table, self._hashes, self._count)
+
+
+def _grown(array: np.ndarray, wanted: int) -> np.ndarray:
+    """Return a longer copy; what it has beyond the old content is not set."""
+    longer = np.empty(max(wanted, array.size + array.size // 2), dtype=array.dtype)
+    longer[: array.size] = array
+    return longer
+
+
+def _frozen(data: pa.Buffer | bytes | None) -> kernels.Bytes:
+    """Return bytes as an array that cannot be written to: kernels are compiled for that kind."""
+    array = np.frombuffer(data or b"", dtype=np.uint8)
+    array.flags.writeable = False
+    return array
