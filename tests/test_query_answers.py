@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tidelog
-from tidelog import Session, TidelogError
+from tidelog import Branch, Session, TidelogError
 
 PROGRAM = """
 .type List = [head: number, tail: List]
@@ -139,3 +139,48 @@ def test_only_diagnostics_come_out_of_any_query(text: str) -> None:
     with suppress(TidelogError):
         answer = db.query(text)
         assert len(list(answer)) == len(answer)
+
+
+TYPED = """
+.type Id <: symbol
+.type Name <: symbol
+.type Either = Id | Name
+.type Same = Id
+.type Pair = [left: Either, right: number]
+.type Tree = Leaf {n: number} | Node {l: Tree, r: Tree}
+.decl who(i: Id, e: Either, s: Same)
+who("a", "b", "c").
+.decl pair(p: Pair)
+pair(["a", 1]). pair(["b", 2]).
+.decl tree(t: Tree)
+tree($Node($Leaf(1), $Leaf(2))). tree($Leaf(3)).
+.comp Graph<T> {
+    .type Edge = [x: T, y: T]
+    .decl edge(e: Edge)
+    edge([1, 2]).
+}
+.init g = Graph<number>
+.decl same(x: number, y: number) eqrel
+same(1, 2).
+.decl query(x: number)
+query(7).
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("who(i, e, s), i != e", [("a", "b", "c")]),
+        ("pair([x, n]), n > 1", [("b", 2)]),
+        ("tree($Node(l, _))", [(Branch("Leaf", (1,)),)]),
+        ("tree($Leaf(n)), m = n + 1", [(3, 4)]),
+        ("g.edge([x, y])", [(1, 2)]),
+        ("same(x, y), x < y", [(1, 2)]),
+        ("query(x), x = 7", [(7,)]),
+    ],
+)
+def test_queries_know_every_type_of_the_program(query: str, expected: list[tuple[object, ...]]) -> None:
+    """Subtypes, unions, aliases, records, branches and components keep their meaning in a query."""
+    db = tidelog.open(TYPED, engine="reference")
+
+    assert list(db.query(query)) == expected

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.source import Source, Span
 from tidelog.syntax import parse, tree
 
@@ -91,4 +91,6 @@ def _point_at_query(error: TidelogError, source: Source, offsets: tuple[int, ...
             related=tuple((words, moved(span)) for words, span in diagnostic.related),
         )
         for diagnostic in error.diagnostics
+        # The head that a query lacks would make every variable look unused.
+        if diagnostic.severity is Severity.ERROR
     )
