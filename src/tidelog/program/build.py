@@ -1,14 +1,47 @@
 """From a tree as written to a checked program."""
 
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
 from tidelog.errors import Diagnostic, raise_if_any
 from tidelog.program import nodes
+from tidelog.program.check_arity import check_arity
+from tidelog.program.check_columns import check_columns
+from tidelog.program.check_counters import check_counters
+from tidelog.program.check_patterns import check_patterns
+from tidelog.program.check_plan import check_plan
+from tidelog.program.check_relations import check_relations
 from tidelog.program.check_safety import check_safety
-from tidelog.program.declare_relations import Declarations, declare_relations
+from tidelog.program.check_single_variables import check_single_variables
+from tidelog.program.check_sources import check_sources
+from tidelog.program.check_strata import check_strata
+from tidelog.program.check_subsumption import check_subsumption
+from tidelog.program.declare_lattices import declare_lattices
+from tidelog.program.declare_relations import declare_relations
 from tidelog.program.declare_types import TypeDeclaration, declare_types
+from tidelog.program.draft import Draft
+from tidelog.program.expand_components import expand_components
 from tidelog.program.flatten_rules import flatten_rules
+from tidelog.program.inline_relations import inline_relations
+from tidelog.program.meet_lattices import meet_lattices
 from tidelog.program.resolve_rules import resolve_rules
 from tidelog.program.stratify import stratify
 from tidelog.syntax.tree import Tree
+
+CHECKS: Final[tuple[Callable[[Draft], Iterator[Diagnostic]], ...]] = (
+    check_relations,
+    check_arity,
+    check_columns,
+    check_subsumption,
+    check_plan,
+    check_patterns,
+    check_safety,
+    check_strata,
+    check_counters,
+    check_sources,
+    check_single_variables,
+)
 
 
 def build_program(tree: Tree) -> tuple[nodes.Program, tuple[Diagnostic, ...]]:
@@ -16,34 +49,66 @@ def build_program(tree: Tree) -> tuple[nodes.Program, tuple[Diagnostic, ...]]:
 
     Raises `TidelogError` with every mistake found and every warning, in the order of the text.
     """
+    draft, lattices, diagnostics = _draft(tree)
+    for check in CHECKS:
+        diagnostics.extend(check(draft))
+    warnings = raise_if_any(_in_order(diagnostics))
+    declarations = draft.declarations
+    program = nodes.Program(
+        types=declarations.types.table,
+        relations=draft.relations,
+        strata=draft.strata,
+        directives=declarations.directives,
+        functors=declarations.functors,
+        lattices=lattices,
+        pragmas=declarations.pragmas,
+    )
+    return program, warnings
+
+
+def _draft(tree: Tree) -> tuple[Draft, dict[str, nodes.Lattice], list[Diagnostic]]:
+    """Return the program at every stage, its lattices, and what the passes found wrong."""
     diagnostics: list[Diagnostic] = []
-    types, found = declare_types(tree.items)
+    items, found = expand_components(tree.items)
     diagnostics.extend(found)
-    known_types = [*types.table, *(item.name for item in tree.items if isinstance(item, TypeDeclaration))]
-    declarations, found = declare_relations(tree.items, types, known_types)
+    types, found = declare_types(items)
     diagnostics.extend(found)
-    flat, found = flatten_rules(tree.items)
+    known_types = [*types.table, *(item.name for item in items if isinstance(item, TypeDeclaration))]
+    declarations, found = declare_relations(items, types, known_types)
+    diagnostics.extend(found)
+    lattices, found = declare_lattices(declarations)
+    diagnostics.extend(found)
+    flat, found = flatten_rules(items)
     diagnostics.extend(found)
     typed, found = resolve_rules(flat, declarations)
     diagnostics.extend(found)
-    for rule in typed.rules:
-        diagnostics.extend(check_safety(rule))
-    relations = {**declarations.relations, **{made.name: made for made in typed.made_relations}}
-    strata, found = stratify(relations, typed.rules)
+    met = tuple(meet_lattices(rule, declarations, lattices) for rule in typed.rules)
+    inlined, found = inline_relations(replace(typed, rules=met), declarations)
     diagnostics.extend(found)
-    warnings = raise_if_any(diagnostics)
-    return _program(declarations, relations, strata), warnings
+    rules = inlined.rules.rules
+    relations = {
+        name: relation for name, relation in declarations.relations.items() if name not in inlined.gone
+    }
+    relations.update((made.name, made) for made in typed.made_relations)
+    strata = stratify(relations, rules)
+    draft = Draft(items, declarations, tuple(flat), typed.rules, rules, relations, strata)
+    return draft, lattices, diagnostics
 
 
-def _program(
-    declarations: Declarations, relations: dict[str, nodes.Relation], strata: tuple[nodes.Stratum, ...]
-) -> nodes.Program:
-    return nodes.Program(
-        types=declarations.types.table,
-        relations=relations,
-        strata=strata,
-        directives=declarations.directives,
-        functors=declarations.functors,
-        lattices={},
-        pragmas=declarations.pragmas,
-    )
+def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Return each diagnostic once, in the order of the text.
+
+    A rule with several heads or alternatives repeats what is wrong with its parts, and a variable
+    that nothing binds need not be told to occur once.
+    """
+    unbound = {_place(each) for each in diagnostics if each.code == "unbound-variable"}
+    kept: dict[tuple[object, ...], Diagnostic] = {}
+    for each in diagnostics:
+        if each.code != "single-variable" or _place(each) not in unbound:
+            kept.setdefault((each.code, each.message, _place(each)), each)
+    return sorted(kept.values(), key=_place)
+
+
+def _place(diagnostic: Diagnostic) -> tuple[str, int, int]:
+    span = diagnostic.span
+    return ("", 0, 0) if span is None else (span.source.name, span.start, span.end)

@@ -5,12 +5,19 @@ from collections.abc import Iterator
 from tidelog.errors import Diagnostic
 from tidelog.program import nodes
 from tidelog.program.binding import bound_variables, has_value
+from tidelog.program.draft import Draft
 from tidelog.program.resolve_rules import TypedRule
 from tidelog.program.walk_nodes import needed_variables, subterms, terms_of
 from tidelog.program.written_names import written_name
 
 
-def check_safety(rule: TypedRule) -> Iterator[Diagnostic]:
+def check_safety(draft: Draft) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each variable that nothing binds."""
+    for rule in draft.rules:
+        yield from unbound_variables(rule)
+
+
+def unbound_variables(rule: TypedRule) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each variable of a rule that nothing binds.
 
     path(x, z) :- edge(x, y), !edge(y, z).     // nothing binds z

@@ -21,7 +21,7 @@ class Overloaded:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A functor with one signature; `most` operands beyond `operands` repeat the last kind."""
+    """A functor with one signature."""
 
     operands: tuple[Kind, ...]
     result: Kind
@@ -29,9 +29,10 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """`to_number` and its like: any primitive kind in, one kind out."""
+    """`to_number` and its like: one operand of any of some kinds in, one kind out."""
 
     result: Kind
+    kinds: tuple[Kind, ...] = ORDERED
 
 
 FunctorType = Overloaded | Fixed | Conversion
@@ -50,7 +51,7 @@ FUNCTORS: Mapping[str, FunctorType] = {
     "cat": Overloaded((Kind.SYMBOL,), 2, None),
     "range": Overloaded(NUMERIC, 2, 3),
     "strlen": Fixed((Kind.SYMBOL,), Kind.NUMBER),
-    "ord": Fixed((Kind.SYMBOL,), Kind.NUMBER),
+    "ord": Conversion(Kind.NUMBER, tuple(Kind)),
     "substr": Fixed((Kind.SYMBOL, Kind.NUMBER, Kind.NUMBER), Kind.SYMBOL),
     "itof": Fixed((Kind.NUMBER,), Kind.FLOAT),
     "itou": Fixed((Kind.NUMBER,), Kind.UNSIGNED),
@@ -83,13 +84,3 @@ def arity_of(functor: FunctorType) -> tuple[int, int | None]:
             return len(functor.operands), len(functor.operands)
         case Conversion():
             return 1, 1
-
-
-def operand_kind(functor: str) -> Kind | None:
-    """Return the kind of all operands, if the functor leaves no choice."""
-    found = FUNCTORS.get(functor)
-    if isinstance(found, Fixed):
-        return found.operands[0]
-    if isinstance(found, Overloaded) and len(found.kinds) == 1:
-        return found.kinds[0]
-    return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from tidelog.errors import Diagnostic
 from tidelog.program import nodes
 from tidelog.program.binding import bound_variables
-from tidelog.program.declare_relations import Declarations, undeclared_relation
+from tidelog.program.declare_relations import Declarations
 from tidelog.program.flatten_rules import Alternative, FlatLiteral, FlatRule
 from tidelog.program.infer_types import infer_types
 from tidelog.program.resolve_terms import Place, TermResolver
@@ -107,17 +107,7 @@ class _RuleResolver(TermResolver):
         """Return an atom; of an undeclared relation or wrong arity nothing is known of its terms."""
         relation = self.declarations.relations.get(atom.relation)
         wanted: list[str | None] = [UNKNOWN] * len(atom.terms)
-        if relation is None:
-            self.diagnostics.append(undeclared_relation(atom.relation, atom, self.declarations.relations))
-        elif relation.arity != len(atom.terms):
-            columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
-            self.report(
-                "wrong-arity",
-                f"`{atom.relation}` has {relation.arity} columns, not {len(atom.terms)}",
-                atom.span,
-                f"it is declared as `{atom.relation}({columns})`",
-            )
-        else:
+        if relation is not None and relation.arity == len(atom.terms):
             wanted = [column.type for column in relation.columns]
         terms = tuple(self.term(part, want, place) for part, want in zip(atom.terms, wanted, strict=True))
         return nodes.Atom(atom.relation, terms, span=atom.span)
@@ -154,6 +144,9 @@ class _RuleResolver(TermResolver):
         typed_left = self.term(left, expected, Place.COMPARED)
         typed_right = self.term(right, expected, Place.COMPARED)
         kind = self.env.kind(typed_left.type if typed_left.type != UNKNOWN else typed_right.type)
+        if op in ("<", "<=", ">", ">=") and kind in (Kind.RECORD, Kind.ADT):
+            message = f"`{op}` does not order values of `{typed_left.type}`"
+            self.report("type-clash", message, span, "compare their members; `=` and `!=` compare all values")
         self.bodies[-1].append(nodes.Constraint(op, kind, typed_left, typed_right, span=span))
 
     def split_equality(self, left: tree.Term, right: tree.Term, span: Span) -> bool:

@@ -11,7 +11,6 @@ from tidelog.program.functor_types import CONVERSIONS, FUNCTORS, Conversion, Fix
 from tidelog.program.infer_types import Inference
 from tidelog.program.suggest import did_you_mean
 from tidelog.program.type_environment import UNKNOWN
-from tidelog.program.written_names import written_name
 from tidelog.source import Span
 from tidelog.syntax import tree
 from tidelog.values import Kind
@@ -309,9 +308,11 @@ class TermResolver:
         known = self.inference.type_of(term.terms[0])
         operand = self.term(term.terms[0], None if known is None else known.type, Place.COMPUTED)
         kind = self.env.kind(operand.type)
-        if operand.type != UNKNOWN and kind in (Kind.RECORD, Kind.ADT):
+        if operand.type != UNKNOWN and kind not in functor.kinds:
             message = f"functor `{term.functor}` does not apply to `{operand.type}`"
             self.report("type-clash", message, term.span, "it applies to numbers and symbols")
+        if term.functor == "ord":
+            return nodes.Application("ord", kind, (operand,), name, span=term.span)
         if kind is functor.result and operand.type != UNKNOWN:
             return operand
         chosen = CONVERSIONS.get((kind, functor.result), term.functor)
@@ -375,9 +376,6 @@ _REINTERPRETED = {
     (Kind.NUMBER, Kind.UNSIGNED): "itou",
     (Kind.UNSIGNED, Kind.NUMBER): "utoi",
     (Kind.SYMBOL, Kind.NUMBER): "ord",
+    (Kind.RECORD, Kind.NUMBER): "ord",
+    (Kind.ADT, Kind.NUMBER): "ord",
 }
-
-
-def names_of(variables: list[str]) -> str:
-    """Return variable names as a message shows them."""
-    return ", ".join(f"`{written_name(name)}`" for name in variables)

@@ -43,17 +43,15 @@ def dependency_graph(
 
 def stratify(
     relations: Mapping[str, nodes.Relation], rules: Sequence[TypedRule]
-) -> tuple[tuple[nodes.Stratum, ...], list[Diagnostic]]:
+) -> tuple[nodes.Stratum, ...]:
     """Return the strata in an order in which each needs only those before it.
 
-    Negation and aggregation inside a stratum are reported, with the cycle. Every relation is in one
-    stratum; a relation without rules is a stratum of its own.
+    Every relation is in one stratum; a relation without rules is a stratum of its own.
     """
     graph = dependency_graph(relations, rules)
     position = {name: place for place, name in enumerate(relations)}
     parts = [sorted(part, key=position.__getitem__) for part in strongly_connected(graph)]
     stratum_of = {name: number for number, part in enumerate(parts) for name in part}
-    diagnostics = _unstratifiable(rules, graph, stratum_of)
     kept: list[list[nodes.Rule]] = [[] for _ in parts]
     subsumptions: list[list[nodes.Subsumption]] = [[] for _ in parts]
     for number, rule in enumerate(rules):
@@ -68,7 +66,7 @@ def stratify(
         else:
             plan = () if rule.plan is None else rule.plan.orders
             kept[place].append(nodes.Rule(rule_id, rule.head, rule.body, plan, span=rule.span))
-    strata = tuple(
+    return tuple(
         nodes.Stratum(
             tuple(part),
             tuple(kept[number]),
@@ -77,14 +75,18 @@ def stratify(
         )
         for number, part in enumerate(parts)
     )
-    return strata, diagnostics
 
 
-def _unstratifiable(
-    rules: Sequence[TypedRule], graph: Mapping[str, list[str]], stratum_of: Mapping[str, int]
-) -> list[Diagnostic]:
-    """Return a diagnostic for each negated or aggregated atom that depends on its own head."""
-    found: list[Diagnostic] = []
+def unstratifiable(
+    relations: Mapping[str, nodes.Relation], rules: Sequence[TypedRule]
+) -> Iterator[Diagnostic]:
+    """Yield a diagnostic, with the cycle, for each negated or aggregated atom in its head's stratum.
+
+    win(x) :- move(x, y), !win(y).     // win -> !win
+    """
+    graph = dependency_graph(relations, rules)
+    parts = strongly_connected(graph)
+    stratum_of = {name: number for number, part in enumerate(parts) for name in part}
     told: set[tuple[int, int, str]] = set()
     for dependency in dependencies(rules):
         head, read = dependency.head, dependency.read.relation
@@ -97,16 +99,13 @@ def _unstratifiable(
         told.add(key)
         cycle = _path(graph, read, head)
         steps = " -> ".join([head, f"!{read}", *cycle[1:]])
-        found.append(
-            Diagnostic(
-                code="unstratifiable",
-                message=f"`{head}` depends on its own negation or aggregate: {steps}",
-                span=span,
-                hint="negate or aggregate only relations that are complete before: break the cycle",
-                related=tuple(_rules_along(cycle, rules)),
-            )
+        yield Diagnostic(
+            code="unstratifiable",
+            message=f"`{head}` depends on its own negation or aggregate: {steps}",
+            span=span,
+            hint="negate or aggregate only relations that are complete before: break the cycle",
+            related=tuple(_rules_along(cycle, rules)),
         )
-    return found
 
 
 def _path(graph: Mapping[str, list[str]], start: str, goal: str) -> list[str]:

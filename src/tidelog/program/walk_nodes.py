@@ -113,3 +113,11 @@ def map_parts(term: nodes.Term, change: Callable[[nodes.Term], nodes.Term]) -> n
             return replace(term, terms=tuple(change(part) for part in term.terms))
         case _:
             return term
+
+
+def deep_literals(body: tuple[nodes.Literal, ...]) -> Iterator[nodes.Literal]:
+    """Yield every literal of a body, those inside aggregates included."""
+    for literal in body:
+        yield literal
+        for aggregate in aggregates_of(literal):
+            yield from deep_literals(aggregate.body)

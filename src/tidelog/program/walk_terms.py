@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tidelog.program.flatten_rules import Alternative, FlatLiteral
+from tidelog.program.flatten_rules import Alternative, FlatLiteral, FlatRule
 from tidelog.syntax import tree
 
 
@@ -92,3 +92,28 @@ def map_parts(term: tree.Term, change: Callable[[tree.Term], tree.Term]) -> tree
             return replace(term, term=change(term.term))
         case _:
             return term
+
+
+def deep_atoms(rule: FlatRule) -> Iterator[tree.Atom]:
+    """Yield every atom of a rule, those inside aggregates included."""
+    atoms = (rule.head,) if rule.greater is None else (rule.head, rule.greater)
+    waiting: list[FlatLiteral] = [*atoms, *rule.body]
+    for literal in waiting:
+        if isinstance(literal, tree.Atom):
+            yield literal
+        elif isinstance(literal, tree.Negation):
+            assert isinstance(literal.element, tree.Atom)
+            yield literal.element
+        for term in terms_of(literal):
+            for part in subterms(term):
+                if isinstance(part, tree.Aggregate):
+                    # The loop goes on over what is added here.
+                    waiting.extend(each for body in bodies(part) for each in body)
+                    waiting.extend(_targets(part))
+
+
+def _targets(aggregate: tree.Aggregate) -> Iterator[tree.Constraint]:
+    """Yield the target and init of an aggregate in the form of literals, for aggregates in them."""
+    for term in (aggregate.target, aggregate.init):
+        if term is not None:
+            yield tree.Constraint("=", term, term, span=term.span)

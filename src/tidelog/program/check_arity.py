@@ -1,0 +1,25 @@
+"""Every atom has as many terms as its relation has columns."""
+
+from collections.abc import Iterator
+
+from tidelog.errors import Diagnostic
+from tidelog.program.draft import Draft
+from tidelog.program.walk_terms import deep_atoms
+
+
+def check_arity(draft: Draft) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each atom with too few or too many terms."""
+    for rule in draft.flat:
+        for atom in deep_atoms(rule):
+            relation = draft.declarations.relations.get(atom.relation)
+            if relation is None or relation.arity == len(atom.terms):
+                continue
+            columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
+            declared = () if relation.span is None else (("declared here", relation.span),)
+            yield Diagnostic(
+                code="wrong-arity",
+                message=f"`{atom.relation}` has {relation.arity} columns, not {len(atom.terms)}",
+                span=atom.span,
+                hint=f"it is declared as `{atom.relation}({columns})`",
+                related=declared,
+            )

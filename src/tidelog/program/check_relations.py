@@ -1,0 +1,17 @@
+"""Every relation a rule names is declared."""
+
+from collections.abc import Iterator
+
+from tidelog.errors import Diagnostic
+from tidelog.program.declare_relations import undeclared_relation
+from tidelog.program.draft import Draft
+from tidelog.program.walk_terms import deep_atoms
+
+
+def check_relations(draft: Draft) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each atom of a relation nobody declares."""
+    known = draft.declarations.relations
+    for rule in draft.flat:
+        for atom in deep_atoms(rule):
+            if atom.relation not in known:
+                yield undeclared_relation(atom.relation, atom, known)

@@ -1,0 +1,30 @@
+"""Relations that are read have facts from somewhere."""
+
+from collections.abc import Iterator
+
+from tidelog.errors import Diagnostic, Severity
+from tidelog.program.draft import Draft
+from tidelog.program.walk_nodes import deep_atoms
+
+
+def check_sources(draft: Draft) -> Iterator[Diagnostic]:
+    """Yield a warning for each relation that is read although no rule, fact or input fills it."""
+    derived = {rule.head.relation for rule in draft.typed if rule.greater is None}
+    read = {
+        atom.relation
+        for rule in draft.typed
+        for atom, _ in deep_atoms(rule.body if rule.greater is None else (*rule.body, rule.greater))
+    }
+    filled = {directive.relation for directive in draft.declarations.directives if directive.kind == "input"}
+    shown = {directive.relation for directive in draft.declarations.directives} - filled
+    for relation in draft.declarations.relations.values():
+        if relation.name in derived or relation.name in filled:
+            continue
+        if relation.name in read or relation.name in shown:
+            yield Diagnostic(
+                code="no-source",
+                message=f"`{relation.name}` has no rule, no fact and no input, so it is empty",
+                span=relation.span,
+                hint=f"add `.input {relation.name}`, a fact or a rule, or hand its facts in from Python",
+                severity=Severity.WARNING,
+            )

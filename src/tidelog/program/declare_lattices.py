@@ -1,0 +1,111 @@
+"""Lattices: how values of one type combine."""
+
+from tidelog.errors import Diagnostic
+from tidelog.program import nodes
+from tidelog.program.declare_relations import Declarations
+from tidelog.program.flatten_rules import FlatRule
+from tidelog.program.infer_types import infer_types
+from tidelog.program.resolve_terms import Place, TermResolver
+from tidelog.program.suggest import did_you_mean
+from tidelog.syntax import tree
+
+OPERATORS = ("Bottom", "Top", "Lub", "Glb", "Leq")
+
+
+def declare_lattices(declarations: Declarations) -> tuple[dict[str, nodes.Lattice], list[Diagnostic]]:
+    """Return the lattice of each type that has one, and what is wrong with the declarations.
+
+    .lattice T<> { Bottom -> $None(), Lub -> @lub(_, _), Glb -> @glb(_, _) }
+    """
+    found: dict[str, nodes.Lattice] = {}
+    diagnostics: list[Diagnostic] = []
+    for name, item in declarations.lattices.items():
+        builder = _Builder(declarations, item, name)
+        lattice = builder.lattice()
+        diagnostics.extend(builder.diagnostics)
+        if lattice is not None:
+            found[name] = lattice
+    diagnostics.extend(_columns_without_lattice(declarations))
+    return found, diagnostics
+
+
+def _columns_without_lattice(declarations: Declarations) -> list[Diagnostic]:
+    return [
+        Diagnostic(
+            code="undeclared-lattice",
+            message=f"column `{column.name}` of `{relation.name}` needs a lattice for `{column.type}`",
+            span=relation.span,
+            hint=f"declare it: `.lattice {column.type}<> {{ Lub -> @lub(_, _) }}`",
+        )
+        for relation in declarations.relations.values()
+        for column in relation.columns
+        if column.is_lattice and column.type not in declarations.lattices
+    ]
+
+
+class _Builder:
+    """Reads one declaration."""
+
+    def __init__(self, declarations: Declarations, item: tree.LatticeDeclaration, name: str) -> None:
+        self.declarations = declarations
+        self.item = item
+        self.name = name
+        self.diagnostics: list[Diagnostic] = []
+
+    def report(self, message: str, hint: str | None = None) -> None:
+        """Add an error about the declaration."""
+        self.diagnostics.append(
+            Diagnostic(code="bad-lattice", message=message, span=self.item.span, hint=hint)
+        )
+
+    def lattice(self) -> nodes.Lattice | None:
+        """Return the lattice; None without a usable `Lub`."""
+        operators: dict[str, tree.Term] = {}
+        for operator, term in self.item.operators:
+            if operator not in OPERATORS:
+                hint = did_you_mean(operator, OPERATORS, f"the operators are {', '.join(OPERATORS)}")
+                self.report(f"a lattice has no operator `{operator}`", hint)
+            elif operator in operators:
+                self.report(f"operator `{operator}` is given twice")
+            operators.setdefault(operator, term)
+        if "Lub" not in operators:
+            self.report(f"the lattice of `{self.name}` has no `Lub`", "add `Lub -> @lub(_, _)`")
+        lub = self.function(operators.get("Lub"), "Lub")
+        glb = self.function(operators.get("Glb"), "Glb")
+        bottom = self.constant(operators.get("Bottom"))
+        return None if lub is None else nodes.Lattice(self.name, lub, glb, bottom)
+
+    def function(self, term: tree.Term | None, operator: str) -> str | None:
+        """Return the name of the functor of an operator, which takes and gives two values."""
+        if term is None:
+            return None
+        if not isinstance(term, tree.UserApplication):
+            self.report(f"`{operator}` must be a functor of yours", f"write `{operator} -> @f(_, _)`")
+            return None
+        functor = self.declarations.functors.get(term.name)
+        if functor is None:
+            hint = did_you_mean(
+                term.name, self.declarations.functors, f"declare it: `.functor {term.name}(...)`"
+            )
+            self.report(f"`{operator}` names `@{term.name}`, which is not declared", hint)
+            return None
+        if len(functor.parameters) != 2:
+            self.report(
+                f"`{operator}` needs two operands, but `@{term.name}` takes {len(functor.parameters)}"
+            )
+            return None
+        fits = self.declarations.types.same_root
+        if not all(fits(self.name, each) for each in (*functor.parameters, functor.result)):
+            self.report(f"`@{term.name}` does not take and give values of `{self.name}`")
+            return None
+        return term.name
+
+    def constant(self, term: tree.Term | None) -> nodes.Term | None:
+        """Return the least value with its type."""
+        if term is None:
+            return None
+        nothing = FlatRule(tree.Atom("", (), span=self.item.span), (), span=self.item.span)
+        resolver = TermResolver(self.declarations, infer_types(nothing, self.declarations))
+        found = resolver.term(term, self.name, Place.COMPUTED)
+        self.diagnostics.extend(resolver.diagnostics)
+        return found
