@@ -1,0 +1,1 @@
+"""Named workloads, where their facts come from, and how long engines and their peers take."""

@@ -1,0 +1,165 @@
+"""`python -m benchmarks`: list the workloads, run them, draw what was measured.
+
+python -m benchmarks list
+python -m benchmarks run tc_grid100 cspa100k --data DIR --jobs 1,2 --peers duckdb --json out.json
+python -m benchmarks picture out.json out.png
+python -m benchmarks table out.json
+python -m benchmarks generate rdfs_lubm1 FOLDER
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.data import default_cache, facts_folder, generate
+from benchmarks.peers import PEERS
+from benchmarks.report import line, markdown, read_json, write_json
+from benchmarks.runner import Run, is_installed, run_peer, run_tidelog
+from benchmarks.workload import WORKLOADS, Generated, Workload
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Return the exit status: 1 if a run failed or gave other sizes than it must."""
+    options = _parser().parse_args(arguments)
+    match options.command:
+        case "list":
+            _list()
+        case "run":
+            return _run(options)
+        case "picture":
+            from benchmarks.picture import draw  # noqa: PLC0415 - matplotlib only for pictures
+
+            draw(read_json(options.json), options.picture)
+        case "table":
+            print(markdown(read_json(options.json)))
+        case "generate":
+            generate(options.name, options.folder)
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    runs: list[Run] = []
+    try:
+        for run in _runs(options):
+            runs.append(run)
+            print(line(run), flush=True)
+            if run.message:
+                print(f"    {run.message}", flush=True)
+    finally:
+        # What was measured before Ctrl-C is worth keeping.
+        if options.json is not None:
+            write_json(runs, options.json)
+    if options.picture is not None:
+        from benchmarks.picture import draw  # noqa: PLC0415 - matplotlib only for pictures
+
+        draw(runs, options.picture)
+    return 0 if all(run.is_good for run in runs) else 1
+
+
+def _runs(options: argparse.Namespace) -> Iterator[Run]:
+    for workload in _chosen(options.names):
+        facts = facts_folder(workload, options.data, options.cache)
+        if facts is None:
+            print(f"{workload.name:<16}  skipped: its data set was not found; see benchmarks/README.md")
+            continue
+        for _ in range(options.repeat):
+            for jobs in options.jobs:
+                if options.engine != "none":
+                    yield run_tidelog(
+                        workload,
+                        facts,
+                        options.cache,
+                        jobs=jobs,
+                        engine=options.engine,
+                        timeout_seconds=options.timeout,
+                    )
+                yield from _peer_runs(workload, facts, jobs, options)
+
+
+def _peer_runs(workload: Workload, facts: Path, jobs: int, options: argparse.Namespace) -> Iterator[Run]:
+    for peer in options.peers:
+        # A peer with one thread is measured once, not again for every number of jobs.
+        if peer != "duckdb" and jobs != options.jobs[0]:
+            continue
+        if not is_installed(peer):
+            print(f"{workload.name:<16}  {peer}: not installed; run bin/set-up bench")
+            continue
+        run = run_peer(workload, facts, peer, jobs=jobs, timeout_seconds=options.timeout)
+        if run is None:
+            print(f"{workload.name:<16}  {peer}: cannot express these rules")
+        else:
+            yield run
+
+
+def _chosen(names: Sequence[str]) -> list[Workload]:
+    if not names:
+        return [workload for workload in WORKLOADS if not workload.is_heavy]
+    by_name = {workload.name: workload for workload in WORKLOADS}
+    unknown = [name for name in names if name not in by_name and name != "all"]
+    if unknown:
+        print(
+            f"error: no workload is called {', '.join(unknown)}; see `python -m benchmarks list`",
+            file=sys.stderr,
+        )
+        raise SystemExit(2)
+    return list(WORKLOADS) if "all" in names else [by_name[name] for name in names]
+
+
+def _list() -> None:
+    for workload in WORKLOADS:
+        source = "generated" if isinstance(workload.facts, Generated) else workload.facts.folder
+        heavy = ", only by name" if workload.is_heavy else ""
+        print(f"{workload.name:<16}  {workload.about} ({source}{heavy})")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measure Tidelog and its peers."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="show the workloads")
+    run = commands.add_parser("run", help="run workloads; without names all that are not heavy")
+    run.add_argument("names", nargs="*", help="workloads, or `all`")
+    data = os.environ.get("TIDELOG_DATA")
+    run.add_argument(
+        "--data", type=Path, default=Path(data) if data else None, help="folder of the data sets"
+    )
+    run.add_argument(
+        "--cache", type=Path, default=default_cache(), help="folder for unpacked and generated facts"
+    )
+    run.add_argument("--jobs", type=_numbers, default=[1], help="threads; several as 1,2")
+    run.add_argument(
+        "--engine", choices=["local", "reference", "none"], default="local", help="none: peers alone"
+    )
+    run.add_argument("--peers", type=_peers, default=[], help=f"some of {','.join(PEERS)}, or all")
+    run.add_argument("--repeat", type=int, default=1, help="how often to run each")
+    run.add_argument("--timeout", type=float, default=3600, help="seconds after which a run is stopped")
+    run.add_argument("--json", type=Path, help="write the measurements here")
+    run.add_argument("--picture", type=Path, help="draw the measurements here")
+    picture = commands.add_parser("picture", help="draw a report")
+    picture.add_argument("json", type=Path)
+    picture.add_argument("picture", type=Path)
+    table = commands.add_parser("table", help="print a report as a Markdown table")
+    table.add_argument("json", type=Path)
+    make = commands.add_parser("generate", help="write the facts of a generated workload")
+    make.add_argument("name", choices=[w.name for w in WORKLOADS if isinstance(w.facts, Generated)])
+    make.add_argument("folder", type=Path)
+    return parser
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
+def _peers(text: str) -> list[str]:
+    names = list(PEERS) if text == "all" else text.split(",")
+    for name in names:
+        if name not in PEERS:
+            raise argparse.ArgumentTypeError(f"no peer is called {name}; there are {', '.join(PEERS)}")
+    return names
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

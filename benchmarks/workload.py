@@ -1,0 +1,153 @@
+"""The named workloads: a program, where its facts come from, and how many facts must come out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+PROGRAMS: Final = Path(__file__).parent / "workloads"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published data set: a folder of `.facts`, or an archive of that folder.
+
+    `rename` says which files are taken and what the program calls them; empty takes all as they are.
+    """
+
+    folder: str
+    rename: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Facts made by a generator, which writes `.facts` files into the folder it is given."""
+
+    write: Callable[[Path], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One program over one set of facts.
+
+    `expected` are sizes that an independent program confirmed; a run that disagrees has failed.
+    """
+
+    name: str
+    program: str
+    facts: Published | Generated
+    about: str
+    expected: Mapping[str, int] = field(default_factory=dict)
+    # Too long or too large to be run unless it is asked for by name.
+    is_heavy: bool = False
+
+    @property
+    def path(self) -> Path:
+        """Return the program's file."""
+        return PROGRAMS / self.program
+
+
+def _grid(side: int) -> Generated:
+    def write(folder: Path) -> None:
+        from benchmarks.generators import grid, write_arcs  # noqa: PLC0415 - numpy only where facts are made
+
+        write_arcs(grid(side), folder / "arc.facts")
+
+    return Generated(write)
+
+
+def _rmat(scale: int) -> Generated:
+    def write(folder: Path) -> None:
+        from benchmarks.generators import rmat, write_arcs  # noqa: PLC0415 - numpy only where facts are made
+
+        write_arcs(rmat(scale, 10 << scale, seed=1), folder / "arc.facts")
+
+    return Generated(write)
+
+
+def _lubm(universities: int) -> Generated:
+    def write(folder: Path) -> None:
+        from benchmarks.generators import lubm, write_triples  # noqa: PLC0415 - numpy only where facts are made
+
+        schema, assertions = lubm(universities)
+        write_triples(schema, folder / "T.facts")
+        write_triples(assertions, folder / "A.facts")
+
+    return Generated(write)
+
+
+def _graph(name: str) -> Published:
+    return Published("bigdatalog_graphs", {f"{name}.facts": "arc.facts"})
+
+
+WORKLOADS: Final = (
+    Workload("tc_grid50", "tc.dl", _grid(50), "transitive closure, grid of 51 x 51", {"tc": 1_755_675}),
+    Workload("tc_grid100", "tc.dl", _grid(100), "transitive closure, grid of 101 x 101", {"tc": 26_522_600}),
+    Workload(
+        "tc_grid150",
+        "tc.dl",
+        _graph("grid150"),
+        "transitive closure, grid of 151 x 151",
+        {"tc": 131_675_775},
+        is_heavy=True,
+    ),
+    Workload("tc_tree11", "tc.dl", _graph("tree11"), "transitive closure, tree of depth 11", {"tc": 805_001}),
+    Workload(
+        "tc_g10k",
+        "tc.dl",
+        _graph("gnp10K"),
+        "transitive closure, random graph of 10,000 vertices",
+        {"tc": 100_000_000},
+        is_heavy=True,
+    ),
+    Workload("tc_rmat12", "tc.dl", _rmat(12), "transitive closure, R-MAT graph of 4,096 vertices"),
+    Workload(
+        "same_generation",
+        "same_generation.dl",
+        _graph("grid150"),
+        "same generation, grid of 151 x 151",
+        {"sg": 2_295_050},
+    ),
+    Workload("csda100k", "csda.dl", Published("csda100k"), "context-sensitive data flow", {"Null": 170_698}),
+    Workload(
+        "cspa10k",
+        "cspa.dl",
+        Published("cspa10k"),
+        "context-sensitive points-to, 10,000 assignments",
+        {"ValueFlow": 30_152, "ValueAlias": 384_485, "MemoryAlias": 112_761},
+    ),
+    Workload(
+        "cspa100k",
+        "cspa.dl",
+        Published("cspa100k"),
+        "context-sensitive points-to, 100,000 assignments",
+        {"ValueFlow": 303_801, "ValueAlias": 5_003_241, "MemoryAlias": 1_515_902},
+    ),
+    Workload(
+        "galen",
+        "galen.dl",
+        Published("galen"),
+        "classification of a medical ontology",
+        {"p": 7_560_179, "q": 16_595_494},
+        is_heavy=True,
+    ),
+    Workload(
+        "crdt",
+        "crdt.dl",
+        Published("crdt"),
+        "a collaborative editing trace, rules of the papers",
+        {"skipBlank": 151_669_663, "nextVisible": 104_851, "result": 104_653},
+        is_heavy=True,
+    ),
+    Workload(
+        "crdt_linear",
+        "crdt_linear.dl",
+        Published("crdt"),
+        "the same trace with linear relations: thousands of tiny iterations",
+        {"nextVisible": 104_851, "result": 104_653},
+    ),
+    Workload("doop", "doop.dl", Published("doop_ddlog"), "Java points-to with its call graph, over strings"),
+    Workload("polonius", "polonius.dl", Published("polonius_self"), "borrow checking of 256 Rust functions"),
+    Workload("rdfs_lubm1", "rdfs.dl", _lubm(1), "RDFS over one university"),
+    Workload("rdfs_lubm10", "rdfs.dl", _lubm(10), "RDFS over ten universities"),
+)
