@@ -60,7 +60,9 @@ class _Expander:
                 case item:
                     if isinstance(item, tree.FunctorDeclaration):
                         self.functors.add(item.name)
-                    self.found.append(_renaming(scope, part.bindings).item(item))
+                    # In the program itself every name already is the full one.
+                    is_full = not scope.prefix
+                    self.found.append(item if is_full else _renaming(scope, part.bindings).item(item))
 
     def declare(self, scope: Scope, part: _Part) -> None:
         """Add the names an item declares to the scope."""

@@ -64,6 +64,9 @@ class Inference:
         for aggregate in self.find_aggregates():
             for body in bodies(aggregate):
                 self.collect(body)
+        self.variables = {
+            part.name for term in self.terms for part in subterms(term) if isinstance(part, tree.Variable)
+        }
         self.literals_are_numbers = False
 
     def collect(self, body: tuple[tree.Atom | tree.Negation | tree.Constraint, ...]) -> None:
@@ -92,7 +95,11 @@ class Inference:
 
     def run(self) -> None:
         """Let each group of sayings act only when the stronger ones have said all."""
+        if not self.variables:
+            return
         self.settle()
+        if not self.clashed and self.variables == {n for n, known in self.types.items() if not known.is_weak}:
+            return
         self.push_operands()
         self.settle()
         self.push_sinks()
