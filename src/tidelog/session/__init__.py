@@ -1,6 +1,24 @@
 """The one object a user holds; the only place that knows all stages."""
 
-from tidelog.session.functions import functor
-from tidelog.session.session import Session, open_session
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tidelog.session.functions import functor
+    from tidelog.session.session import Session, open_session
 
 __all__ = ["Session", "functor", "open_session"]
+
+# Imported when first asked for: `tidelog check` reads programs as a session does, but needs no engine.
+_HOMES: Final = {
+    "Session": "tidelog.session.session",
+    "functor": "tidelog.session.functions",
+    "open_session": "tidelog.session.session",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Return a public name from the file that defines it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tidelog.session' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
