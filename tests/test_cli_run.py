@@ -234,7 +234,8 @@ def test_our_own_mistakes_are_one_line(
 
 
 @pytest.mark.parametrize(
-    ("failure", "expected"), [(KeyboardInterrupt, 130), (MemoryError, 1), (BrokenPipeError, 141)]
+    ("failure", "expected"),
+    [(KeyboardInterrupt, 130), (MemoryError, 1), (BrokenPipeError, 141), (OSError, 1)],
 )
 def test_every_way_to_be_stopped_has_its_status(
     folder: Path,

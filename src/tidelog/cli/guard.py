@@ -44,9 +44,12 @@ def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
             sys.stderr.write("interrupted: nothing was written\n")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            # Python flushes stdout once more at exit; that must not fail a second time.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _silence_stdout()
             raise typer.Exit(BROKEN_PIPE) from None
+        except OSError as error:
+            show([_system_failure(error)])
+            _silence_stdout()
+            raise typer.Exit(MISTAKE) from None
         except MemoryError:
             show([_out_of_memory()])
             raise typer.Exit(MISTAKE) from None
@@ -68,6 +71,16 @@ def show(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> None:
 def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
     # An exception, so that half-written files are taken away on the way out.
     raise SystemExit(TERMINATED)
+
+
+def _silence_stdout() -> None:
+    # Python flushes stdout once more at exit; that must not fail a second time.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _system_failure(error: OSError) -> Diagnostic:
+    place = f"`{error.filename}`: " if error.filename else ""
+    return Diagnostic(code="system-failure", message=f"{place}{error.strerror or error}")
 
 
 def _out_of_memory() -> Diagnostic:
