@@ -1,1 +1,5 @@
-"""."""
+"""The engine for one machine."""
+
+from tidelog.engine.local.engine import LocalEngine
+
+__all__ = ["LocalEngine"]

@@ -1,0 +1,196 @@
+"""Chains of steps: a rule plan made runnable, and the aggregates inside it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.local.aggregates import reduce_groups
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.steps import (
+    BUFFER_ROWS,
+    CheckStep,
+    ComputeStep,
+    ExtendingStep,
+    FilterStep,
+    GenerateStep,
+    JoinStep,
+    ProjectStep,
+    ScanStep,
+    Step,
+    TakeApartStep,
+)
+from tidelog.plan.operators import (
+    Check,
+    Compute,
+    Filter,
+    Generate,
+    Join,
+    Layout,
+    Operator,
+    Project,
+    Reduce,
+    Scan,
+    Start,
+    TakeApart,
+)
+from tidelog.program.nodes import Constant
+from tidelog.source import Source, Span
+from tidelog.storage.kernel import CodeArray
+
+# The column that carries the number of the outer binding through an aggregate's body.
+_GROUP = "%group"
+_FIRST_GROUP = Constant(0, "number", span=Span(Source("aggregate", ""), 0, 0))
+
+
+@dataclass
+class Chain:
+    """Runnable steps: begins with a scan, or takes batches at `first`."""
+
+    scan: ScanStep | None
+    first: Step
+
+    def rows(self) -> tuple[int, int]:
+        """Return the row numbers to scan; a chain without a scan has one empty binding."""
+        return (0, 1) if self.scan is None else self.scan.rows()
+
+    def run(self, first: int, last: int) -> None:
+        """Run over a range of row numbers, in pieces."""
+        if self.scan is None:
+            self.first.run(np.empty((last - first, 0), np.int32))
+            return
+        for start in range(first, last, BUFFER_ROWS):
+            self.scan.run(start, min(start + BUFFER_ROWS, last))
+
+
+def make_chain(
+    operators: Sequence[Operator], state: LocalState, expressions: Expressions, end: Step
+) -> Chain:
+    """Return the steps of a chain of operators; the last one pushes to `end`.
+
+    Indexes that the operators look up are built here.
+    """
+    beginning = operators[0]
+    layout = beginning.outputs
+    steps: list[Step] = []
+    for operator in operators[1:]:
+        steps.append(_make_step(operator, layout, state, expressions))
+        layout = operator.outputs
+    steps.append(end)
+    for step, following in zip(steps[:-1], steps[1:], strict=True):
+        step.next = following
+    if isinstance(beginning, Start):
+        return Chain(None, steps[0])
+    assert isinstance(beginning, Scan)
+    scan = ScanStep(beginning, state, expressions)
+    scan.next = steps[0]
+    return Chain(scan, steps[0])
+
+
+def _make_step(operator: Operator, layout: Layout, state: LocalState, expressions: Expressions) -> Step:
+    match operator:
+        case Join():
+            state.relations[operator.relation].index(operator.key)
+            return JoinStep(operator, layout, state, expressions)
+        case Check():
+            relation = state.relations[operator.relation]
+            if 0 < len(operator.key) < relation.arity:
+                relation.index(operator.key)
+            return CheckStep(operator, layout, state, expressions)
+        case Filter():
+            return FilterStep(operator, layout, state, expressions)
+        case Project():
+            return ProjectStep(operator, layout, state, expressions)
+        case Compute():
+            return ComputeStep(operator, layout, state, expressions)
+        case Generate():
+            return GenerateStep(operator, layout, state, expressions)
+        case TakeApart():
+            return TakeApartStep(operator, layout, state, expressions)
+        case Reduce():
+            return ReduceStep(operator, layout, state, expressions)
+        case Scan() | Start():
+            raise AssertionError(f"{operator} begins a chain")
+
+
+class CollectStep(Step):
+    """The end of an aggregate's body: keeps the outer binding's number and the value."""
+
+    def __init__(self) -> None:
+        self._groups: list[npt.NDArray[np.int64]] = []
+        self._values: list[npt.NDArray[np.int64]] = []
+
+    def run(self, batch: CodeArray) -> None:
+        """Keep a copy of the batch: its buffer is used again."""
+        self._groups.append(batch[:, 0].astype(np.int64))
+        if batch.shape[1] > 1:
+            self._values.append(batch[:, 1].astype(np.int64))
+
+    def take(self, *, has_values: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64] | None]:
+        """Return and forget what was collected."""
+        nothing = np.empty(0, np.int64)
+        groups = np.concatenate(self._groups) if self._groups else nothing
+        values = np.concatenate(self._values) if self._values else nothing
+        self._groups, self._values = [], []
+        return groups, values if has_values else None
+
+
+class ReduceStep(ExtendingStep):
+    """Binds a variable to an aggregate per outer binding.
+
+    Equal outer bindings of a batch are evaluated once; without outer variables the aggregate is
+    evaluated once for all batches, since what it reads belongs to earlier strata.
+    """
+
+    def __init__(self, operator: Reduce, layout: Layout, state: LocalState, expressions: Expressions) -> None:
+        super().__init__(operator.outputs, layout, (operator.variable,), (), state, expressions)
+        self._operator = operator
+        self._places = [layout.index(name) for name in operator.outer]
+        self._has_values = len(operator.body[-1].outputs) > 0
+        self._collect = CollectStep()
+        self._body = make_chain(_numbered(operator.body), state, expressions, self._collect)
+        self._init = None if operator.init is None else expressions.compile_term(operator.init)
+        self._constant: tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None] | None = None
+
+    def run(self, batch: CodeArray) -> None:
+        """Push each binding with its aggregate's value, if it has one."""
+        if self._places:
+            outer = np.ascontiguousarray(batch[:, self._places])
+            distinct, group_of = np.unique(outer, axis=0, return_inverse=True)
+            group_of = group_of.reshape(-1)
+            results, has_value = self._evaluate(distinct)
+        else:
+            group_of = np.zeros(batch.shape[0], np.int64)
+            if self._constant is None:
+                self._constant = self._evaluate(np.empty((1, 0), self._state.dtype))
+            results, has_value = self._constant
+        codes = results[group_of]
+        if has_value is None:
+            self.extend(batch, None, [codes])
+            return
+        mask = has_value[group_of]
+        self.extend(batch, mask.view(np.uint8), [np.where(mask, codes, 0)])
+
+    def _evaluate(self, outer: CodeArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]:
+        """Return the aggregate's code for each outer binding, and which of them have one."""
+        count = outer.shape[0]
+        if self._body.scan is not None:
+            self._body.run(*self._body.rows())
+        else:
+            numbered = np.empty((count, 1 + outer.shape[1]), self._state.dtype)
+            numbered[:, 0] = np.arange(count)
+            numbered[:, 1:] = outer
+            for first in range(0, count, BUFFER_ROWS):
+                self._body.first.run(numbered[first : first + BUFFER_ROWS])
+        groups, values = self._collect.take(has_values=self._has_values)
+        operator = self._operator
+        return reduce_groups(operator.functor, operator.kind, groups, values, count, None)
+
+
+def _numbered(body: Sequence[Operator]) -> tuple[Operator, ...]:
+    """Return the operators of an aggregate's body with the group number in front of every layout."""
+    if isinstance(body[0], Start):
+        return tuple(replace(operator, outputs=(_GROUP, *operator.outputs)) for operator in body)
+    return tuple(replace(operator, outputs=(_FIRST_GROUP, *operator.outputs)) for operator in body)

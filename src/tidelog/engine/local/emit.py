@@ -1,0 +1,100 @@
+"""The end of a rule's chain: candidates become facts."""
+
+import threading
+
+from tidelog.engine.local.steps import Step
+from tidelog.storage import StoredRelation
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+from tidelog.storage.relation import NO_COUNTS
+
+
+class Halt(Exception):  # noqa: N818 - ends a worker whose run was given up elsewhere
+    """Another thread failed or the user interrupted the run."""
+
+
+class EmitStep(Step):
+    """Inserts candidates from the only thread at work."""
+
+    def __init__(self, relation: StoredRelation, first_new: int) -> None:
+        self._relation = relation
+        self._first_new = first_new
+        self.derivations = 0
+
+    def run(self, batch: CodeArray) -> None:
+        """Insert the batch."""
+        self.derivations += batch.shape[0]
+        self._relation.insert(batch, NO_COUNTS, self._first_new)
+
+
+class SharedInsertion:
+    """Lets several threads insert into one relation, and one of them enlarge it.
+
+    Threads insert side by side; whoever finds too little room waits until nobody inserts,
+    enlarges the arrays alone, and lets the others go on.
+    """
+
+    def __init__(self, relation: StoredRelation, threads: int, first_new: int) -> None:
+        self.relation = relation
+        self.first_new = first_new
+        self._threads = threads
+        self._blocks = relation.open_shared(threads)
+        self._condition = threading.Condition()
+        self._inserting = 0
+        self._is_enlarging = False
+        self.halted = False
+
+    def block(self, thread: int) -> Int64s:
+        """Return the row numbers a thread inserts with."""
+        return self._blocks[thread]
+
+    def insert(self, batch: CodeArray, weights: Int32s, numbers: Int64s) -> None:
+        """Insert a batch from one thread."""
+        self._enter(batch.shape[0])
+        try:
+            self.relation.insert_shared(batch, weights, self.first_new, numbers)
+        finally:
+            self._leave()
+
+    def close(self) -> None:
+        """Make the row numbers dense again; all threads are done."""
+        self.relation.close_shared(self._blocks)
+
+    def _enter(self, rows: int) -> None:
+        with self._condition:
+            while True:
+                if self.halted:
+                    raise Halt
+                if self._is_enlarging:
+                    self._condition.wait()
+                elif self.relation.room_shared(rows, self._threads):
+                    break
+                elif self._inserting:
+                    self._condition.wait()
+                else:
+                    self._is_enlarging = True
+                    try:
+                        self.relation.reserve_shared(rows, self._threads)
+                    finally:
+                        self._is_enlarging = False
+                        self._condition.notify_all()
+            self._inserting += 1
+
+    def _leave(self) -> None:
+        with self._condition:
+            self._inserting -= 1
+            if not self._inserting:
+                self._condition.notify_all()
+
+
+class SharedEmitStep(Step):
+    """Inserts candidates from one of several threads."""
+
+    def __init__(self, insertion: SharedInsertion, thread: int) -> None:
+        self._insertion = insertion
+        self._numbers = insertion.block(thread)
+        self.derivations = 0
+
+    def run(self, batch: CodeArray) -> None:
+        """Insert the batch."""
+        self.derivations += batch.shape[0]
+        self._insertion.insert(batch, NO_COUNTS, self._numbers)

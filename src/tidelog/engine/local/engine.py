@@ -1,0 +1,132 @@
+"""The local engine: Numba kernels over codes, one machine, all its cores."""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import psutil
+
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState, NeedsWideCodes
+from tidelog.engine.local.stratum import StratumRun, Surroundings
+from tidelog.engine.local.workers import Workers
+from tidelog.engine.protocol import (
+    Codes,
+    Columns,
+    Observer,
+    RunStatistics,
+    Settings,
+    StratumStatistics,
+    UserFunctions,
+)
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.nodes import Program, Stratum
+from tidelog.storage.kernel import CodeArray
+from tidelog.values.codec import Codec
+
+
+class LocalEngine:
+    """Runs a program on this machine; see `engine.protocol.Engine`."""
+
+    def __init__(self, program: Program, codec: Codec, settings: Settings, functions: UserFunctions) -> None:
+        self._program = program
+        self._settings = settings
+        self._functions = functions
+        self._state = LocalState(program)
+        self._expressions = Expressions(program, codec, functions)
+        self._process = psutil.Process()
+
+    def insert(self, relation: str, columns: Columns) -> None:
+        """Insert input facts."""
+        self._state.insert(relation, columns)
+        self._check_memory()
+
+    def evaluate(self, observer: Observer) -> RunStatistics:
+        """Bring every relation to its fixpoint, stratum by stratum."""
+        start = time.perf_counter()
+        finished: list[StratumStatistics] = []
+        workers = Workers(self._settings.jobs)
+        try:
+            around = Surroundings(
+                self._state, self._expressions, self._functions, self._settings,
+                StateStatistics(self._state), workers, self._check_memory,
+            )  # fmt: skip
+            for number, stratum in enumerate(self._program.strata):
+                observer.stratum_started(number, len(self._program.strata), stratum.relations)
+                statistics = self._run_stratum(number, stratum, around, observer)
+                observer.stratum_finished(number, statistics)
+                finished.append(statistics)
+        finally:
+            workers.close()
+        return RunStatistics(tuple(finished), time.perf_counter() - start)
+
+    def _run_stratum(
+        self, number: int, stratum: Stratum, around: Surroundings, observer: Observer
+    ) -> StratumStatistics:
+        """Run one stratum; if a code outgrows 32 bits, widen the state and run it again."""
+        inputs = {name: self._state.relations[name].live_rows().copy() for name in stratum.relations}
+        try:
+            return StratumRun(stratum, around).run(number, observer)
+        except NeedsWideCodes:
+            for name, rows in inputs.items():
+                self._state.replace(name, rows)
+            self._state.widen()
+            return StratumRun(stratum, around).run(number, observer)
+
+    def size(self, relation: str) -> int:
+        """Return the number of facts."""
+        return len(self._state.relations[relation])
+
+    def facts(self, relation: str) -> list[Codes]:
+        """Return all facts as one array of codes per column."""
+        return _columns(self._state.relations[relation].live_rows())
+
+    def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
+        """Return the facts that agree with the pattern's codes; None agrees with all."""
+        stored = self._state.relations[relation]
+        rows = stored.live_rows()
+        keep = np.ones(len(rows), np.bool_)
+        for place, code in enumerate(pattern):
+            if code is not None:
+                keep &= rows[:, place] == code
+        return _columns(rows[keep])
+
+    def _check_memory(self) -> None:
+        limit = self._settings.memory_limit_bytes
+        if limit is None:
+            return
+        used = self._process.memory_info().rss
+        if used > limit:
+            sizes = ", ".join(
+                f"{name} {len(relation):,}" for name, relation in self._state.relations.items() if len(relation)
+            )
+            raise TidelogError(
+                [
+                    Diagnostic(
+                        code="memory-limit",
+                        message=f"{used / 2**20:,.0f} MiB in use, over the limit of {limit / 2**20:,.0f} MiB; "
+                        f"facts so far: {sizes}",
+                        hint="raise the limit, or make the rules derive less",
+                    )
+                ]
+            )
+
+
+class StateStatistics:
+    """Sizes of the relations as they stand, and distinct keys where an index counts them."""
+
+    def __init__(self, state: LocalState) -> None:
+        self._state = state
+
+    def size(self, relation: str) -> float | None:
+        """Return the number of facts; a relation without any may still be about to grow."""
+        return len(self._state.relations[relation]) or None
+
+    def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
+        """Return the number of distinct keys counted by an index."""
+        index = self._state.relations[relation].indexes.get(columns)
+        return None if index is None else float(index.statistics()[1])
+
+
+def _columns(rows: CodeArray) -> list[Codes]:
+    return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])]

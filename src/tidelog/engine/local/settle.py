@@ -1,0 +1,149 @@
+"""What a relation holds after an iteration, where its facts are not simply added.
+
+Candidates for such a relation are collected aside; at the iteration's end a choice-domain leaves
+some out, lattice columns are joined, an equivalence is closed, and subsumption deletes.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.protocol import UserFunctions
+from tidelog.program.nodes import Program, Relation
+from tidelog.storage import StoredRelation
+from tidelog.storage.kernel import CodeArray
+from tidelog.values import Value
+from tidelog.values.codec import Codec
+
+Rows = npt.NDArray[np.int64]
+Lub = Callable[[str, Value, Value], Value]
+
+
+def needs_settling(relation: Relation) -> bool:
+    """Say whether candidates of the relation must be collected before they become facts."""
+    return bool(relation.choices) or relation.is_equivalence or any(c.is_lattice for c in relation.columns)
+
+
+class Settler:
+    """Turns the candidates of one relation into facts, iteration by iteration."""
+
+    def __init__(
+        self, relation: Relation, stored: StoredRelation, program: Program, codec: Codec, functions: UserFunctions
+    ) -> None:
+        self.pending = StoredRelation(relation.arity, stored.dtype)
+        self._relation = relation
+        self._stored = stored
+        self._codec = codec
+        self._choice = _Choice(relation.choices) if relation.choices else None
+        self._equivalence = _Equivalence() if relation.is_equivalence else None
+        self._lattice = None
+        if any(column.is_lattice for column in relation.columns):
+            self._lattice = _Lattice(relation, program, codec, functions)
+
+    def settle(self, candidates: CodeArray | None = None) -> None:
+        """Insert the candidates that are facts now; delete the facts they replace."""
+        rows = (self.pending.live_rows() if candidates is None else candidates).astype(np.int64)
+        self.pending = StoredRelation(self._relation.arity, self._stored.dtype)
+        types = [column.type for column in self._relation.columns]
+        if len(rows):
+            order = self._codec.sort_rows([rows[:, place] for place in range(rows.shape[1])], types)
+            rows = rows[order]
+        if self._choice is not None:
+            rows = self._choice.admit(rows)
+        if self._lattice is not None:
+            gone, rows = self._lattice.join(rows)
+            if len(gone):
+                self._stored.delete_rows(self._stored.find(gone.astype(self._stored.dtype)))
+        if self._equivalence is not None:
+            rows = self._equivalence.close(rows)
+        self._stored.insert(np.ascontiguousarray(rows.astype(self._stored.dtype)))
+
+
+class _Choice:
+    """Remembers which values of each domain are taken."""
+
+    def __init__(self, domains: Sequence[tuple[int, ...]]) -> None:
+        self._domains = domains
+        self._taken: list[set[tuple[int, ...]]] = [set() for _ in domains]
+
+    def admit(self, rows: Rows) -> Rows:
+        """Return the rows, taken in order, that agree with no earlier one on any domain."""
+        kept = []
+        for number, row in enumerate(rows.tolist()):
+            keys = [tuple(row[place] for place in domain) for domain in self._domains]
+            if any(key in taken for key, taken in zip(keys, self._taken, strict=True)):
+                continue
+            for key, taken in zip(keys, self._taken, strict=True):
+                taken.add(key)
+            kept.append(number)
+        return rows[kept]
+
+
+class _Equivalence:
+    """Classes of values; uniting two of them yields exactly the pairs that are new."""
+
+    def __init__(self) -> None:
+        self._class_of: dict[int, list[int]] = {}
+
+    def close(self, pairs: Rows) -> Rows:
+        """Return the pairs that the given ones add to the equivalence."""
+        added: list[Rows] = [np.empty((0, 2), np.int64)]
+        for left, right in pairs.tolist():
+            for member in (left, right):
+                if member not in self._class_of:
+                    self._class_of[member] = [member]
+                    added.append(np.array([[member, member]], np.int64))
+            first, second = self._class_of[left], self._class_of[right]
+            if first is second:
+                continue
+            added.extend(_both_ways(np.array(first, np.int64), np.array(second, np.int64)))
+            small, large = sorted((first, second), key=len)
+            large.extend(small)
+            for member in small:
+                self._class_of[member] = large
+        return np.concatenate(added)
+
+
+def _both_ways(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> Iterable[Rows]:
+    lefts = np.repeat(first, len(second))
+    rights = np.tile(second, len(first))
+    return np.stack([lefts, rights], axis=1), np.stack([rights, lefts], axis=1)
+
+
+class _Lattice:
+    """The current fact of every combination of plain columns."""
+
+    def __init__(self, relation: Relation, program: Program, codec: Codec, functions: UserFunctions) -> None:
+        self._columns = relation.columns
+        self._plain = [place for place, column in enumerate(relation.columns) if not column.is_lattice]
+        self._joined = [place for place, column in enumerate(relation.columns) if column.is_lattice]
+        self._codec = codec
+        self._lubs = {
+            place: functions[program.lattices[relation.columns[place].type].lub] for place in self._joined
+        }
+        self._facts: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def join(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Return the facts that the rows replace and the facts they become."""
+        before: dict[tuple[int, ...], tuple[int, ...] | None] = {}
+        for row in rows.tolist():
+            key = tuple(row[place] for place in self._plain)
+            current = self._facts.get(key)
+            before.setdefault(key, current)
+            self._facts[key] = tuple(row) if current is None else self._combine(current, row)
+        changed = [key for key, old in before.items() if old != self._facts[key]]
+        gone = [old for key in changed if (old := before[key]) is not None]
+        new = [self._facts[key] for key in changed]
+        width = len(self._columns)
+        return np.array(gone, np.int64).reshape(-1, width), np.array(new, np.int64).reshape(-1, width)
+
+    def _combine(self, left: Sequence[int], right: Sequence[int]) -> tuple[int, ...]:
+        result = list(left)
+        for place in self._joined:
+            if left[place] == right[place]:
+                continue
+            type_name = self._columns[place].type
+            values = (self._codec.decode(codes[place], type_name) for codes in (left, right))
+            result[place] = self._codec.encode(self._lubs[place](*values), type_name)
+        return tuple(result)

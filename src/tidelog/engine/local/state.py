@@ -1,0 +1,110 @@
+"""The relations of a run and what each iteration may see of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.protocol import Columns
+from tidelog.plan.operators import View
+from tidelog.program.nodes import Program
+from tidelog.storage import StoredRelation
+from tidelog.storage.kernel import CodeArray
+
+
+class NeedsWideCodes(Exception):  # noqa: N818 - a signal between state and engine, no user's error
+    """A code does not fit 32 bits: the state has to be widened and the stratum run again."""
+
+
+@dataclass
+class Visible:
+    """The row numbers of one relation that the current iteration sees.
+
+    Rows before `delta` are old, rows from `delta` to `end` are the last iteration's, rows from
+    `end` on are being found now and seen by nobody.
+    """
+
+    delta: int = 0
+    end: int = 0
+
+    def rows(self, view: View) -> tuple[int, int]:
+        """Return the first row number in view and the one after the last."""
+        if view is View.FULL:
+            return 0, self.end
+        if view is View.OLD:
+            return 0, self.delta
+        return self.delta, self.end
+
+
+@dataclass
+class LocalState:
+    """All relations, in 32-bit codes until `widen`; never both widths at once."""
+
+    program: Program
+    dtype: npt.DTypeLike = np.int32
+    relations: dict[str, StoredRelation] = field(init=False)
+    visible: dict[str, Visible] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.relations = {
+            name: StoredRelation(relation.arity, self.dtype) for name, relation in self.program.relations.items()
+        }
+        self.visible = {name: Visible() for name in self.relations}
+
+    @property
+    def is_wide(self) -> bool:
+        """Say whether codes take 64 bits."""
+        return np.dtype(self.dtype).itemsize == 8
+
+    def insert(self, name: str, columns: Columns) -> None:
+        """Insert facts given as code columns, widening the state if a code asks for it."""
+        if not self.is_wide and not all(fits_narrow(column) for column in columns):
+            self.widen()
+        relation = self.relations[name]
+        relation.insert(self.pack(columns, len(columns[0]) if columns else 1))
+        self.show_all(name)
+
+    def pack(self, columns: Sequence[npt.NDArray[np.int64]], count: int) -> CodeArray:
+        """Return columns as rows of the state's width; raise `NeedsWideCodes` if one does not fit."""
+        rows = np.empty((count, len(columns)), self.dtype)
+        for position, column in enumerate(columns):
+            if not self.is_wide and not fits_narrow(column):
+                raise NeedsWideCodes
+            rows[:, position] = column
+        return rows
+
+    def show_all(self, name: str) -> None:
+        """Let the next iteration see every row of a relation; none of them is a delta."""
+        visible = self.visible[name]
+        visible.delta = visible.end = self.relations[name].count
+
+    def require(self, code: int) -> None:
+        """Raise `NeedsWideCodes` if a constant's code does not fit the state's width."""
+        if not self.is_wide and not -(1 << 31) <= code < 1 << 31:
+            raise NeedsWideCodes
+
+    def widen(self) -> None:
+        """Store all codes in 64 bits from now on."""
+        self.dtype = np.int64
+        for name, relation in self.relations.items():
+            self.relations[name] = relation.widened()
+            self.show_all(name)
+
+    def replace(self, name: str, rows: CodeArray) -> None:
+        """Let a relation hold exactly these rows."""
+        relation = StoredRelation(self.program.relations[name].arity, self.dtype)
+        relation.insert(rows)
+        self.relations[name] = relation
+        self.show_all(name)
+
+    def size(self) -> int:
+        """Return the number of facts of all relations."""
+        return sum(len(relation) for relation in self.relations.values())
+
+
+def fits_narrow(codes: npt.NDArray[np.int64]) -> bool:
+    """Say whether every code fits 32 bits."""
+    if codes.size == 0 or codes.dtype.itemsize <= 4:
+        return True
+    return bool(codes.min() >= -(1 << 31) and codes.max() < 1 << 31)

@@ -1,0 +1,183 @@
+"""Semi-naive evaluation of one stratum.
+
+Iteration k applies the delta rules to the facts of earlier iterations; what it finds is seen by
+nobody before iteration k + 1. A relation's rows stand in the order of their iterations, so what
+an iteration sees is a range of row numbers.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidelog.engine.local.chains import Chain, make_chain
+from tidelog.engine.local.emit import EmitStep
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.settle import Settler, needs_settling
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.subsume import delete_dominated
+from tidelog.engine.local.workers import Workers, is_safe_in_threads
+from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.plan import RulePlan, plan_stratum
+from tidelog.plan.statistics import Statistics
+from tidelog.program.nodes import Stratum
+from tidelog.storage import StoredRelation
+
+# Below this many rows to scan, starting threads costs more than it gains.
+_ROWS_FOR_THREADS = 1 << 13
+
+
+@dataclass
+class Surroundings:
+    """What every stratum of a run shares."""
+
+    state: LocalState
+    expressions: Expressions
+    functions: UserFunctions
+    settings: Settings
+    statistics: Statistics
+    workers: Workers
+    check_memory: Callable[[], None]
+
+
+class StratumRun:
+    """The evaluation of one stratum, from its inputs to its fixpoint."""
+
+    def __init__(self, stratum: Stratum, around: Surroundings) -> None:
+        self._stratum = stratum
+        self._around = around
+        self._state = around.state
+        self._plan = plan_stratum(stratum, around.state.program, around.statistics)
+        self._settlers: dict[str, Settler] = {}
+        self._chains: dict[int, tuple[Chain, EmitStep]] = {}
+        self._derivations = 0
+
+    def run(self, number: int, observer: Observer) -> StratumStatistics:
+        """Bring the stratum's relations to their fixpoint."""
+        start = time.perf_counter()
+        self._begin()
+        iteration = 0
+        if self._stratum.rules:
+            while True:
+                iteration += 1
+                self._check_iterations(iteration)
+                new = self._iterate(first=iteration == 1)
+                observer.iteration_finished(number, iteration, new, self._state.size())
+                self._around.check_memory()
+                if not new or not self._stratum.is_recursive or self._is_full():
+                    break
+        for name in self._stratum.relations:
+            self._state.show_all(name)
+        facts = sum(len(self._state.relations[name]) for name in self._stratum.relations)
+        return StratumStatistics(
+            self._stratum.relations, self._stratum.is_recursive, iteration, facts,
+            self._derivations, time.perf_counter() - start,
+        )  # fmt: skip
+
+    def _begin(self) -> None:
+        """Settle the inputs and let the first iteration see them as its delta."""
+        state = self._state
+        for name in self._stratum.relations:
+            relation = state.program.relations[name]
+            if needs_settling(relation):
+                inputs = state.relations[name].live_rows()
+                # Emptied in place: plans and queries hold on to the stored relation.
+                state.relations[name] = StoredRelation(relation.arity, state.dtype)
+                self._settlers[name] = Settler(
+                    relation, state.relations[name], state.program, self._around.expressions.codec,
+                    self._around.functions,
+                )  # fmt: skip
+                self._settlers[name].settle(inputs)
+        self._show_delta({name: 0 for name in self._stratum.relations})
+
+    def _iterate(self, *, first: bool) -> int:
+        """Run one iteration and return how many facts are new."""
+        state = self._state
+        before = {name: state.relations[name].count for name in self._stratum.relations}
+        if first:
+            self._insert_facts()
+            for plan in self._plan.once:
+                self._run_rule(plan)
+        for plan in self._plan.repeated:
+            self._run_rule(plan)
+        for settler in self._settlers.values():
+            settler.settle()
+        return self._show_delta(before)
+
+    def _show_delta(self, before: dict[str, int]) -> int:
+        """Let the next iteration see the rows found since `before`; return how many there are."""
+        state = self._state
+        for name, count in before.items():
+            relation = state.relations[name]
+            visible = state.visible[name]
+            visible.delta, visible.end = count, relation.count
+        self._around.workers.run_all(
+            [
+                (lambda index=index, relation=relation: index.add_rows(relation.rows, relation.count))
+                for relation in (state.relations[name] for name in before)
+                for index in relation.indexes.values()
+                if index.rows_indexed < relation.count
+            ],
+            sum(state.relations[name].count - count for name, count in before.items()),
+        )
+        if self._stratum.subsumptions:
+            delete_dominated(self._stratum.subsumptions, state, self._around.expressions)
+        return sum(len(state.relations[name].live_rows(count)) for name, count in before.items())
+
+    def _insert_facts(self) -> None:
+        """Insert the rules without a body."""
+        facts: dict[str, list[list[int]]] = {}
+        expressions = self._around.expressions
+        for rule in self._stratum.rules:
+            if not rule.body:
+                codes = []
+                for term in rule.head.terms:
+                    column, has_value = expressions.term(term, {}, 1)
+                    if has_value is not None and not has_value[0]:
+                        break
+                    codes.append(int(column[0]))
+                else:
+                    facts.setdefault(rule.head.relation, []).append(codes)
+        for name, rows in facts.items():
+            self._derivations += len(rows)
+            columns = np.array(rows, np.int64).reshape(len(rows), -1)
+            packed = self._state.pack([columns[:, place] for place in range(columns.shape[1])], len(rows))
+            self._target(name).insert(packed)
+
+    def _target(self, name: str) -> StoredRelation:
+        """Return where candidates of a relation are collected."""
+        settler = self._settlers.get(name)
+        return self._state.relations[name] if settler is None else settler.pending
+
+    def _run_rule(self, plan: RulePlan) -> None:
+        """Run a plan over what it scans in this iteration."""
+        target = self._target(plan.relation)
+        emit = EmitStep(target, target.count)
+        chain = make_chain(plan.operators, self._state, self._around.expressions, emit)
+        first, last = chain.rows()
+        if first == last:
+            return
+        is_plain = plan.relation not in self._settlers and not target.alive.size
+        if last - first >= _ROWS_FOR_THREADS and is_plain and is_safe_in_threads(plan.operators):
+            self._derivations += self._around.workers.run_rule(
+                plan, self._state, self._around.expressions, target, first, last
+            )
+        else:
+            chain.run(first, last)
+            self._derivations += emit.derivations
+
+    def _is_full(self) -> bool:
+        limits = {name: self._state.program.relations[name].size_limit for name in self._stratum.relations}
+        return any(
+            limit is not None and len(self._state.relations[name]) >= limit for name, limit in limits.items()
+        )
+
+    def _check_iterations(self, iteration: int) -> None:
+        limit = self._around.settings.iteration_limit
+        if limit is not None and iteration > limit:
+            names = ", ".join(f"`{name}`" for name in self._stratum.relations)
+            message = f"{names} reached no fixpoint within {limit} iterations"
+            hint = "bound the values the rules can make"
+            raise TidelogError([Diagnostic(code="iteration-limit", message=message, hint=hint)])

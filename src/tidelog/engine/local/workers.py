@@ -1,0 +1,108 @@
+"""Threads that share the work of one rule or of one iteration's index building.
+
+Kernels release the interpreter lock, so threads run side by side as long as batches are large.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from tidelog.engine.local.chains import make_chain
+from tidelog.engine.local.emit import Halt, SharedEmitStep, SharedInsertion
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.steps import BUFFER_ROWS
+from tidelog.plan.operators import Check, Compute, Filter, Join, Operator, Project, RulePlan, Scan, TakeApart
+from tidelog.program.nodes import Application, Constant, Term, Variable
+from tidelog.storage import StoredRelation
+
+_ROWS_FOR_THREADS = 1 << 14
+# A morsel is what a thread takes at a time; small ones keep all threads busy to the end.
+_SMALLEST_MORSEL = 1 << 10
+
+
+class Workers:
+    """A pool of threads; with one job everything runs in the calling thread."""
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+        self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="tidelog") if jobs > 1 else None
+
+    def close(self) -> None:
+        """Let the threads go."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def run_all(self, tasks: Sequence[Callable[[], None]], rows: int) -> None:
+        """Run independent tasks that together handle about `rows` rows."""
+        if self._pool is None or len(tasks) < 2 or rows < _ROWS_FOR_THREADS:
+            for task in tasks:
+                task()
+            return
+        for future in [self._pool.submit(task) for task in tasks]:
+            future.result()
+
+    def run_rule(
+        self, plan: RulePlan, state: LocalState, expressions: Expressions, target: StoredRelation,
+        first: int, last: int,
+    ) -> int:  # fmt: skip
+        """Run a plan over a range of rows on all threads; return the number of derivations."""
+        insertion = SharedInsertion(target, self.jobs, target.count)
+        ends = [SharedEmitStep(insertion, thread) for thread in range(self.jobs)]
+        chains = [make_chain(plan.operators, state, expressions, end) for end in ends]
+        size = max(_SMALLEST_MORSEL, min(BUFFER_ROWS, (last - first) // (4 * self.jobs)))
+        morsels = iter(range(first, last, size))
+        lock = threading.Lock()
+
+        def work(thread: int) -> None:
+            while not insertion.halted:
+                with lock:
+                    start = next(morsels, None)
+                if start is None:
+                    return
+                chains[thread].run(start, min(start + size, last))
+
+        try:
+            if self._pool is None:
+                work(0)
+            else:
+                futures = [self._pool.submit(work, thread) for thread in range(self.jobs)]
+                for future in futures:
+                    future.result()
+        except BaseException:
+            insertion.halted = True
+            if self._pool is not None:
+                for future in futures:
+                    future.exception()
+            raise
+        finally:
+            insertion.close()
+        return sum(end.derivations for end in ends)
+
+
+def is_safe_in_threads(operators: Sequence[Operator]) -> bool:
+    """Say whether a chain neither makes new codes nor keeps counters, so that threads may share it."""
+    for operator in operators:
+        match operator:
+            case Scan() | Join() | Check() | Project() | TakeApart():
+                continue
+            case Compute(term=term) if _is_arithmetic(term):
+                continue
+            case Filter(constraint=c) if c.kind.is_numeric and _is_arithmetic(c.left) and _is_arithmetic(c.right):
+                continue
+            case _:
+                return False
+    return True
+
+
+def _is_arithmetic(term: Term) -> bool:
+    match term:
+        case Variable() | Constant():
+            return True
+        case Application():
+            return term.kind.is_numeric and all(_is_arithmetic(inner) for inner in term.terms)
+        case _:
+            return False
+
+
+__all__ = ["Halt", "Workers", "is_safe_in_threads"]

@@ -1,0 +1,434 @@
+"""From a flat body and an order of its atoms to a chain of operators.
+
+Between two atoms everything that has become possible is done at once: equalities bind,
+constraints filter, negated atoms check. A constraint that merely compares codes becomes a
+filter of the operator that binds its last variable.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tidelog.plan.flatten import variables_of
+from tidelog.plan.operators import (
+    Check,
+    Comparison,
+    Compute,
+    Filter,
+    Generate,
+    Join,
+    Layout,
+    Operand,
+    Operator,
+    Project,
+    Reduce,
+    Scan,
+    Start,
+    TakeApart,
+    View,
+)
+from tidelog.plan.statistics import Statistics, matches_per_key
+from tidelog.program.nodes import (
+    Aggregate,
+    Atom,
+    BranchTerm,
+    Constant,
+    Constraint,
+    Generator,
+    Literal,
+    NegatedAtom,
+    Program,
+    RecordTerm,
+    Term,
+    Variable,
+    Wildcard,
+)
+from tidelog.values import Kind
+
+_FLIPPED = {">": "<", ">=": "<="}
+_CODE_COMPARISONS = frozenset({"=", "!="})
+_NUMBER_COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Operators with the work they are expected to do."""
+
+    operators: tuple[Operator, ...]
+    cost: float
+
+
+@dataclass(frozen=True)
+class Body:
+    """What is to be planned: a flat body, the view of each atom, and what must come out.
+
+    `given` are variables bound from outside. With `counting`, every derivation must be found, so
+    an atom that binds nothing needed is still joined and not only checked for existence.
+    """
+
+    literals: tuple[Literal, ...]
+    views: tuple[View, ...]
+    outputs: Layout
+    program: Program
+    statistics: Statistics
+    given: tuple[str, ...] = ()
+    counting: bool = False
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """Return the positive atoms, in the order written."""
+        return tuple(literal for literal in self.literals if isinstance(literal, Atom))
+
+
+PlanInner = Callable[[Body], Chain]
+
+
+def build_chain(body: Body, order: Sequence[int], plan_inner: PlanInner) -> Chain:
+    """Return the operators that join the body's atoms in the given order.
+
+    `plan_inner` plans the bodies of aggregates.
+    """
+    builder = _joined(body, order, plan_inner)
+    builder.settle()
+    assert not builder.pending, f"a checked body binds everything: {builder.pending}"
+    return builder.finish()
+
+
+def cost_of_prefix(body: Body, order: Sequence[int], plan_inner: PlanInner) -> float:
+    """Return the expected work of joining only the atoms of `order`."""
+    return _joined(body, order, plan_inner).cost
+
+
+def _joined(body: Body, order: Sequence[int], plan_inner: PlanInner) -> "_Builder":
+    builder = _Builder(body, plan_inner)
+    for atom in order:
+        builder.settle()
+        builder.join(atom)
+    return builder
+
+
+@dataclass
+class _Builder:
+    body: Body
+    plan_inner: PlanInner
+    bound: set[str] = field(init=False)
+    pending: list[Literal] = field(init=False)
+    operators: list[Operator] = field(default_factory=list)
+    bindings: float = 1.0
+    cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.bound = set(self.body.given)
+        self.pending = [x for x in self.body.literals if not isinstance(x, Atom)]
+        if self.body.given:
+            self.operators.append(Start(self.body.given))
+
+    # Layouts hold everything bound until `finish` trims them to what later operators read.
+
+    def layout(self) -> Layout:
+        return tuple(sorted(self.bound))
+
+    def join(self, number: int) -> None:
+        """Add the operator for an atom: a scan, a join or a check of existence."""
+        atom = self.body.atoms[number]
+        view = self.body.views[number]
+        key: list[int] = []
+        operands: list[Operand] = []
+        binds: list[tuple[int, str]] = []
+        filters: list[Comparison] = []
+        new: dict[str, int] = {}
+        for column, term in enumerate(atom.terms):
+            match term:
+                case Constant():
+                    key.append(column)
+                    operands.append(term)
+                case Variable(name=name) if name in self.bound:
+                    key.append(column)
+                    operands.append(name)
+                case Variable(name=name) if name in new:
+                    copy = f"{name}%{column}"
+                    binds.append((column, copy))
+                    filters.append(Comparison("=", copy, name))
+                case Variable(name=name):
+                    new[name] = column
+                    binds.append((column, name))
+                case Wildcard():
+                    pass
+                case _:
+                    raise AssertionError(f"flat atoms hold no {term}")
+        arity = len(atom.terms)
+        matches = matches_per_key(self.body.statistics, atom.relation, arity, key)
+        if view is View.DELTA and not self.operators:
+            matches = 1.0
+        self.bindings *= max(matches, 1e-3)
+        self.cost += self.bindings
+        self.bound.update(new)
+        fused = self.take_comparisons()
+        filters.extend(fused)
+        self.bindings *= 0.5 ** len(fused)
+        outputs = self.layout()
+        if not self.operators:
+            filters = self._key_filters(key, operands, binds) + filters
+            self.operators.append(Scan(atom.relation, view, tuple(binds), tuple(filters), outputs))
+        elif len(key) == arity:
+            self.operators.append(
+                Check(atom.relation, view, tuple(key), tuple(operands), False, outputs)
+            )
+        else:
+            self.operators.append(
+                Join(atom.relation, view, tuple(key), tuple(operands), tuple(binds), tuple(filters), outputs)
+            )
+
+    def _key_filters(
+        self, key: list[int], operands: list[Operand], binds: list[tuple[int, str]]
+    ) -> list[Comparison]:
+        """Turn the constants of a scanned atom into filters on its columns."""
+        filters = []
+        for column, operand in zip(key, operands, strict=True):
+            name = f"%column{column}"
+            binds.append((column, name))
+            filters.append(Comparison("=", name, operand))
+        return filters
+
+    def take_comparisons(self) -> list[Comparison]:
+        """Remove and return the pending constraints on bound variables that compare codes."""
+        taken = []
+        for literal in list(self.pending):
+            comparison = self.as_comparison(literal)
+            if comparison is not None:
+                self.pending.remove(literal)
+                taken.append(comparison)
+        return taken
+
+    def as_comparison(self, literal: Literal) -> Comparison | None:
+        """Return the literal as a comparison of codes if it is one over bound variables."""
+        if not isinstance(literal, Constraint):
+            return None
+        allowed = _NUMBER_COMPARISONS if literal.kind is Kind.NUMBER else _CODE_COMPARISONS
+        left, right = self.operand(literal.left), self.operand(literal.right)
+        if literal.op not in allowed or left is None or right is None:
+            return None
+        if literal.op in _FLIPPED:
+            return Comparison(_FLIPPED[literal.op], right, left)
+        return Comparison(literal.op, left, right)
+
+    def operand(self, term: Term) -> Operand | None:
+        """Return the term as an operand if it is a constant or a bound variable."""
+        if isinstance(term, Constant):
+            return term
+        if isinstance(term, Variable) and term.name in self.bound:
+            return term.name
+        return None
+
+    # --- everything that is not a positive atom ---------------------------------------------
+
+    def settle(self) -> None:
+        """Add every pending literal that the bound variables allow, until none is left to add."""
+        if not self.operators and self.body.atoms:
+            # The first atom is scanned; what can be done before it is done right after it.
+            return
+        progress = True
+        while progress:
+            progress = False
+            for literal in list(self.pending):
+                operator = self.possible(literal)
+                if operator is None:
+                    continue
+                self.pending.remove(literal)
+                self.ensure_start()
+                self.operators.append(operator)
+                progress = True
+                break
+
+    def ensure_start(self) -> None:
+        """Begin with a single empty binding when nothing was scanned yet."""
+        if not self.operators:
+            self.operators.append(Start(()))
+
+    def possible(self, literal: Literal) -> Operator | None:
+        """Return the operator for a literal whose inputs are bound, None for others."""
+        match literal:
+            case NegatedAtom():
+                return self.negated(literal)
+            case Constraint():
+                return self.constraint(literal)
+            case Generator():
+                return self.generator(literal)
+            case Atom():
+                raise AssertionError("atoms are joined in their order")
+
+    def has_all(self, names: Iterable[str]) -> bool:
+        return all(name in self.bound for name in names)
+
+    def negated(self, literal: NegatedAtom) -> Operator | None:
+        atom = literal.atom
+        key: list[int] = []
+        operands: list[Operand] = []
+        for column, term in enumerate(atom.terms):
+            if isinstance(term, Wildcard):
+                continue
+            operand = self.operand(term)
+            if operand is None:
+                return None
+            key.append(column)
+            operands.append(operand)
+        return Check(atom.relation, View.FULL, tuple(key), tuple(operands), True, self.layout())
+
+    def constraint(self, literal: Constraint) -> Operator | None:
+        left, right = literal.left, literal.right
+        if isinstance(right, Aggregate):
+            assert isinstance(left, Variable)
+            return self.reduce(left, right, literal) if self.has_all(variables_of(right)) else None
+        if isinstance(right, RecordTerm | BranchTerm):
+            assert isinstance(left, Variable)
+            return self.pattern(left, right, literal)
+        if self.has_all(variables_of(left) | variables_of(right)):
+            self.bindings *= 0.5
+            return Filter(literal, self.layout())
+        if literal.op == "=":
+            for free, term in ((left, right), (right, left)):
+                if isinstance(free, Variable) and free.name not in self.bound and self.has_all(variables_of(term)):
+                    return self.compute(free.name, term)
+        return None
+
+    def compute(self, name: str, term: Term) -> Compute:
+        self.bound.add(name)
+        return Compute(name, term, tuple(self.take_comparisons()), self.layout())
+
+    def pattern(self, variable: Variable, pattern: RecordTerm | BranchTerm, literal: Constraint) -> Operator | None:
+        parts = [part for part in pattern.terms if isinstance(part, Variable)]
+        if variable.name in self.bound:
+            return self.take_apart(variable.name, pattern)
+        if len(parts) == len(pattern.terms) and self.has_all(part.name for part in parts):
+            return self.compute(variable.name, pattern)
+        return None
+
+    def take_apart(self, name: str, pattern: RecordTerm | BranchTerm) -> TakeApart:
+        binds: list[tuple[int, str]] = []
+        filters: list[Comparison] = []
+        new: set[str] = set()
+        for position, part in enumerate(pattern.terms):
+            if not isinstance(part, Variable):
+                continue
+            if part.name in self.bound or part.name in new:
+                copy = f"{part.name}%{position}"
+                binds.append((position, copy))
+                filters.append(Comparison("=", copy, part.name))
+            else:
+                new.add(part.name)
+                binds.append((position, part.name))
+        self.bound.update(new)
+        filters.extend(self.take_comparisons())
+        return TakeApart(name, pattern, tuple(binds), tuple(filters), self.layout())
+
+    def generator(self, literal: Generator) -> Operator | None:
+        assert isinstance(literal.target, Variable)
+        needed = variables_of(literal.start) | variables_of(literal.stop)
+        if literal.step is not None:
+            needed |= variables_of(literal.step)
+        if not self.has_all(needed):
+            return None
+        name = literal.target.name
+        if name in self.bound:
+            made = Variable(f"{name}%range", literal.target.type, span=literal.span)
+            self.pending.append(Constraint("=", literal.kind, literal.target, made, span=literal.span))
+            name = made.name
+        self.bindings *= 10
+        self.bound.add(name)
+        return Generate(literal, name, self.layout())
+
+    def reduce(self, variable: Variable, aggregate: Aggregate, literal: Constraint) -> Operator:
+        name = variable.name
+        if name in self.bound:
+            made = Variable(f"{name}%aggregate", variable.type, span=variable.span)
+            self.pending.append(Constraint("=", literal.kind, variable, made, span=literal.span))
+            name = made.name
+        target = aggregate.target
+        outputs: Layout = () if target is None else (_as_operand(target),)
+        inner = Body(
+            aggregate.body,
+            tuple(View.FULL for x in aggregate.body if isinstance(x, Atom)),
+            outputs,
+            self.body.program,
+            self.body.statistics,
+            tuple(sorted(aggregate.outer)),
+            counting=True,
+        )
+        chain = self.plan_inner(inner)
+        self.cost += self.bindings * chain.cost
+        self.bound.add(name)
+        return Reduce(
+            name, aggregate.functor, aggregate.kind, inner.given, chain.operators, aggregate.init, self.layout()
+        )
+
+    # --- layouts ----------------------------------------------------------------------------
+
+    def finish(self) -> Chain:
+        """Trim every layout to what later operators read; the last one is the outputs."""
+        self.ensure_start()
+        trimmed: list[Operator] = []
+        needed = {operand for operand in self.body.outputs if isinstance(operand, str)}
+        outputs: Layout = self.body.outputs
+        for operator in reversed(self.operators):
+            if isinstance(operator, Start):
+                if outputs != operator.outputs:
+                    trimmed.append(Project(outputs))
+                trimmed.append(operator)
+                break
+            reading = _reads(operator)
+            trimmed.append(_with_outputs(operator, outputs, needed, counting=self.body.counting))
+            needed = (needed - _writes(operator)) | reading
+            outputs = tuple(sorted(needed))
+        trimmed.reverse()
+        return Chain(tuple(trimmed), self.cost)
+
+
+def _as_operand(term: Term) -> Operand:
+    assert isinstance(term, Variable | Constant)
+    return term.name if isinstance(term, Variable) else term
+
+
+def _with_outputs(operator: Operator, outputs: Layout, needed: set[str], *, counting: bool) -> Operator:
+    """Return the operator yielding `outputs`; a join that binds nothing needed becomes a check."""
+    if isinstance(operator, Join) and not counting and not operator.filters:
+        if not any(name in needed for _, name in operator.binds):
+            return Check(operator.relation, operator.view, operator.key, operator.operands, False, outputs)
+    return replace(operator, outputs=outputs)
+
+
+def _reads(operator: Operator) -> set[str]:
+    """Return the variables an operator needs from the batch it is given."""
+    names: set[str] = set()
+    match operator:
+        case Join() | Check():
+            names.update(operand for operand in operator.operands if isinstance(operand, str))
+        case Compute():
+            names |= variables_of(operator.term)
+        case Filter():
+            names |= variables_of(operator.constraint.left) | variables_of(operator.constraint.right)
+        case Generate():
+            generator = operator.generator
+            names |= variables_of(generator.start) | variables_of(generator.stop)
+            if generator.step is not None:
+                names |= variables_of(generator.step)
+        case TakeApart():
+            names.add(operator.variable)
+        case Reduce():
+            names.update(operator.outer)
+            if operator.init is not None:
+                names |= variables_of(operator.init)
+        case _:
+            pass
+    filters = getattr(operator, "filters", ())
+    names.update(x for comparison in filters for x in (comparison.left, comparison.right) if isinstance(x, str))
+    return names - _writes(operator)
+
+
+def _writes(operator: Operator) -> set[str]:
+    """Return the variables an operator binds."""
+    match operator:
+        case Scan() | Join() | TakeApart():
+            return {name for _, name in operator.binds}
+        case Compute() | Generate() | Reduce():
+            return {operator.variable}
+        case _:
+            return set()

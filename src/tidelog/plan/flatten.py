@@ -1,0 +1,165 @@
+"""Pass: give every nested term a variable of its own.
+
+    p(x + 1, [a, b]) :- q(x, [a, 1]), b = 2 * x.
+
+    p(%2, %3) :- q(x, %0), %0 = [a, %1], %1 = 1, b = 2 * x, %2 = x + 1, %3 = [a, b].
+
+Afterwards atoms hold variables, constants and wildcards; records and branches hold variables
+and wildcards; an aggregate stands alone on one side of an equality; heads hold variables and
+constants.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from tidelog.program.nodes import (
+    Aggregate,
+    Application,
+    Atom,
+    BranchTerm,
+    Constant,
+    Constraint,
+    Counter,
+    Generator,
+    Literal,
+    NegatedAtom,
+    Program,
+    RecordTerm,
+    Rule,
+    Term,
+    UserApplication,
+    Variable,
+    Wildcard,
+)
+
+
+@dataclass
+class _Flattener:
+    program: Program
+    made: list[Literal] = field(default_factory=list)
+    count: int = 0
+
+    def fresh(self, term: Term) -> Variable:
+        """Return a new variable with the type of `term`."""
+        self.count += 1
+        return Variable(f"%{self.count - 1}", term.type, span=term.span)
+
+    def simple(self, term: Term) -> Term:
+        """Return `term` if an atom may hold it, else a variable made equal to it."""
+        if isinstance(term, Variable | Constant | Wildcard):
+            return term
+        return self.named(term)
+
+    def named(self, term: Term) -> Variable:
+        """Return a variable made equal to `term`, or `term` if it is one."""
+        if isinstance(term, Variable):
+            return term
+        variable = self.fresh(term)
+        kind = self.program.kind_of(term.type)
+        self.made.append(Constraint("=", kind, variable, self.inner(term), span=term.span))
+        return variable
+
+    def part(self, term: Term) -> Term:
+        """Return `term` as a record or a branch may hold it."""
+        return term if isinstance(term, Wildcard) else self.named(term)
+
+    def inner(self, term: Term) -> Term:
+        """Return `term` with everything below it as flat as an operator needs it."""
+        match term:
+            case RecordTerm() | BranchTerm():
+                return replace(term, terms=tuple(self.part(t) for t in term.terms))
+            case Application() | UserApplication():
+                return replace(term, terms=tuple(self.operand(t) for t in term.terms))
+            case Aggregate():
+                return self.aggregate(term)
+            case _:
+                return term
+
+    def operand(self, term: Term) -> Term:
+        """Return `term` as a functor may hold it: nested functors stay nested."""
+        if isinstance(term, Aggregate | RecordTerm | BranchTerm):
+            return self.named(term)
+        return self.inner(term)
+
+    def aggregate(self, term: Aggregate) -> Aggregate:
+        """Return the aggregate with a flat body and a target that is a variable."""
+        inside = _Flattener(self.program, count=self.count)
+        body = [flat for literal in term.body for flat in inside.literal(literal)]
+        target = None if term.target is None else inside.named(term.target)
+        body.extend(inside.take())
+        self.count = inside.count
+        return replace(term, body=tuple(body), target=target)
+
+    def take(self) -> list[Literal]:
+        """Return and forget the equalities made so far."""
+        made, self.made = self.made, []
+        return made
+
+    def atom(self, atom: Atom) -> Atom:
+        """Return the atom with simple terms."""
+        return replace(atom, terms=tuple(self.simple(term) for term in atom.terms))
+
+    def literal(self, literal: Literal) -> Iterator[Literal]:
+        """Yield the flat literal and the equalities it needs."""
+        flat: Literal
+        match literal:
+            case Atom():
+                flat = self.atom(literal)
+            case NegatedAtom():
+                flat = replace(literal, atom=self.atom(literal.atom))
+            case Constraint():
+                flat = self.constraint(literal)
+            case Generator():
+                flat = replace(
+                    literal,
+                    target=self.named(literal.target),
+                    start=self.operand(literal.start),
+                    stop=self.operand(literal.stop),
+                    step=None if literal.step is None else self.operand(literal.step),
+                )
+        made = self.take()
+        if isinstance(literal, Atom):
+            yield flat
+            yield from made
+        else:
+            yield from made
+            yield flat
+
+    def constraint(self, constraint: Constraint) -> Constraint:
+        """Return the constraint with at most one side that is not a plain operand."""
+        left, right = constraint.left, constraint.right
+        alone = Aggregate | RecordTerm | BranchTerm
+        if constraint.op == "=" and isinstance(right, alone):
+            return replace(constraint, left=self.named(left), right=self.inner(right))
+        if constraint.op == "=" and isinstance(left, alone):
+            return replace(constraint, left=self.named(right), right=self.inner(left))
+        return replace(constraint, left=self.operand(left), right=self.operand(right))
+
+
+def flatten_rule(rule: Rule, program: Program) -> Rule:
+    """Return the rule with flat literals and a head of variables and constants."""
+    flattener = _Flattener(program)
+    body = [flat for literal in rule.body for flat in flattener.literal(literal)]
+    head = flattener.atom(rule.head)
+    body.extend(flattener.take())
+    return replace(rule, head=head, body=tuple(body))
+
+
+def flatten_body(body: tuple[Literal, ...], program: Program) -> tuple[Literal, ...]:
+    """Return flat literals equivalent to `body`."""
+    flattener = _Flattener(program)
+    return tuple(flat for literal in body for flat in flattener.literal(literal))
+
+
+def variables_of(term: Term) -> frozenset[str]:
+    """Return the variables a term needs from outside (of an aggregate: its outer variables)."""
+    match term:
+        case Variable():
+            return frozenset((term.name,))
+        case Wildcard() | Constant() | Counter():
+            return frozenset()
+        case Aggregate():
+            init = frozenset() if term.init is None else variables_of(term.init)
+            return frozenset(term.outer) | init
+        case _:
+            return frozenset().union(*(variables_of(inner) for inner in term.terms))

@@ -1,0 +1,171 @@
+"""What an engine runs: operators over batches of bindings, as pure data.
+
+A rule becomes a chain of operators. The first one scans or starts from a single empty binding;
+each further one takes batches of bindings and yields batches; `outputs` is the layout of what
+it yields: names of variables, or constants. The outputs of the last operator are the columns of
+the head. Variables that nobody needs any more are not in the layout.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tidelog.program.nodes import Constant, Constraint, Generator, RuleId, Term
+from tidelog.source import Span
+from tidelog.values import Kind
+
+Operand = str | Constant
+Layout = tuple[Operand, ...]
+
+
+class View(Enum):
+    """Which facts of a relation an operator sees in an iteration.
+
+    FULL are all facts found before the iteration, DELTA those of the iteration just before,
+    OLD is FULL without DELTA.
+    """
+
+    FULL = "full"
+    OLD = "old"
+    DELTA = "delta"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A constraint that compares codes: `=` and `!=` of any kind, the others of numbers."""
+
+    op: str
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Yields one binding of nothing, or the given variables of an aggregate's surroundings."""
+
+    outputs: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Yields a binding for every fact in view; `binds` are (column, variable)."""
+
+    relation: str
+    view: View
+    binds: tuple[tuple[int, str], ...]
+    filters: tuple[Comparison, ...]
+    outputs: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Extends each binding by the facts whose `key` columns equal the operands."""
+
+    relation: str
+    view: View
+    key: tuple[int, ...]
+    operands: tuple[Operand, ...]
+    binds: tuple[tuple[int, str], ...]
+    filters: tuple[Comparison, ...]
+    outputs: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Keeps the bindings for which a fact with these `key` columns exists (or none does)."""
+
+    relation: str
+    view: View
+    key: tuple[int, ...]
+    operands: tuple[Operand, ...]
+    is_negated: bool
+    outputs: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Binds a variable to the value of a term; bindings without a value are dropped."""
+
+    variable: str
+    term: Term
+    filters: tuple[Comparison, ...]
+    outputs: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keeps the bindings that satisfy a constraint."""
+
+    constraint: Constraint
+    outputs: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Yields the same bindings in another layout."""
+
+    outputs: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Extends each binding by the values of a range."""
+
+    generator: Generator
+    variable: str
+    outputs: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class TakeApart:
+    """Binds the parts of a record or of a branch; other values are dropped."""
+
+    variable: str
+    pattern: Term
+    binds: tuple[tuple[int, str], ...]
+    filters: tuple[Comparison, ...]
+    outputs: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """Binds a variable to an aggregate over the bindings that `body` yields.
+
+    `body` starts from the variables `outer`; its outputs are the target's value, if any, and the
+    number of the outer binding comes along unseen.
+    """
+
+    variable: str
+    functor: str
+    kind: Kind
+    outer: tuple[str, ...]
+    body: tuple["Operator", ...]
+    init: Term | None
+    outputs: Layout
+
+
+Operator = Start | Scan | Join | Check | Compute | Filter | Project | Generate | TakeApart | Reduce
+
+
+@dataclass(frozen=True, slots=True)
+class RulePlan:
+    """One delta rule, or a rule that needs no delta, ready to run.
+
+    `delta_atom` is the position of the body atom that reads the delta. `estimate` is the number
+    of bindings the chosen order was expected to touch.
+    """
+
+    rule: RuleId
+    relation: str
+    delta_atom: int | None
+    operators: tuple[Operator, ...]
+    estimate: float
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class StratumPlan:
+    """The plans of a stratum: those run once, then those run in every iteration."""
+
+    relations: tuple[str, ...]
+    once: tuple[RulePlan, ...]
+    repeated: tuple[RulePlan, ...]

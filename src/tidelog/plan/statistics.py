@@ -1,0 +1,55 @@
+"""What a planner knows about the sizes of relations."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+# A relation of the stratum being planned has no size yet.
+UNKNOWN_SIZE = 1e5
+
+
+class Statistics(Protocol):
+    """Sizes and numbers of distinct keys, as far as they are known."""
+
+    def size(self, relation: str) -> float | None:
+        """Return the number of facts, None if nobody can say yet."""
+
+    def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
+        """Return the number of distinct values of these columns, None if it was not counted."""
+
+
+@dataclass(frozen=True)
+class KnownSizes:
+    """Statistics given as plain numbers, for printing plans and for tests."""
+
+    sizes: Mapping[str, float] = field(default_factory=dict)
+
+    def size(self, relation: str) -> float | None:
+        """Return the given size."""
+        return self.sizes.get(relation)
+
+    def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
+        """Return None: nothing was counted."""
+        return None
+
+
+def matches_per_key(
+    statistics: Statistics, relation: str, arity: int, key: Iterable[int]
+) -> float:
+    """Return the expected number of facts that agree with one value of the `key` columns.
+
+    Without a count, each key column is taken to divide the facts evenly: a key of k of n
+    columns leaves size ** (1 - k / n) of them.
+    """
+    columns = tuple(sorted(key))
+    size = statistics.size(relation)
+    if size is None:
+        size = UNKNOWN_SIZE
+    if not columns:
+        return size
+    if len(columns) == arity:
+        return min(size, 1.0) * 0.5
+    distinct = statistics.distinct(relation, columns)
+    if distinct is not None:
+        return size / max(distinct, 1.0)
+    return float(size ** (1 - len(columns) / arity))

@@ -1,0 +1,62 @@
+"""From the rules of a stratum to plans."""
+
+from collections.abc import Iterator
+
+from tidelog.plan.chain import Body
+from tidelog.plan.flatten import flatten_rule
+from tidelog.plan.operators import Layout, RulePlan, StratumPlan, View
+from tidelog.plan.order import best_chain
+from tidelog.plan.statistics import Statistics
+from tidelog.program.nodes import Atom, Constant, Program, Rule, Stratum, Variable
+
+
+def plan_stratum(
+    stratum: Stratum, program: Program, statistics: Statistics, *, counting: bool = False
+) -> StratumPlan:
+    """Return the plans of the stratum's rules, facts excepted.
+
+    A rule with n atoms of the stratum gives n delta rules: atoms of the stratum before the one
+    that reads the delta see the old facts, those after it all facts, so that every derivation is
+    found exactly once:
+
+        path(x, z) :- path(x, y), path(y, z).
+
+        path(x, z) :- delta path(x, y), full path(y, z).
+        path(x, z) :- old path(x, y), delta path(y, z).
+    """
+    once: list[RulePlan] = []
+    repeated: list[RulePlan] = []
+    for rule in stratum.rules:
+        if not rule.body:
+            continue
+        for plan in _plan_rule(rule, stratum, program, statistics, counting=counting):
+            (once if plan.delta_atom is None else repeated).append(plan)
+    return StratumPlan(stratum.relations, tuple(once), tuple(repeated))
+
+
+def _plan_rule(
+    rule: Rule, stratum: Stratum, program: Program, statistics: Statistics, *, counting: bool
+) -> Iterator[RulePlan]:
+    flat = flatten_rule(rule, program)
+    atoms = [literal for literal in flat.body if isinstance(literal, Atom)]
+    inside = [number for number, atom in enumerate(atoms) if atom.relation in stratum.relations]
+    orders = dict(rule.plan)
+    outputs: Layout = tuple(
+        term.name if isinstance(term, Variable) else term
+        for term in flat.head.terms
+        if isinstance(term, Variable | Constant)
+    )
+    assert len(outputs) == len(flat.head.terms)
+    for version, delta in enumerate(inside or [None]):
+        views = tuple(_view(number, delta, inside) for number in range(len(atoms)))
+        body = Body(flat.body, views, outputs, program, statistics, counting=counting)
+        fixed = orders.get(version)
+        order = None if fixed is None else tuple(number - 1 for number in fixed)
+        chain = best_chain(body, order)
+        yield RulePlan(rule.id, rule.head.relation, delta, chain.operators, chain.cost, rule.span)
+
+
+def _view(number: int, delta: int | None, inside: list[int]) -> View:
+    if delta is None or number not in inside or number > delta:
+        return View.FULL
+    return View.DELTA if number == delta else View.OLD

@@ -1,0 +1,123 @@
+"""A relation keyed for one search signature."""
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Slots
+from tidelog.storage.membership import grow_slots
+from tidelog.storage.postings import (
+    FREE_LISTS,
+    LENGTH,
+    TOP,
+    append_entries,
+    dense_numbers,
+    largest_code,
+    number_groups,
+)
+
+_SMALLEST = 64
+# A single key column is its own group number while its codes stay below this many per row.
+_DENSE_FACTOR = 8
+_DENSE_FLOOR = 1 << 16
+# Rows are appended in pieces, so that the scratch array of group numbers stays small.
+_PIECE = 1 << 18
+
+
+class Index:
+    """Postings by key; `key` are column positions, the other columns stand in the entries.
+
+    `is_dense` says that the single key column is the group number itself; otherwise `slots`
+    and `keys` lead from a key to its group. The arrays are replaced as the index grows.
+    """
+
+    def __init__(self, key: tuple[int, ...], arity: int, dtype: npt.DTypeLike) -> None:
+        self.key = key
+        self.key_columns: Int32s = np.array(key, np.int32)
+        self.rest = tuple(column for column in range(arity) if column not in key)
+        self.rest_columns: Int32s = np.array(self.rest, np.int32)
+        self.is_dense = len(key) == 1
+        self.rows_indexed = 0
+        self.group_count = 0
+        self.slots: Slots = np.zeros(2 * _SMALLEST, np.uint64)
+        self.keys: CodeArray = np.empty((_SMALLEST, len(key)), dtype)
+        self.groups: Int64s = np.zeros((_SMALLEST, 3), np.int64)
+        self.arena: CodeArray = np.empty((_SMALLEST, len(self.rest) + 1), dtype)
+        self.arena_state: Int64s = np.full(1 + FREE_LISTS, -1, np.int64)
+        self.arena_state[TOP] = 0
+
+    def add_rows(self, rows: CodeArray, count: int) -> None:
+        """Append the rows numbered from those already indexed up to `count`."""
+        while self.rows_indexed < count:
+            first = self.rows_indexed
+            last = min(count, first + _PIECE)
+            numbers = self._group_numbers(rows, first, last)
+            position = 0
+            while True:
+                position = append_entries(
+                    self.groups, self.arena, self.arena_state, rows, self.rest_columns, numbers, first, position
+                )
+                if position == numbers.shape[0]:
+                    break
+                self._enlarge_arena(last - first - position)
+            self.rows_indexed = last
+
+    def statistics(self) -> tuple[int, int]:
+        """Return the number of rows and of distinct keys."""
+        if self.is_dense:
+            return self.rows_indexed, int(np.count_nonzero(self.groups[:, LENGTH]))
+        return self.rows_indexed, self.group_count
+
+    def _group_numbers(self, rows: CodeArray, first: int, last: int) -> Int64s:
+        numbers = np.empty(last - first, np.int64)
+        if self.is_dense:
+            smallest, largest = largest_code(rows, self.key[0], first, last)
+            if smallest >= 0 and largest < max(_DENSE_FACTOR * last, _DENSE_FLOOR):
+                self._enlarge_groups(largest + 1)
+                dense_numbers(rows, self.key[0], first, last, numbers)
+                return numbers
+            self._leave_dense()
+        needed = self.group_count + last - first
+        self._enlarge_groups(needed)
+        if needed > self.keys.shape[0]:
+            larger = np.empty((max(needed, self.keys.shape[0] * 2), len(self.key)), self.keys.dtype)
+            larger[: self.group_count] = self.keys[: self.group_count]
+            self.keys = larger
+        slots = self.slots.shape[0]
+        while needed * 2 > slots:
+            slots *= 2
+        if slots != self.slots.shape[0]:
+            table = np.zeros(slots, np.uint64)
+            grow_slots(self.slots, table)
+            self.slots = table
+        self.group_count = number_groups(
+            self.slots, self.keys, rows, self.key_columns, first, last, self.group_count, numbers
+        )
+        return numbers
+
+    def _leave_dense(self) -> None:
+        """Number the groups met so far through slots instead of by code."""
+        codes = np.flatnonzero(self.groups[:, LENGTH])
+        groups = self.groups[codes]
+        self.is_dense = False
+        self.group_count = 0
+        self.groups = np.zeros((_SMALLEST, 3), np.int64)
+        keys = codes.astype(self.keys.dtype).reshape(-1, 1)
+        whole = Index((0,), 1, self.keys.dtype)
+        whole.is_dense = False
+        whole._group_numbers(keys, 0, keys.shape[0])  # noqa: SLF001 - a second index only for its groups
+        self.slots, self.keys, self.group_count = whole.slots, whole.keys, whole.group_count
+        self._enlarge_groups(self.group_count)
+        self.groups[: groups.shape[0]] = groups
+
+    def _enlarge_groups(self, needed: int) -> None:
+        if needed > self.groups.shape[0]:
+            larger = np.zeros((max(needed, self.groups.shape[0] * 2), 3), np.int64)
+            larger[: self.groups.shape[0]] = self.groups
+            self.groups = larger
+
+    def _enlarge_arena(self, rows: int) -> None:
+        top = int(self.arena_state[TOP])
+        capacity = max(self.arena.shape[0] + self.arena.shape[0] // 2, top + 2 * rows + 4096)
+        larger = np.empty((capacity, self.arena.shape[1]), self.arena.dtype)
+        larger[:top] = self.arena[:top]
+        self.arena = larger

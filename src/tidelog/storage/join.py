@@ -1,0 +1,275 @@
+"""Kernels that turn batches of bindings into larger batches.
+
+A batch is a two-dimensional array, one row per binding. What a kernel reads is named by a
+*source*: 0 to w-1 is a column of the batch, w and above a column of the matched entry, and
+-1-n the n-th constant. A filter is (comparison, left source, right source).
+
+A kernel stops when the output is full; `state` remembers where to go on.
+"""
+
+import numpy as np
+
+from tidelog.storage.hashing import mix
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, inlined, kernel
+from tidelog.storage.postings import LENGTH, START
+
+EQUAL = 0
+UNEQUAL = 1
+LESS = 2
+LESS_EQUAL = 3
+
+BLOCK = 64
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_EMPTY = np.uint64(0)
+_ONE = np.uint64(1)
+
+
+@inlined
+def _read(batch: CodeArray, row: int, entries: CodeArray, entry: int, constants: Int64s, source: int) -> int:
+    """Return the code that a source names."""
+    if source < 0:
+        return constants[-1 - source]
+    if source < batch.shape[1]:
+        return np.int64(batch[row, source])
+    return np.int64(entries[entry, source - batch.shape[1]])
+
+
+@inlined
+def _passes(
+    batch: CodeArray, row: int, entries: CodeArray, entry: int, constants: Int64s, filters: Int32s
+) -> bool:
+    """Say whether a binding and an entry satisfy all filters."""
+    for position in range(filters.shape[0]):
+        comparison = filters[position, 0]
+        left = _read(batch, row, entries, entry, constants, filters[position, 1])
+        right = _read(batch, row, entries, entry, constants, filters[position, 2])
+        if comparison == EQUAL:
+            if left != right:
+                return False
+        elif comparison == UNEQUAL:
+            if left == right:
+                return False
+        elif comparison == LESS:
+            if left >= right:
+                return False
+        elif left > right:
+            return False
+    return True
+
+
+@inlined
+def _find_group(
+    batch: CodeArray, row: int, constants: Int64s, key: Int32s, slots: Slots, keys: CodeArray, digest: int
+) -> int:
+    """Return the group of the key, or -1."""
+    mask = np.uint64(slots.shape[0] - 1)
+    place = digest & mask
+    while True:
+        word = slots[place]
+        if word == _EMPTY:
+            return -1
+        if word >> _HALF == digest:
+            group = np.int64(word & _LOW) - 1
+            same = True
+            for position in range(key.shape[0]):
+                source = key[position]
+                code = constants[-1 - source] if source < 0 else np.int64(batch[row, source])
+                if keys[group, position] != code:
+                    same = False
+                    break
+            if same:
+                return group
+        place = (place + _ONE) & mask
+
+
+@kernel
+def find_groups(
+    batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots, keys: CodeArray, groups: Int64s,
+    is_dense: bool, found: Int64s,
+) -> None:  # fmt: skip
+    """Write the group number of each binding's key into `found`, -1 where there is none."""
+    if is_dense:
+        source = key[0]
+        for row in range(batch.shape[0]):
+            code = constants[-1 - source] if source < 0 else np.int64(batch[row, source])
+            found[row] = code if 0 <= code < groups.shape[0] and groups[code, LENGTH] > 0 else -1
+        return
+    mask = np.uint64(slots.shape[0] - 1)
+    hashes = np.empty(BLOCK, np.uint64)
+    touched = _EMPTY
+    for first in range(0, batch.shape[0], BLOCK):
+        count = min(BLOCK, batch.shape[0] - first)
+        for offset in range(count):
+            state = np.uint64(key.shape[0])
+            for position in range(key.shape[0]):
+                source = key[position]
+                code = constants[-1 - source] if source < 0 else np.int64(batch[first + offset, source])
+                state = mix(state ^ np.uint64(code))
+            hashes[offset] = state & _LOW
+        for offset in range(count):
+            touched |= slots[hashes[offset] & mask]
+        for offset in range(count):
+            found[first + offset] = _find_group(
+                batch, first + offset, constants, key, slots, keys, hashes[offset]
+            )
+    if touched == _EMPTY:
+        return  # keeps the touching loads from being optimised away
+
+
+@kernel
+def join_postings(
+    batch: CodeArray, found: Int64s, constants: Int64s, groups: Int64s, arena: CodeArray, alive: Bools,
+    lowest: int, highest: int, filters: Int32s, sources: Int32s, state: Int64s, out: CodeArray,
+) -> int:  # fmt: skip
+    """Write one row per binding and matching entry into `out`; return how many.
+
+    `found` are the groups of `find_groups`. Only entries of rows numbered `lowest` to
+    `highest - 1` match (postings are in the order of row numbers). `state` is the next binding
+    and the next entry of its posting; the work is done when `state[0]` is the number of bindings.
+    """
+    written = 0
+    row = state[0]
+    offset = state[1]
+    width = batch.shape[1]
+    last_column = arena.shape[1] - 1
+    outputs = sources.shape[0]
+    while row < batch.shape[0]:
+        group = found[row]
+        if group >= 0:
+            start = groups[group, START]
+            end = start + groups[group, LENGTH]
+            entry = start + offset
+            if entry == start and lowest > 0:
+                low, high = start, end
+                while low < high:
+                    middle = (low + high) // 2
+                    if arena[middle, last_column] < lowest:
+                        low = middle + 1
+                    else:
+                        high = middle
+                entry = low
+            while entry < end and arena[entry, last_column] < highest:
+                if written == out.shape[0]:
+                    state[0] = row
+                    state[1] = entry - start
+                    return written
+                if (alive.shape[0] == 0 or alive[arena[entry, last_column]] != 0) and (
+                    filters.shape[0] == 0 or _passes(batch, row, arena, entry, constants, filters)
+                ):
+                    for column in range(outputs):
+                        source = sources[column]
+                        if source >= width:
+                            out[written, column] = arena[entry, source - width]
+                        elif source >= 0:
+                            out[written, column] = batch[row, source]
+                        else:
+                            out[written, column] = constants[-1 - source]
+                    written += 1
+                entry += 1
+        offset = 0
+        row += 1
+    state[0] = row
+    state[1] = 0
+    return written
+
+
+@kernel
+def has_entry(
+    batch: CodeArray, found: Int64s, groups: Int64s, arena: CodeArray, alive: Bools,
+    lowest: int, highest: int, result: Bools,
+) -> None:  # fmt: skip
+    """Write whether each binding's group has an entry numbered `lowest` to `highest - 1`."""
+    last_column = arena.shape[1] - 1
+    for row in range(batch.shape[0]):
+        group = found[row]
+        present = np.uint8(0)
+        if group >= 0:
+            start = groups[group, START]
+            for entry in range(start, start + groups[group, LENGTH]):
+                number = arena[entry, last_column]
+                if lowest <= number < highest and (alive.shape[0] == 0 or alive[number] != 0):
+                    present = np.uint8(1)
+                    break
+        result[row] = present
+
+
+@kernel
+def find_bindings(
+    batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots, rows: CodeArray, found: Int64s
+) -> None:
+    """Write the number of the row whose columns equal the key of each binding, or -1.
+
+    `key` names a source for every column of the relation.
+    """
+    mask = np.uint64(slots.shape[0] - 1)
+    hashes = np.empty(BLOCK, np.uint64)
+    touched = _EMPTY
+    for first in range(0, batch.shape[0], BLOCK):
+        count = min(BLOCK, batch.shape[0] - first)
+        for offset in range(count):
+            state = np.uint64(key.shape[0])
+            for position in range(key.shape[0]):
+                source = key[position]
+                code = constants[-1 - source] if source < 0 else np.int64(batch[first + offset, source])
+                state = mix(state ^ np.uint64(code))
+            hashes[offset] = state & _LOW
+        for offset in range(count):
+            touched |= slots[hashes[offset] & mask]
+        for offset in range(count):
+            found[first + offset] = _find_group(
+                batch, first + offset, constants, key, slots, rows, hashes[offset]
+            )
+    if touched == _EMPTY:
+        return  # keeps the touching loads from being optimised away
+
+
+@kernel
+def scan_rows(
+    rows: CodeArray, alive: Bools, constants: Int64s, filters: Int32s, sources: Int32s, state: Int64s,
+    last: int, out: CodeArray,
+) -> int:  # fmt: skip
+    """Write the columns named by `sources` of the rows that pass the filters; return how many.
+
+    Here a source of 0 and above is a column of the row. `state[0]` is the next row number.
+    """
+    written = 0
+    row = state[0]
+    while row < last and written < out.shape[0]:
+        if (alive.shape[0] == 0 or alive[row] != 0) and (
+            filters.shape[0] == 0 or _passes(rows, row, rows, row, constants, filters)
+        ):
+            for column in range(sources.shape[0]):
+                source = sources[column]
+                out[written, column] = rows[row, source] if source >= 0 else constants[-1 - source]
+            written += 1
+        row += 1
+    state[0] = row
+    return written
+
+
+@kernel
+def select_rows(batch: CodeArray, keep: Bools, sources: Int32s, constants: Int64s, out: CodeArray) -> int:
+    """Write the columns named by `sources` of the kept bindings; return how many."""
+    written = 0
+    for row in range(batch.shape[0]):
+        if keep[row] != 0:
+            for column in range(sources.shape[0]):
+                source = sources[column]
+                out[written, column] = batch[row, source] if source >= 0 else constants[-1 - source]
+            written += 1
+    return written
+
+
+__all__ = [
+    "EQUAL",
+    "LESS",
+    "LESS_EQUAL",
+    "UNEQUAL",
+    "find_bindings",
+    "find_groups",
+    "has_entry",
+    "join_postings",
+    "scan_rows",
+    "select_rows",
+]

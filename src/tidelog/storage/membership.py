@@ -1,0 +1,187 @@
+"""Membership: an open-addressing table from a row's content to its number.
+
+A slot is one word: the row's 32-bit hash above, its number plus one below; zero is empty. The
+hash decides the home slot and is compared before the row is read, so a probe that ends in an
+empty slot costs one cache miss, and growing the table reads no rows at all.
+
+Probes go in blocks: first all home slots of a block are touched, so that their cache misses
+overlap, then each probe is finished.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tidelog.storage import atomic
+from tidelog.storage.hashing import hash_row
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, inlined, kernel
+
+BLOCK = 64
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_EMPTY = np.uint64(0)
+_ONE = np.uint64(1)
+
+
+@inlined
+def same_rows(left: CodeArray, left_row: int, right: CodeArray, right_row: int) -> bool:
+    """Say whether two rows hold the same codes."""
+    for column in range(left.shape[1]):
+        if left[left_row, column] != right[right_row, column]:
+            return False
+    return True
+
+
+@kernel
+def grow_slots(old: Slots, new: Slots) -> None:
+    """Move every slot of `old` into the empty, larger table `new`."""
+    mask = np.uint64(new.shape[0] - 1)
+    for slot in range(old.shape[0]):
+        word = old[slot]
+        if word != _EMPTY:
+            place = (word >> _HALF) & mask
+            while new[place] != _EMPTY:
+                place = (place + _ONE) & mask
+            new[place] = word
+
+
+@kernel
+def find_rows(slots: Slots, rows: CodeArray, probes: CodeArray, found: Int64s) -> None:
+    """Write into `found` the number of the row equal to each probe, or -1."""
+    mask = np.uint64(slots.shape[0] - 1)
+    hashes = np.empty(BLOCK, np.uint64)
+    touched = _EMPTY
+    for first in range(0, probes.shape[0], BLOCK):
+        count = min(BLOCK, probes.shape[0] - first)
+        for offset in range(count):
+            hashes[offset] = hash_row(probes, first + offset)
+        for offset in range(count):
+            touched |= slots[hashes[offset] & mask]
+        for offset in range(count):
+            digest = hashes[offset]
+            place = digest & mask
+            result = -1
+            while True:
+                word = slots[place]
+                if word == _EMPTY:
+                    break
+                if word >> _HALF == digest:
+                    row = np.int64(word & _LOW) - 1
+                    if same_rows(rows, row, probes, first + offset):
+                        result = row
+                        break
+                place = (place + _ONE) & mask
+            found[first + offset] = result
+    if touched == _EMPTY:
+        return  # keeps the touching loads from being optimised away
+
+
+@inlined
+def _take_number(numbers: Int64s, shared: Int64s, step: int) -> int:
+    """Return the next row number of this thread, fetching a block of `step` when it has none."""
+    if numbers[0] == numbers[1]:
+        numbers[0] = atomic.add(shared, 0, step)
+        numbers[1] = numbers[0] + step
+    return numbers[0]
+
+
+@kernel
+def insert_rows(
+    slots: Slots,
+    rows: CodeArray,
+    alive: Bools,
+    counts: Int32s,
+    candidates: CodeArray,
+    weights: Int32s,
+    first_new: int,
+    numbers: Int64s,
+    shared: Int64s,
+    step: int,
+) -> int:
+    """Insert the candidates that are not present and return how many were new.
+
+    Several threads may insert at once, each with its own `numbers` (next free row number and
+    the end of its block; further blocks of `step` numbers come from `shared`). A row is
+    written before its slot is claimed by compare-and-swap, so no thread ever reads a row that
+    is not complete.
+
+    `counts`, unless empty, receives the number of derivations of rows numbered `first_new` or
+    more (those of this iteration); `weights`, unless empty, says for how many derivations a
+    candidate stands. `alive`, unless empty, marks deleted rows, which are inserted anew.
+
+    Requires room in `slots` and `rows` for all candidates of all threads.
+    """
+    mask = np.uint64(slots.shape[0] - 1)
+    hashes = np.empty(BLOCK, np.uint64)
+    touched = _EMPTY
+    inserted = 0
+    for first in range(0, candidates.shape[0], BLOCK):
+        count = min(BLOCK, candidates.shape[0] - first)
+        for offset in range(count):
+            hashes[offset] = hash_row(candidates, first + offset)
+        for offset in range(count):
+            touched |= slots[hashes[offset] & mask]
+        for offset in range(count):
+            candidate = first + offset
+            weight = np.int32(1)
+            if weights.shape[0] > 0:
+                weight = weights[candidate]
+            digest = hashes[offset]
+            place = digest & mask
+            while True:
+                word = slots[place]
+                if word == _EMPTY:
+                    number = _take_number(numbers, shared, step)
+                    for column in range(rows.shape[1]):
+                        rows[number, column] = candidates[candidate, column]
+                    if counts.shape[0] > 0:
+                        counts[number] = weight
+                    if alive.shape[0] > 0:
+                        alive[number] = 1
+                    desired = (digest << _HALF) | np.uint64(number + 1)
+                    if atomic.swap_if_equal(slots, place, _EMPTY, desired) == _EMPTY:
+                        numbers[0] = number + 1
+                        inserted += 1
+                        break
+                    continue
+                if word >> _HALF == digest:
+                    row = np.int64(word & _LOW) - 1
+                    if same_rows(rows, row, candidates, candidate):
+                        if alive.shape[0] > 0 and alive[row] == 0:
+                            # Only relations whose facts are deleted within a stratum have
+                            # `alive`; they are inserted into by one thread.
+                            number = _take_number(numbers, shared, step)
+                            for column in range(rows.shape[1]):
+                                rows[number, column] = candidates[candidate, column]
+                            slots[place] = (digest << _HALF) | np.uint64(number + 1)
+                            alive[number] = 1
+                            numbers[0] = number + 1
+                            inserted += 1
+                        elif counts.shape[0] > 0 and row >= first_new:
+                            atomic.add(counts, row, weight)
+                        break
+                place = (place + _ONE) & mask
+    if touched == _EMPTY and inserted < 0:
+        return -1  # keeps the touching loads from being optimised away
+    return inserted
+
+
+@kernel
+def move_row(slots: Slots, rows: CodeArray, counts: Int32s, source: int, target: int) -> None:
+    """Give the row numbered `source` the number `target`, which must be free."""
+    mask = np.uint64(slots.shape[0] - 1)
+    digest = hash_row(rows, source)
+    place = digest & mask
+    wanted = (digest << _HALF) | np.uint64(source + 1)
+    while slots[place] != wanted:
+        place = (place + _ONE) & mask
+    for column in range(rows.shape[1]):
+        rows[target, column] = rows[source, column]
+    if counts.shape[0] > 0:
+        counts[target] = counts[source]
+    slots[place] = (digest << _HALF) | np.uint64(target + 1)
+
+
+def row_numbers_left(numbers: Any) -> range:
+    """Return the row numbers a thread fetched and did not use."""
+    return range(int(numbers[0]), int(numbers[1]))

@@ -1,0 +1,145 @@
+"""Kernels of an index: from a key to the contiguous posting of its rows.
+
+A posting is a run of entries in one arena; an entry holds the columns that are not in the key
+and, last, the row's number, so a join reads memory in order and can still tell old rows from
+new ones. A full posting moves to one of twice the capacity; the place it leaves is used again: free
+places of one capacity are linked through their first cells.
+
+Groups are the distinct keys. A key of one column whose codes are dense is its own group
+number; other keys are found through a table of slots like the one of `membership`.
+"""
+
+import numpy as np
+
+from tidelog.storage.hashing import hash_columns, mix
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Slots, inlined, kernel
+
+# Columns of the array `groups`.
+START = 0
+LENGTH = 1
+CAPACITY = 2
+
+# Positions in the array `arena_state`: the first unused entry, then the heads of free lists.
+TOP = 0
+FREE = 1
+FREE_LISTS = 40
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_EMPTY = np.uint64(0)
+_ONE = np.uint64(1)
+
+
+@kernel
+def largest_code(rows: CodeArray, column: int, first: int, last: int) -> tuple[int, int]:
+    """Return the smallest and the largest code of a column in a range of rows."""
+    smallest = np.int64(0)
+    largest = np.int64(-1)
+    for row in range(first, last):
+        code = np.int64(rows[row, column])
+        largest = max(largest, code)
+        smallest = min(smallest, code)
+    return smallest, largest
+
+
+@inlined
+def hash_source(bindings: CodeArray, row: int, constants: Int64s, sources: Int32s) -> np.uint64:
+    """Return the hash of a key whose parts are columns (>= 0) or constants (< 0)."""
+    state = np.uint64(sources.shape[0])
+    for position in range(sources.shape[0]):
+        source = sources[position]
+        code = np.int64(bindings[row, source]) if source >= 0 else constants[-1 - source]
+        state = mix(state ^ np.uint64(code))
+    return state & _LOW
+
+
+@kernel
+def number_groups(
+    slots: Slots, keys: CodeArray, rows: CodeArray, columns: Int32s, first: int, last: int,
+    known: int, numbers: Int64s,
+) -> int:  # fmt: skip
+    """Write the group number of each row's key into `numbers`; return the number of groups.
+
+    Keys not met before get the next numbers and are copied to `keys`.
+    Requires room in `slots` and `keys` for `last - first` more keys.
+    """
+    mask = np.uint64(slots.shape[0] - 1)
+    width = columns.shape[0]
+    for row in range(first, last):
+        digest = hash_columns(rows, row, columns)
+        place = digest & mask
+        while True:
+            word = slots[place]
+            if word == _EMPTY:
+                for position in range(width):
+                    keys[known, position] = rows[row, columns[position]]
+                known += 1
+                slots[place] = (digest << _HALF) | np.uint64(known)
+                numbers[row - first] = known - 1
+                break
+            if word >> _HALF == digest:
+                group = np.int64(word & _LOW) - 1
+                same = True
+                for position in range(width):
+                    if keys[group, position] != rows[row, columns[position]]:
+                        same = False
+                        break
+                if same:
+                    numbers[row - first] = group
+                    break
+            place = (place + _ONE) & mask
+    return known
+
+
+@kernel
+def dense_numbers(rows: CodeArray, column: int, first: int, last: int, numbers: Int64s) -> None:
+    """Write the code of the single key column as group number."""
+    for row in range(first, last):
+        numbers[row - first] = rows[row, column]
+
+
+@kernel
+def append_entries(
+    groups: Int64s, arena: CodeArray, arena_state: Int64s, rows: CodeArray, rest: Int32s,
+    numbers: Int64s, first: int, position: int,
+) -> int:  # fmt: skip
+    """Append rows from `first + position` on to the postings of their groups.
+
+    Return the position of the first row that did not fit the arena, or the number of rows.
+    """
+    width = rest.shape[0]
+    while position < numbers.shape[0]:
+        group = numbers[position]
+        length = groups[group, LENGTH]
+        if length == groups[group, CAPACITY]:
+            size_class = 0
+            if length > 0:
+                size_class = 1
+                while (1 << size_class) <= length:
+                    size_class += 1
+            capacity = np.int64(1) << size_class
+            start = arena_state[FREE + size_class]
+            if start >= 0:
+                arena_state[FREE + size_class] = arena[start, 0]
+            else:
+                start = arena_state[TOP]
+                if start + capacity > arena.shape[0]:
+                    return position
+                arena_state[TOP] = start + capacity
+            old = groups[group, START]
+            for entry in range(length):
+                for column in range(width + 1):
+                    arena[start + entry, column] = arena[old + entry, column]
+            if length > 0:
+                arena[old, 0] = arena_state[FREE + size_class - 1]
+                arena_state[FREE + size_class - 1] = old
+            groups[group, START] = start
+            groups[group, CAPACITY] = capacity
+        place = groups[group, START] + length
+        row = first + position
+        for column in range(width):
+            arena[place, column] = rows[row, rest[column]]
+        arena[place, width] = row
+        groups[group, LENGTH] = length + 1
+        position += 1
+    return position

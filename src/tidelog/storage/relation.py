@@ -1,0 +1,165 @@
+"""The rows of one relation with their membership table and indexes."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.storage.index import Index
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
+from tidelog.storage.memory import zeros
+from tidelog.storage.membership import find_rows, grow_slots, insert_rows, move_row, row_numbers_left
+
+_SMALLEST = 64
+NO_BYTES: Bools = np.empty(0, np.uint8)
+NO_COUNTS: Int32s = np.empty(0, np.int32)
+# Row numbers are handed to threads in blocks; a thread leaves at most one block unfinished.
+_NUMBERS_PER_BLOCK = 256
+
+
+class StoredRelation:
+    """Distinct rows in the order of their insertion.
+
+    Rows are numbered from 0. `insert` adds rows at the end; an iteration's new rows are
+    therefore a range of numbers, and the facts of earlier iterations a prefix. `alive` exists
+    only once a row was deleted.
+    """
+
+    def __init__(self, arity: int, dtype: npt.DTypeLike, *, counting: bool = False) -> None:
+        self.arity = arity
+        self.rows: CodeArray = np.empty((_SMALLEST, arity), dtype)
+        self.slots = np.zeros(_SMALLEST * 2, np.uint64)
+        self.alive: Bools = NO_BYTES
+        self.counts: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
+        self.count = 0
+        self.deleted = 0
+        self.indexes: dict[tuple[int, ...], Index] = {}
+        self.shared = np.zeros(1, np.int64)
+
+    def __len__(self) -> int:
+        return self.count - self.deleted
+
+    @property
+    def dtype(self) -> np.dtype[np.signedinteger[npt.NBitBase]]:
+        """Return the width in which codes are stored."""
+        return self.rows.dtype  # type: ignore[return-value]
+
+    def reserve(self, extra: int) -> None:
+        """Make room for `extra` more rows.
+
+        Arrays are replaced, not resized: a thread that still reads the old ones is safe,
+        since rows never change once written.
+        """
+        needed = self.count + extra
+        if needed > self.rows.shape[0]:
+            capacity = max(needed, self.rows.shape[0] + self.rows.shape[0] // 2)
+            self.rows = _enlarged(self.rows, capacity, self.count)
+            if self.counts.size:
+                self.counts = _enlarged(self.counts, capacity, self.count)
+            if self.alive.size:
+                self.alive = _enlarged(self.alive, capacity, self.count)
+        slots = self.slots.shape[0]
+        while needed * 2 > slots:
+            slots *= 2
+        if slots != self.slots.shape[0]:
+            larger = zeros((slots,), np.dtype(np.uint64))
+            grow_slots(self.slots, larger)
+            self.slots = larger
+
+    def insert(self, candidates: CodeArray, weights: Int32s = NO_COUNTS, first_new: int = 0) -> int:
+        """Insert candidate rows and return how many were new.
+
+        The candidates have the relation's width; duplicates among them count once. Indexes are
+        brought up to date by `index_new_rows`.
+        """
+        self.reserve(candidates.shape[0])
+        numbers = np.array([self.count, self.rows.shape[0]], np.int64)
+        new = insert_rows(
+            self.slots, self.rows, self.alive, self.counts, candidates, weights,
+            first_new, numbers, self.shared, 1,
+        )  # fmt: skip
+        self.count = int(numbers[0])
+        return int(new)
+
+    def insert_shared(self, candidates: CodeArray, weights: Int32s, first_new: int, numbers: Int64s) -> int:
+        """Insert from one of several threads; `open_shared` came before, `close_shared` follows."""
+        return int(
+            insert_rows(
+                self.slots, self.rows, self.alive, self.counts, candidates, weights,
+                first_new, numbers, self.shared, _NUMBERS_PER_BLOCK,
+            )
+        )  # fmt: skip
+
+    def open_shared(self, threads: int) -> list[Int64s]:
+        """Return, for each thread, the block of row numbers it inserts with (empty at first)."""
+        self.shared[0] = self.count
+        return [np.zeros(2, np.int64) for _ in range(threads)]
+
+    def room_shared(self, extra: int, threads: int) -> bool:
+        """Say whether `extra` candidates of each thread fit beside what was inserted."""
+        needed = int(self.shared[0]) + threads * (extra + _NUMBERS_PER_BLOCK)
+        return needed <= self.rows.shape[0] and needed * 2 <= self.slots.shape[0]
+
+    def reserve_shared(self, extra: int, threads: int) -> None:
+        """Make room as `room_shared` asks; no thread may be inserting meanwhile."""
+        self.count = int(self.shared[0])
+        self.reserve(max(threads * (extra + _NUMBERS_PER_BLOCK), self.count // 2))
+
+    def close_shared(self, blocks: Sequence[Int64s]) -> None:
+        """Renumber the last rows into the numbers that threads left unused."""
+        last = int(self.shared[0])
+        holes = {number for block in blocks for number in row_numbers_left(block)}
+        self.count = last - len(holes)
+        targets = sorted(hole for hole in holes if hole < self.count)
+        sources = (number for number in range(self.count, last) if number not in holes)
+        for source, target in zip(sources, targets, strict=True):
+            move_row(self.slots, self.rows, self.counts, source, target)
+
+    def delete_rows(self, numbers: Int64s) -> None:
+        """Mark rows as deleted; their content may be inserted again later."""
+        if not self.alive.size:
+            self.alive = np.ones(self.rows.shape[0], np.uint8)
+        self.deleted += int(np.count_nonzero(self.alive[numbers]))
+        self.alive[numbers] = 0
+
+    def find(self, probes: CodeArray) -> Int64s:
+        """Return the number of the row equal to each probe, -1 where there is none."""
+        found = np.empty(probes.shape[0], np.int64)
+        find_rows(self.slots, self.rows, probes, found)
+        if self.alive.size:
+            found[(found >= 0) & (self.alive[np.maximum(found, 0)] == 0)] = -1
+        return found
+
+    def index(self, key: tuple[int, ...]) -> Index:
+        """Return the index on the columns `key`, built on first use."""
+        index = self.indexes.get(key)
+        if index is None:
+            index = Index(key, self.arity, self.dtype)
+            self.indexes[key] = index
+        index.add_rows(self.rows, self.count)
+        return index
+
+    def index_new_rows(self) -> None:
+        """Bring every index up to date with the rows."""
+        for index in self.indexes.values():
+            index.add_rows(self.rows, self.count)
+
+    def live_rows(self, first: int = 0, last: int | None = None) -> CodeArray:
+        """Return the rows numbered `first` to `last` that are not deleted; do not write to it."""
+        last = self.count if last is None else last
+        rows = self.rows[first:last]
+        if not self.deleted:
+            return rows
+        return rows[self.alive[first:last] != 0]
+
+    def widened(self) -> "StoredRelation":
+        """Return the same rows with codes of 64 bits; indexes are built again on demand."""
+        wide = StoredRelation(self.arity, np.int64, counting=bool(self.counts.size))
+        wide.insert(self.live_rows().astype(np.int64))
+        return wide
+
+
+def _enlarged(array: npt.NDArray[np.generic], capacity: int, used: int) -> npt.NDArray[np.generic]:
+    larger = zeros((capacity, *array.shape[1:]), array.dtype)
+    larger[:used] = array[:used]
+    return larger
