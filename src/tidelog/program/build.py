@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from tidelog.errors import Diagnostic, raise_if_any
+from tidelog.errors import Diagnostic, Severity, raise_if_any
 from tidelog.program import nodes
 from tidelog.program.check_arity import check_arity
 from tidelog.program.check_columns import check_columns
@@ -17,6 +17,7 @@ from tidelog.program.check_single_variables import check_single_variables
 from tidelog.program.check_sources import check_sources
 from tidelog.program.check_strata import check_strata
 from tidelog.program.check_subsumption import check_subsumption
+from tidelog.program.check_unknown_types import check_unknown_types
 from tidelog.program.declare_lattices import declare_lattices
 from tidelog.program.declare_relations import declare_relations
 from tidelog.program.declare_types import TypeDeclaration, declare_types
@@ -52,6 +53,8 @@ def build_program(tree: Tree) -> tuple[nodes.Program, tuple[Diagnostic, ...]]:
     draft, lattices, diagnostics = _draft(tree)
     for check in CHECKS:
         diagnostics.extend(check(draft))
+    if not any(each.severity is Severity.ERROR for each in diagnostics):
+        diagnostics.extend(found for rule in draft.rules for found in check_unknown_types(rule))
     warnings = raise_if_any(_in_order(diagnostics))
     declarations = draft.declarations
     program = nodes.Program(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from tidelog.errors import Diagnostic
 from tidelog.program.draft import Draft
+from tidelog.program.suggest import counted
 from tidelog.program.walk_terms import deep_atoms
 
 
@@ -18,7 +19,7 @@ def check_arity(draft: Draft) -> Iterator[Diagnostic]:
             declared = () if relation.span is None else (("declared here", relation.span),)
             yield Diagnostic(
                 code="wrong-arity",
-                message=f"`{atom.relation}` has {relation.arity} columns, not {len(atom.terms)}",
+                message=f"`{atom.relation}` has {counted(relation.arity, 'column')}, not {len(atom.terms)}",
                 span=atom.span,
                 hint=f"it is declared as `{atom.relation}({columns})`",
                 related=declared,

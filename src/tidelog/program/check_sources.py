@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from tidelog.errors import Diagnostic, Severity
 from tidelog.program.draft import Draft
 from tidelog.program.walk_nodes import deep_atoms
+from tidelog.syntax import tree
 
 
 def check_sources(draft: Draft) -> Iterator[Diagnostic]:
     """Yield a warning for each relation that is read although no rule, fact or input fills it."""
-    derived = {rule.head.relation for rule in draft.typed if rule.greater is None}
+    derived = {head.relation for item in draft.items if isinstance(item, tree.Rule) for head in item.heads}
     read = {
         atom.relation
         for rule in draft.typed

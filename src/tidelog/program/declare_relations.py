@@ -87,11 +87,12 @@ class _Builder:
             self.diagnostics.append(undeclared_type(name, item, self.known_types))
         return self.types.resolve(name)
 
-    def redefined(self, what: str, item: tree.Item, name: str, first: tree.Item) -> None:
+    def redefined(self, code: str, item: tree.Item, name: str, first: tree.Item) -> None:
         """Report a name declared twice."""
+        what = code.removeprefix("redefined-")
         self.diagnostics.append(
             Diagnostic(
-                code=f"redefined-{what}",
+                code=code,
                 message=f"{what} `{name}` is declared twice",
                 span=item.span,
                 hint="delete one of the declarations or rename it",
@@ -102,7 +103,7 @@ class _Builder:
     def relation(self, item: tree.RelationDeclaration) -> None:
         """Add a relation."""
         if item.name in self.relations:
-            self.redefined("relation", item, item.name, self.declared_in[item.name])
+            self.redefined("redefined-relation", item, item.name, self.declared_in[item.name])
             return
         columns = tuple(
             Column(column.name, self.type_of(column.type, column), is_lattice=column.is_lattice)
@@ -134,7 +135,7 @@ class _Builder:
     def functor(self, item: tree.FunctorDeclaration) -> None:
         """Add a user functor."""
         if item.name in self.functors:
-            self.redefined("functor", item, item.name, self.functor_spans[item.name])
+            self.redefined("redefined-functor", item, item.name, self.functor_spans[item.name])
             return
         self.functor_spans[item.name] = item
         parameters = tuple(self.type_of(parameter.type, parameter) for parameter in item.parameters)
@@ -145,7 +146,7 @@ class _Builder:
         """Add a lattice."""
         name = self.type_of(item.type, item)
         if name in self.lattices:
-            self.redefined("lattice", item, name, self.lattices[name])
+            self.redefined("redefined-lattice", item, name, self.lattices[name])
         elif name != UNKNOWN:
             self.lattices[name] = item
 

@@ -7,7 +7,7 @@ from tidelog.errors import Diagnostic
 from tidelog.program.component_scope import Scope
 from tidelog.program.declare_types import TypeDeclaration
 from tidelog.program.rename_items import Plain, Renaming
-from tidelog.program.suggest import did_you_mean
+from tidelog.program.suggest import counted, did_you_mean
 from tidelog.syntax import tree
 
 Bindings = Mapping[str, str]
@@ -76,22 +76,23 @@ class _Expander:
                 scope.types.add(item.name)
             case tree.Instance():
                 if part.item.name in scope.instances:
-                    self.redefined("instance", part.item, scope.instances[part.item.name])
+                    self.redefined("redefined-instance", part.item, scope.instances[part.item.name])
                 scope.instances.setdefault(part.item.name, part.item)
             case tree.Component():
                 if part.item.name in scope.components:
-                    self.redefined("component", part.item, scope.components[part.item.name][0])
+                    self.redefined("redefined-component", part.item, scope.components[part.item.name][0])
                 scope.components.setdefault(part.item.name, (part.item, part.bindings))
             case _:
                 pass
 
     def redefined(
-        self, what: str, item: tree.Instance | tree.Component, first: tree.Instance | tree.Component
+        self, code: str, item: tree.Instance | tree.Component, first: tree.Instance | tree.Component
     ) -> None:
         """Report a name declared twice."""
+        what = code.removeprefix("redefined-")
         self.diagnostics.append(
             Diagnostic(
-                code=f"redefined-{what}",
+                code=code,
                 message=f"{what} `{item.name}` is declared twice",
                 span=item.span,
                 hint="delete one of the declarations or rename it",
@@ -132,7 +133,7 @@ class _Expander:
             self.diagnostics.append(
                 Diagnostic(
                     code="wrong-parameter-count",
-                    message=f"component `{name}` takes {len(component.parameters)} parameters, "
+                    message=f"component `{name}` takes {counted(len(component.parameters), 'parameter')}, "
                     f"not {len(arguments)}",
                     span=reference.span,
                     related=(("declared here", component.span),),

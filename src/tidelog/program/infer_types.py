@@ -166,6 +166,9 @@ class Inference:
             self.types[name] = known
             self.changed = True
             return
+        if self.literals_are_numbers:
+            # By now only variables nothing else speaks of are left for plain literals to decide.
+            return
         after = self.combine(before, known)
         if after is None:
             self.clash(variable, before, known)

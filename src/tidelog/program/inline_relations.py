@@ -16,6 +16,7 @@ from tidelog.program.inline_atom import (
     is_determined,
     is_total,
 )
+from tidelog.program.merge_variables import merge_variables
 from tidelog.program.resolve_rules import TypedRule, TypedRules
 from tidelog.program.strongly_connected import strongly_connected
 from tidelog.program.substitute import FreshNames, names_in
@@ -151,7 +152,7 @@ class _Inliner:
                 )
                 return [rule]
         head = replace(rule.head, terms=tuple(self.term(term, fresh) for term in rule.head.terms))
-        return [replace(rule, head=head, body=body, plan=None) for body in bodies]
+        return [merge_variables(replace(rule, head=head, body=body, plan=None)) for body in bodies]
 
     def is_inlined(self, atom: nodes.Atom) -> bool:
         """Say whether an atom is to be replaced; one of wrong arity is reported elsewhere."""

@@ -9,7 +9,7 @@ from tidelog.program.declare_relations import Declarations
 from tidelog.program.declare_types import undeclared_type
 from tidelog.program.functor_types import CONVERSIONS, FUNCTORS, Conversion, Fixed, Overloaded, arity_of
 from tidelog.program.infer_types import Inference
-from tidelog.program.suggest import did_you_mean
+from tidelog.program.suggest import counted, did_you_mean
 from tidelog.program.type_environment import UNKNOWN
 from tidelog.source import Span
 from tidelog.syntax import tree
@@ -189,7 +189,8 @@ class TermResolver:
         elif declared is not None and len(declared.fields) != len(term.terms):
             self.report(
                 "wrong-field-count",
-                f"record type `{expected}` has {len(declared.fields)} members, not {len(term.terms)}",
+                f"record type `{expected}` has {counted(len(declared.fields), 'member')}, "
+                f"not {len(term.terms)}",
                 term.span,
                 f"its members are {', '.join(member.name for member in declared.fields)}",
             )
@@ -218,7 +219,8 @@ class TermResolver:
             if len(declared.fields) != len(term.terms):
                 self.report(
                     "wrong-field-count",
-                    f"branch `{term.name}` has {len(declared.fields)} members, not {len(term.terms)}",
+                    f"branch `{term.name}` has {counted(len(declared.fields), 'member')}, "
+                    f"not {len(term.terms)}",
                     term.span,
                     f"its members are {', '.join(member.name for member in declared.fields) or 'none'}",
                 )
@@ -329,8 +331,8 @@ class TermResolver:
             result = declared.result
             self.fit(result, expected, term.span, strict=place is Place.WRITTEN and result not in _PRIMITIVE)
             if len(declared.parameters) != len(term.terms):
-                takes = len(declared.parameters)
-                message = f"functor `@{term.name}` takes {takes} operands, not {len(term.terms)}"
+                takes = counted(len(declared.parameters), "operand")
+                message = f"functor `@{term.name}` takes {takes}, not {len(term.terms)}"
                 self.report("wrong-operand-count", message, term.span)
             else:
                 wanted = list(declared.parameters)
@@ -354,7 +356,8 @@ class TermResolver:
             return self.term(term.term, None, place)
         self.fit(target, expected, term.span, strict=place is Place.WRITTEN)
         known = self.inference.type_of(term.term)
-        operand = self.term(term.term, known.type if known else target, Place.COMPARED)
+        wanted = known.type if known else target if self.may_be(term.term, target) else None
+        operand = self.term(term.term, wanted, Place.COMPARED)
         if operand.type == UNKNOWN or self.env.same_root(operand.type, target):
             return replace(operand, type=target)
         functor = _REINTERPRETED.get((self.env.kind(operand.type), self.env.kind(target)))
@@ -367,6 +370,13 @@ class TermResolver:
             )
             return replace(operand, type=target)
         return nodes.Application(functor, self.env.kind(operand.type), (operand,), target, span=term.span)
+
+    def may_be(self, term: tree.Term, target: str) -> bool:
+        """Say whether a term without a type of its own can take the target's."""
+        kind = self.env.kind(target)
+        if isinstance(term, tree.RecordTerm | tree.NilLiteral):
+            return kind is Kind.RECORD
+        return kind.is_numeric or isinstance(term, tree.Variable)
 
 
 _PRIMITIVE = frozenset(kind.value for kind in (Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL))

@@ -1,4 +1,4 @@
-"""Hints that name what the user may have meant."""
+"""Words of messages: what the user may have meant, and how many there are."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -11,3 +11,8 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """
     close = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"did you mean `{close[0]}`?" if close else otherwise
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `counted(1, "column")` is `1 column`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
