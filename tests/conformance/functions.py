@@ -20,4 +20,7 @@ FUNCTIONS = {
     "add": lambda total, number: total + number,
     "larger": max,
     "smaller": min,
+    "half": lambda number: number / 2,
+    "flip": lambda number: number ^ (2**64 - 1),
+    "pick": lambda text, index: text[index],
 }
