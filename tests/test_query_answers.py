@@ -80,6 +80,12 @@ def test_one_atom_is_looked_up(db: Session, query: str, expected: list[tuple[obj
         ("on(), edge(1, x)", [(2,)]),
         ("on(), !off()", [()]),
         ("edge(1 + 1, x)", [(3,)]),
+        ("edge(1, x), edge(2, y)", [(2, 3)]),
+        ("edge(1, x), edge(x, y), !edge(2, 2)", [(2, 3)]),
+        ("edge(1, x), n = count : { edge(2, _) }", [(2, 1)]),
+        ("x = 1", [(1,)]),
+        ("name(x, s), false", []),
+        ("true", [()]),
     ],
 )
 def test_a_whole_body_is_evaluated_like_a_rule(

@@ -10,7 +10,7 @@ from tidelog.program import build_program, nodes
 from tidelog.program.nodes import Column, Program
 from tidelog.source import Source
 from tidelog.syntax import tree
-from tidelog.values import Codec, Kind, Value
+from tidelog.values import Kind, Value
 from tidelog.views.declare import declare_all
 from tidelog.views.parse import ParsedQuery, parse_query
 from tidelog.views.relation import Answer
@@ -28,7 +28,7 @@ def answer_query(text: str, snapshot: Snapshot) -> Answer:
     query = parse_query(Source("query", text))
     atom = _single_atom(query.body)
     if atom is not None and atom.relation in snapshot.program.relations:
-        pattern = _pattern(atom, snapshot.program, snapshot.codec)
+        pattern = _pattern(atom, snapshot)
         if pattern is not None:
             return _look_up(text, atom, pattern, snapshot)
     try:
@@ -48,21 +48,24 @@ def _single_atom(body: tree.Body) -> tree.Atom | None:
     return None
 
 
-def _pattern(atom: tree.Atom, program: Program, codec: Codec) -> list[int | None] | None:
+def _pattern(atom: tree.Atom, snapshot: Snapshot) -> list[int | None] | None:
     """Return the code each column must have (None: any), or None if a look-up is not enough."""
-    relation = program.relations[atom.relation]
+    relation = snapshot.program.relations[atom.relation]
     if len(atom.terms) != relation.arity:
         return None
     pattern: list[int | None] = []
     for term, column in zip(atom.terms, relation.columns, strict=True):
-        if isinstance(term, tree.Variable | tree.Wildcard):
-            pattern.append(None)
-            continue
-        value = _constant(term, program.kind_of(column.type))
-        if value is None:
+        code = _code(term, column, snapshot)
+        if code is None and not isinstance(term, tree.Variable | tree.Wildcard):
             return None
-        pattern.append(codec.encode(value, column.type))
+        pattern.append(code)
     return pattern
+
+
+def _code(term: tree.Term, column: Column, snapshot: Snapshot) -> int | None:
+    """Return the code of a plain constant; None for every other term."""
+    value = _constant(term, snapshot.program.kind_of(column.type))
+    return None if value is None else snapshot.codec.encode(value, column.type)
 
 
 def _constant(term: tree.Term, kind: Kind) -> Value:
@@ -129,7 +132,11 @@ def _evaluate(query: ParsedQuery, snapshot: Snapshot) -> Answer:
         for node in walk(rule.body)
         if isinstance(node, nodes.Variable)
     }
-    columns = tuple(Column(variable, types[variable]) for variable in _variables(query.body))
+    # Without a rule left (`edge(x, y), false`) there is nothing to find and nothing to type.
+    columns = tuple(Column(variable, types.get(variable, "number")) for variable in _variables(query.body))
+    if not checked.rules:
+        no_codes = [np.empty(0, dtype=np.int64) for _ in columns]
+        return Answer(query.source.text, columns, snapshot.codec, no_codes, 0)
     held = (
         tree.Rule((tree.Atom(relation.name, (), span=span),), span=span)
         for relation in program.relations.values()
@@ -137,11 +144,26 @@ def _evaluate(query: ParsedQuery, snapshot: Snapshot) -> Answer:
     )
     asked, _ = build_program(tree.Tree((*declared, *held, *_rule(name, columns, query.body))))
     asking = snapshot.make_engine(asked)
-    for relation in sorted({node.relation for node in walk(query.body) if isinstance(node, tree.Atom)}):
-        if program.relations[relation].arity > 0:
-            asking.insert(relation, engine.facts(relation))
+    for relation, pattern in sorted(_needs(query.body, snapshot), key=repr):
+        asking.insert(relation, engine.match(relation, pattern))
     asking.evaluate(SilentObserver())
     return Answer(query.source.text, columns, snapshot.codec, asking.facts(name), asking.size(name))
+
+
+def _needs(body: tree.Body, snapshot: Snapshot) -> set[tuple[str, tuple[int | None, ...]]]:
+    """Return which facts each atom can match: a relation, and the codes its columns must have.
+
+    An atom with a constant, negated or inside an aggregate too, needs no other facts than those that
+    agree with it.
+    """
+    needs: set[tuple[str, tuple[int | None, ...]]] = set()
+    for atom in walk(body):
+        if isinstance(atom, tree.Atom) and atom.terms:
+            columns = snapshot.program.relations[atom.relation].columns
+            terms = zip(atom.terms, columns, strict=True)
+            needs.add((atom.relation, tuple(_code(term, column, snapshot) for term, column in terms)))
+    whole = {relation for relation, pattern in needs if not any(code is not None for code in pattern)}
+    return {need for need in needs if need[0] not in whole or all(code is None for code in need[1])}
 
 
 def _rule(name: str, columns: Sequence[Column], body: tree.Body) -> tuple[tree.Item, ...]:
