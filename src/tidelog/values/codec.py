@@ -28,7 +28,7 @@ from tidelog.values.order import order_keys, sort_permutation
 from tidelog.values.parsing import parse_value
 from tidelog.values.records import NIL, Records
 from tidelog.values.text import format_float
-from tidelog.values.types import PRIMITIVES, Kind, TypeTable, ValueType
+from tidelog.values.types import PRIMITIVES, BranchType, Kind, TypeTable, ValueType
 from tidelog.values.value import Branch, Value
 
 # What a Python value of each kind is called in messages.
@@ -38,6 +38,10 @@ _EXPECTED: Final = {
     Kind.FLOAT: "a float",
     Kind.SYMBOL: "a str",
 }
+
+
+# Records nested deeper than this are encoded one by one, without recursion.
+_DEEPEST_TOGETHER: Final = 20
 
 
 class Codec:
@@ -99,7 +103,9 @@ class Codec:
 
     def encode_column(self, values: Iterable[Value], type_name: str) -> Codes:
         """Return the codes of Python values of one type."""
-        values = list(values)
+        return self._encode_many(list(values), type_name, _DEEPEST_TOGETHER)
+
+    def _encode_many(self, values: list[Value], type_name: str, depth: int) -> Codes:
         value_type = self.resolve(type_name)
         exact = set(map(type, values))
         try:
@@ -116,8 +122,46 @@ class Codec:
                 if not cast("str", text).isascii():
                     self._encode_simple(text, value_type)
             return self.symbols.encode(cast("list[str]", values))
+        if depth and len(values) > 1:
+            if value_type.kind is Kind.RECORD and exact <= {tuple, type(None)}:
+                return self._encode_records(values, value_type, depth)
+            if value_type.kind is Kind.ADT and exact <= {Branch}:
+                return self._encode_branches(cast("list[Branch]", values), value_type, depth)
         codes = (self.encode(value, type_name) for value in values)
         return np.fromiter(codes, dtype=np.int64, count=len(values))
+
+    def _encode_records(self, values: list[Value], value_type: ValueType, depth: int) -> Codes:
+        """Return the codes of records, encoding each field of all of them together."""
+        codes = np.full(len(values), NIL, dtype=np.int64)
+        rows = [row for row, value in enumerate(values) if value is not None]
+        records = [cast("tuple[Value, ...]", values[row]) for row in rows]
+        for record in records:
+            if len(record) != len(value_type.fields):
+                _reject(record, value_type)
+        fields = [
+            self._encode_many([record[position] for record in records], field.type, depth - 1)
+            for position, field in enumerate(value_type.fields)
+        ]
+        codes[rows] = self.records.intern(_stacked(fields, len(records)))
+        return codes
+
+    def _encode_branches(self, values: list[Branch], value_type: ValueType, depth: int) -> Codes:
+        """Return the codes of branches, encoding each field of all of one name together."""
+        codes = np.empty(len(values), dtype=np.int64)
+        rows_of: dict[str, list[int]] = {}
+        for row, value in enumerate(values):
+            rows_of.setdefault(value.name, []).append(row)
+        for rows in rows_of.values():
+            branches = [values[row] for row in rows]
+            position, branch = self._open_branch(branches[0], value_type)
+            for value in branches:
+                if len(value.fields) != len(branch.fields):
+                    _reject(value, value_type)
+            fields = [np.full(len(rows), position, dtype=np.int64)]
+            for place, field in enumerate(branch.fields):
+                fields.append(self._encode_many([b.fields[place] for b in branches], field.type, depth - 1))
+            codes[rows] = self.records.intern(_stacked(fields, len(rows)))
+        return codes
 
     def decode_column(self, codes: Codes, type_name: str) -> list[Value]:
         """Return the Python values of codes of one type."""
@@ -199,16 +243,20 @@ class Codec:
         else:
             if not isinstance(value, Branch):
                 _reject(value, value_type)
-            try:
-                position, branch = value_type.branch(value.name)
-            except KeyError:
-                _reject(value, value_type)
+            position, branch = self._open_branch(value, value_type)
             fields = branch.fields
             if len(value.fields) != len(fields):
                 _reject(value, value_type)
             row, parts = [position], value.fields
         members = [(part, self.resolve(field.type)) for part, field in zip(parts, fields, strict=True)]
         return row, members[::-1]
+
+    @staticmethod
+    def _open_branch(value: Branch, value_type: ValueType) -> tuple[int, BranchType]:
+        try:
+            return value_type.branch(value.name)
+        except KeyError:
+            _reject(value, value_type)
 
     def _decode_nested(self, codes: list[int], value_type: ValueType) -> list[Value]:
         # The records inside a record have smaller codes, so one walk down collects what is
@@ -318,6 +366,11 @@ class Codec:
         distinct, inverse = np.unique(codes, return_inverse=True)
         texts = pa.array([text_of(code) for code in distinct.tolist()], type=pa.string())
         return texts.take(pa.array(inverse))
+
+
+def _stacked(columns: list[Codes], count: int) -> Codes:
+    """Return columns as rows; `count` is the number of rows where there are no columns."""
+    return np.column_stack(columns) if columns else np.empty((count, 0), dtype=np.int64)
 
 
 def _reject(value: object, value_type: ValueType) -> NoReturn:

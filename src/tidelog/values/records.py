@@ -1,13 +1,18 @@
 """Records and the dense codes that stand for them."""
 
 from collections.abc import Sequence
+from threading import RLock
 from typing import Final
 
 import numpy as np
 
+from tidelog.values import row_kernels as kernels
 from tidelog.values.codes import Codes
 
 NIL: Final = 0
+
+# Entries of a hash table for each row it has room for; it is never fuller than a half.
+_ENTRIES_PER_ROW: Final = 2
 
 
 class Records:
@@ -15,18 +20,17 @@ class Records:
 
     Equal rows of one width have one code. A row is interned after the rows its fields stand
     for, so the code of a record is greater than those of the records inside it. A value of an
-    algebraic type is the row (position of its branch, fields ...).
+    algebraic type is the row (position of its branch, fields ...). Threads may share it.
 
         records.intern([[1, 2], [3, 4], [1, 2]])  ->  [1, 2, 1]
     """
 
     def __init__(self) -> None:
-        self._codes: dict[tuple[int, bytes], int] = {}
         self._count = 1
-        self._widths = np.full(16, -1, dtype=np.int64)
-        self._places = np.zeros(16, dtype=np.int64)
-        self._contents: dict[int, Codes] = {}
-        self._sizes: dict[int, int] = {}
+        self._widths: Codes = np.full(16, -1, dtype=np.int64)
+        self._places: Codes = np.zeros(16, dtype=np.int64)
+        self._shelves: dict[int, _Shelf] = {}
+        self._lock = RLock()
 
     def __len__(self) -> int:
         """Return the number of codes, nil included."""
@@ -34,21 +38,25 @@ class Records:
 
     def intern(self, rows: Codes) -> Codes:
         """Return the code of every row of a two-dimensional array."""
-        count, width = rows.shape
-        if width == 0:
-            return np.full(count, self._code_of(np.empty(0, dtype=np.int64)), dtype=np.int64)
-        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-        codes = np.fromiter(map(self._code_of, distinct), dtype=np.int64, count=len(distinct))
-        return codes[inverse.reshape(-1)]
+        width = rows.shape[1]
+        with self._lock:
+            shelf = self._shelves.get(width)
+            if shelf is None:
+                shelf = self._shelves[width] = _Shelf(width)
+            before = shelf.count
+            places = shelf.intern(np.ascontiguousarray(rows, dtype=np.int64))
+            self._give_codes(shelf, before)
+            return shelf.codes[places]
 
     def code_of(self, row: Sequence[int]) -> int:
         """Return the code of one row."""
-        return self._code_of(np.array(row, dtype=np.int64))
+        return int(self.intern(np.array([row], dtype=np.int64).reshape(1, len(row)))[0])
 
     def row(self, code: int) -> list[int]:
         """Return the row of one code that is not nil."""
-        width = int(self._widths[code])
-        fields: list[int] = self._contents[width][self._places[code]].tolist()
+        assert 0 < code < self._count, "a code of other records, or nil"
+        shelf = self._shelves[int(self._widths[code])]
+        fields: list[int] = shelf.contents[self._places[code]].tolist()
         return fields
 
     def unpack(self, codes: Codes, width: int) -> Codes:
@@ -56,7 +64,7 @@ class Records:
         if codes.size == 0 or width == 0:
             return np.empty((codes.size, width), dtype=np.int64)
         assert (self._widths[codes] == width).all(), "a code of another width"
-        return self._contents[width][self._places[codes]]
+        return self._shelves[width].contents[self._places[codes]]
 
     def widths(self, codes: Codes) -> Codes:
         """Return the width of the row of every code, -1 for nil."""
@@ -71,32 +79,56 @@ class Records:
         widths = self._widths[codes]
         for width in np.unique(widths).tolist():
             rows = np.flatnonzero(widths == width)
-            first[rows] = self._contents[width][self._places[codes[rows]], 0]
+            first[rows] = self._shelves[width].contents[self._places[codes[rows]], 0]
         return first
 
-    def _code_of(self, row: Codes) -> int:
-        key = (row.size, row.tobytes())
-        code = self._codes.get(key)
-        if code is None:
-            code = self._count
-            self._codes[key] = code
-            self._append(row, code)
-        return code
+    def _give_codes(self, shelf: "_Shelf", before: int) -> None:
+        """Give codes to the rows that a shelf took up since it held `before`."""
+        added = shelf.count - before
+        if not added:
+            return
+        count = self._count + added
+        if count > self._widths.size:
+            self._widths = _longer(self._widths, count)
+            self._places = _longer(self._places, count)
+        self._widths[self._count : count] = shelf.width
+        self._places[self._count : count] = np.arange(before, shelf.count)
+        shelf.codes[before : shelf.count] = np.arange(self._count, count)
+        self._count = count
 
-    def _append(self, row: Codes, code: int) -> None:
-        width = row.size
-        if code == self._widths.size:
-            self._widths = np.resize(self._widths, 2 * code)
-            self._places = np.resize(self._places, 2 * code)
-        place = self._sizes.get(width, 0)
-        contents = self._contents.get(width)
-        if contents is None:
-            contents = np.empty((16, width), dtype=np.int64)
-        elif place == len(contents):
-            contents = np.resize(contents, (2 * place, width))
-        contents[place] = row
-        self._contents[width] = contents
-        self._sizes[width] = place + 1
-        self._widths[code] = width
-        self._places[code] = place
-        self._count += 1
+
+class _Shelf:
+    """The rows of one width, in the order in which they came."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.count = 0
+        self.contents: Codes = np.empty((16, width), dtype=np.int64)
+        self.codes: Codes = np.empty(16, dtype=np.int64)
+        self._hashes = np.empty(16, dtype=np.uint32)
+        self._table = np.full(16 * _ENTRIES_PER_ROW, kernels.FREE, dtype=np.int32)
+
+    def intern(self, rows: Codes) -> Codes:
+        """Return the place of every row; new rows take the places from `count` on."""
+        self._reserve(self.count + len(rows))
+        places = np.empty(len(rows), dtype=np.int64)
+        self.count = kernels.intern_rows(rows, self._table, self._hashes, self.contents, self.count, places)
+        return places
+
+    def _reserve(self, wanted: int) -> None:
+        if wanted > self.codes.size:
+            self.contents = _longer(self.contents, wanted)
+            self.codes = _longer(self.codes, wanted)
+            self._hashes = _longer(self._hashes, wanted)
+        if wanted * _ENTRIES_PER_ROW > self._table.size:
+            entries = 1 << (wanted * _ENTRIES_PER_ROW - 1).bit_length()
+            self._table = np.full(entries, kernels.FREE, dtype=np.int32)
+            kernels.fill_row_table(self._table, self._hashes, self.count)
+
+
+def _longer(array: np.ndarray, wanted: int) -> np.ndarray:
+    """Return a longer copy; what it has beyond the old content is not set."""
+    size = max(wanted, len(array) + len(array) // 2)
+    longer = np.empty((size, *array.shape[1:]), dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer
