@@ -226,18 +226,18 @@ class _Builder:
         if not self.operators and self.body.atoms:
             # The first atom is scanned; what can be done before it is done right after it.
             return
-        progress = True
-        while progress:
-            progress = False
-            for literal in list(self.pending):
-                operator = self.possible(literal)
-                if operator is None:
-                    continue
-                self.pending.remove(literal)
-                self.ensure_start()
-                self.operators.append(operator)
-                progress = True
-                break
+        place = 0
+        while place < len(self.pending):
+            literal = self.pending.pop(place)
+            operator = self.possible(literal)
+            if operator is None:
+                self.pending.insert(place, literal)
+                place += 1
+                continue
+            self.ensure_start()
+            self.operators.append(operator)
+            # What is bound now may allow a literal that was passed over.
+            place = 0
 
     def ensure_start(self) -> None:
         """Begin with a single empty binding when nothing was scanned yet."""
@@ -350,15 +350,16 @@ class _Builder:
             outputs,
             self.body.program,
             self.body.statistics,
-            tuple(sorted(aggregate.outer)),
+            tuple(sorted(variables_of(aggregate))),
             counting=True,
         )
         chain = self.plan_inner(inner)
         self.cost += self.bindings * chain.cost
         self.bound.add(name)
         return Reduce(
-            name, aggregate.functor, aggregate.kind, inner.given, chain.operators, aggregate.init, self.layout()
-        )
+            name, aggregate.functor, aggregate.kind, aggregate.type if target is None else target.type,
+            aggregate.type, inner.given, chain.operators, aggregate.init, self.layout(),
+        )  # fmt: skip
 
     # --- layouts ----------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
+from tidelog.values import Kind
 
 
 @dataclass
@@ -105,6 +106,8 @@ class _Flattener:
         match literal:
             case Atom():
                 flat = self.atom(literal)
+            case NegatedAtom() if any(_has_open_part(term) for term in literal.atom.terms):
+                flat = self.constraint(_none_of(literal.atom))
             case NegatedAtom():
                 flat = replace(literal, atom=self.atom(literal.atom))
             case Constraint():
@@ -149,6 +152,37 @@ def flatten_body(body: tuple[Literal, ...], program: Program) -> tuple[Literal, 
     """Return flat literals equivalent to `body`."""
     flattener = _Flattener(program)
     return tuple(flat for literal in body for flat in flattener.literal(literal))
+
+
+def _has_open_part(term: Term) -> bool:
+    """Say whether a wildcard stands inside a record or a branch, so that no code equals the term."""
+    match term:
+        case RecordTerm() | BranchTerm():
+            return any(isinstance(part, Wildcard) or _has_open_part(part) for part in term.terms)
+        case _:
+            return False
+
+
+def _none_of(atom: Atom) -> Constraint:
+    """Return the constraint that no fact matches the atom: `0 = count : { atom }`."""
+    outer = frozenset().union(*(variables_of(term) for term in atom.terms))
+    count = Aggregate("count", Kind.NUMBER, None, (atom,), tuple(sorted(outer)), "number", span=atom.span)
+    return Constraint("=", Kind.NUMBER, Constant(0, "number", span=atom.span), count, span=atom.span)
+
+
+def is_fact(rule: Rule) -> bool:
+    """Say whether a rule is a fact: no body, and nothing in its head to look up."""
+    return not rule.body and not any(_has_aggregate(term) for term in rule.head.terms)
+
+
+def _has_aggregate(term: Term) -> bool:
+    match term:
+        case Aggregate():
+            return True
+        case RecordTerm() | BranchTerm() | Application() | UserApplication():
+            return any(_has_aggregate(inner) for inner in term.terms)
+        case _:
+            return False
 
 
 def variables_of(term: Term) -> frozenset[str]:

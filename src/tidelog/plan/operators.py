@@ -131,12 +131,15 @@ class Reduce:
     """Binds a variable to an aggregate over the bindings that `body` yields.
 
     `body` starts from the variables `outer`; its outputs are the target's value, if any, and the
-    number of the outer binding comes along unseen.
+    number of the outer binding comes along unseen. `target_type` is the target's type and `type`
+    the result's.
     """
 
     variable: str
     functor: str
     kind: Kind
+    target_type: str
+    type: str
     outer: tuple[str, ...]
     body: tuple["Operator", ...]
     init: Term | None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tidelog.plan.chain import Body
-from tidelog.plan.flatten import flatten_rule
+from tidelog.plan.flatten import flatten_rule, is_fact
 from tidelog.plan.operators import Layout, RulePlan, StratumPlan, View
 from tidelog.plan.order import best_chain
 from tidelog.plan.statistics import Statistics
@@ -27,7 +27,7 @@ def plan_stratum(
     once: list[RulePlan] = []
     repeated: list[RulePlan] = []
     for rule in stratum.rules:
-        if not rule.body:
+        if is_fact(rule):
             continue
         for plan in _plan_rule(rule, stratum, program, statistics, counting=counting):
             (once if plan.delta_atom is None else repeated).append(plan)

@@ -119,6 +119,7 @@ class StoredRelation:
         """Mark rows as deleted; their content may be inserted again later."""
         if not self.alive.size:
             self.alive = np.ones(self.rows.shape[0], np.uint8)
+        numbers = np.unique(numbers)
         self.deleted += int(np.count_nonzero(self.alive[numbers]))
         self.alive[numbers] = 0
 

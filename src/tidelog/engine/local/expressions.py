@@ -7,7 +7,7 @@ Python callable is asked once for every distinct combination of operands.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import islice, repeat
 from threading import Lock, RLock
@@ -15,6 +15,7 @@ from typing import Final, assert_never, cast
 
 import numpy as np
 import numpy.typing as npt
+from numba import vectorize
 
 from tidelog.engine.protocol import Codes, UserFunctions
 from tidelog.errors import Diagnostic, TidelogError
@@ -31,9 +32,7 @@ Evaluated = tuple[Codes, Bools | None]
 Compiled = Callable[[Bindings, int], Evaluated]
 CompiledConstraint = Callable[[Bindings, int], Bools]
 
-# A batch of at most this many rows looks for answers given before; ranges of more values are refused.
-_SMALL_BATCH: Final = 64
-_REMEMBERED: Final = 1 << 16
+# More values than these at once are refused; floats are counted one by one.
 _RANGE_LIMIT: Final = 1 << 32
 _FLOAT_RANGE_LIMIT: Final = 1 << 26
 
@@ -177,16 +176,25 @@ class Expressions:
             return _on_valid_rows(lambda codes, _: (reduce(choose, codes), None), operands)
         types = [operand.type for operand in term.terms]
         encode = partial(self.codec.encode_column, type_name=term.type)
-        calls = _Calls(self.codec, self._growing, partial(functors.apply, *key), types, encode)
-        return _on_valid_rows(calls.for_combinations, operands)
+        return self._compile_calls(partial(functors.apply, *key), term.terms, types, encode)
 
     def _compile_user_application(self, term: UserApplication) -> Compiled:
-        operands = [self._node(operand) for operand in term.terms]
         functor = self._program.functors[term.name]
         call = _user_call(term, self._functions, self.codec, functor.result)
+        if not functor.is_stateful:
+            return self._compile_calls(call, term.terms, functor.parameters, _as_codes)
         calls = _Calls(self.codec, self._growing, call, functor.parameters, _as_codes)
-        if functor.is_stateful:
-            return _on_valid_rows(calls.for_rows, operands, each_row=True)
+        return _on_valid_rows(calls.for_rows, [self._node(operand) for operand in term.terms], each_row=True)
+
+    def _compile_calls(
+        self, call: "_Call", terms: Sequence[Term], types: Sequence[str], encode: "_Encode"
+    ) -> Compiled:
+        """Return a node that calls once for each distinct combination of operands."""
+        operands = [self._node(operand) for operand in terms]
+        calls = _Calls(self.codec, self._growing, call, types, encode)
+        varying = [place for place, term in enumerate(terms) if not isinstance(term, nodes.Constant)]
+        if len(varying) == 1 and not self.codec.resolve(types[varying[0]]).kind.is_numeric:
+            return _on_valid_rows(_Remembered(calls, varying[0]).for_codes, operands)
         return _on_valid_rows(calls.for_combinations, operands)
 
     def _compile_row(self, start: tuple[int, ...], terms: Sequence[Term]) -> Compiled:
@@ -229,8 +237,7 @@ class Expressions:
         if op not in _COMPARISONS:
             types = [constraint.left.type, constraint.right.type]
             call: _Call = lambda values: functors.compare(op, kind, *values)  # noqa: E731 - typed
-            calls = _Calls(self.codec, self._growing, call, types, _as_codes)
-            node = _on_valid_rows(calls.for_combinations, operands)
+            node = self._compile_calls(call, (constraint.left, constraint.right), types, _as_codes)
         elif kind is Kind.SYMBOL and op not in ("=", "!="):
             compare = _comparison(op, Kind.NUMBER)
             node = _on_valid_rows(lambda codes, _: compare(*self._ranks(codes)), operands)
@@ -312,27 +319,11 @@ def _on_valid_rows(
 
 def _distinct_rows(columns: Sequence[Codes], count: int) -> tuple[Codes, Codes]:
     """Return one row for each distinct combination, and each row's place among them."""
-    places = np.zeros(count, dtype=np.int64)
-    size = 1
-    for column in columns:
-        column_places, column_size = _number_distinct(column)
-        places, size = _number_distinct(places * column_size + column_places)
-    rows = np.empty(size, dtype=np.int64)
-    rows[places] = np.arange(count, dtype=np.int64)
-    return rows, places
-
-
-def _number_distinct(codes: Codes) -> tuple[Codes, int]:
-    """Return a dense number for every code, equal for equal codes, and how many there are."""
-    highest = int(codes.max())
-    if codes.min() >= 0 and highest <= 4 * codes.size:
-        # Codes of texts and records are dense: marking them is cheaper than sorting.
-        marked = np.zeros(highest + 1, dtype=np.int64)
-        marked[codes] = 1
-        numbers = np.cumsum(marked)
-        return numbers[codes] - 1, int(numbers[-1])
-    distinct, places = np.unique(codes, return_inverse=True)
-    return places, distinct.size
+    if not columns:
+        return np.zeros(1, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    rows = columns[0] if len(columns) == 1 else np.column_stack(columns)
+    _, first, places = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, places.reshape(-1)
 
 
 # --- texts and Python callables ------------------------------------------------------------
@@ -350,7 +341,6 @@ class _Calls:
     call: _Call
     types: Sequence[str]
     encode: _Encode
-    remembered: dict[tuple[int, ...], tuple[int, bool]] = field(default_factory=dict)
 
     def for_rows(self, codes: Sequence[Codes], count: int) -> Evaluated:
         """Return what the call gives for every row, in order."""
@@ -372,32 +362,43 @@ class _Calls:
 
     def for_combinations(self, codes: Sequence[Codes], count: int) -> Evaluated:
         """Return the same with one call for each distinct row."""
-        if count <= _SMALL_BATCH:
-            with self.growing:
-                return self._recall(codes, count)
         rows, places = _distinct_rows([column for column in codes if column.size != 1], count)
         shown = [column if column.size == 1 else column[rows] for column in codes]
         result, mask = self.for_rows(shown, rows.size)
         return result[places], None if mask is None else mask[places]
 
-    def _recall(self, codes: Sequence[Codes], count: int) -> Evaluated:
-        columns = (column.tolist() if column.size == count else column.tolist() * count for column in codes)
-        keys = list(zip(*columns, strict=True)) or [()] * count
-        if len(self.remembered) > _REMEMBERED:
-            self.remembered.clear()
-        missing = [key for key in dict.fromkeys(keys) if key not in self.remembered]
-        if missing:
-            asked = [np.array(column, dtype=np.int64) for column in zip(*missing, strict=True)]
-            result, mask = self.for_rows(asked, len(missing))
-            has_value = repeat(True, len(missing)) if mask is None else mask.tolist()
-            answers = zip(result.tolist(), has_value, strict=True)
-            self.remembered.update(zip(missing, answers, strict=True))
-        found, known = zip(*(self.remembered[key] for key in keys), strict=True)
-        return np.array(found, dtype=np.int64), None if all(known) else np.array(known, dtype=np.bool_)
+
+class _Remembered:
+    """Keeps what calls gave for each code of the one operand that varies.
+
+    The operand's codes must be dense, as those of symbols and records are.
+    """
+
+    def __init__(self, calls: _Calls, varying: int) -> None:
+        self._calls = calls
+        self._varying = varying
+        self._answers: Codes = np.empty(0, dtype=np.int64)
+        self._asked = np.empty(0, dtype=np.bool_)
+        self._has_value = np.empty(0, dtype=np.bool_)
+
+    def for_codes(self, codes: Sequence[Codes], _count: int) -> Evaluated:
+        """Return what the call gives for every row, with one call ever for each code."""
+        column = codes[self._varying]
+        with self._calls.growing:
+            if column.max() >= self._answers.size:
+                size = 2 * int(column.max()) + 16
+                for kept in (self._answers, self._asked, self._has_value):
+                    kept.resize(size, refcheck=False)
+            fresh = np.unique(column[~self._asked[column]])
+            if fresh.size:
+                shown = [fresh if place == self._varying else each for place, each in enumerate(codes)]
+                self._answers[fresh], mask = self._calls.for_rows(shown, fresh.size)
+                self._has_value[fresh] = True if mask is None else mask
+                self._asked[fresh] = True
+            return self._answers[column], _unless_all(self._has_value[column])
 
 
-def _as_codes(values: Sequence[Value]) -> Codes:
-    return np.array(values, dtype=np.int64)
+_as_codes: Final = partial(np.array, dtype=np.int64)
 
 
 def _user_call(term: UserApplication, functions: UserFunctions, codec: Codec, result: str) -> _Call:
@@ -450,6 +451,12 @@ def _floats(kernel: Callable[..., npt.NDArray[np.float64]]) -> Callable[..., Cod
     return lambda *codes: floats_to_codes(quiet(*(column.view(np.float64) for column in codes)))
 
 
+@vectorize(cache=True)
+def _float_power(base: float, exponent: float) -> float:
+    # The C library's power, as `math.pow`: numpy's own may round otherwise.
+    return base**exponent
+
+
 def _choose_float(compare: _Compare) -> Callable[[Codes, Codes], Codes]:
     return lambda left, right: np.where(compare(float_order(left), float_order(right)), left, right)
 
@@ -464,9 +471,11 @@ def _by_divisor(
     quiet = np.errstate(all="ignore")(kernel)
 
     def divide(left: Codes, right: Codes) -> Evaluated:
+        if right.all():
+            return quiet(left.view(dtype), right.view(dtype)).view(np.int64), None
         has_value = right != 0
         divisor: npt.NDArray[np.int64 | np.uint64] = np.where(has_value, right, 1).view(dtype)
-        return quiet(left.view(dtype), divisor).view(np.int64), _unless_all(has_value)
+        return quiet(left.view(dtype), divisor).view(np.int64), has_value
 
     return divide
 
@@ -507,7 +516,6 @@ _INTEGER: Final[Mapping[str, Callable[..., Codes]]] = {
     "lnot": lambda codes: (codes == 0).astype(np.int64),
 }
 
-# A power of floats is not here: numpy may round it otherwise than `math.pow` does.
 _TOTAL: Final[Mapping[tuple[str, Kind], Callable[..., Codes]]] = {
     **{(name, kind): kernel for name, kernel in _INTEGER.items() for kind in (_N, _U)},
     ("bshr", _N): lambda left, right: left >> (right & 63),
@@ -523,6 +531,7 @@ _TOTAL: Final[Mapping[tuple[str, Kind], Callable[..., Codes]]] = {
     ("-", _F): _floats(np.subtract),
     ("*", _F): _floats(np.multiply),
     ("/", _F): _floats(np.divide),
+    ("^", _F): _floats(_float_power),
     ("neg", _F): _floats(np.negative),
     **{(name, _N): lambda codes: codes.astype(np.float64).view(np.int64) for name in ("itof", "to_float")},
     **{(name, _U): _unsigned(lambda codes: codes.astype(np.float64)) for name in ("utof", "to_float")},
@@ -551,7 +560,7 @@ _DTYPES: Final = {_N: np.int64, _U: np.uint64, _F: np.float64}
 
 
 def _comparison(op: str, kind: Kind) -> Callable[..., Evaluated]:
-    compare = np.errstate(invalid="ignore")(_COMPARISONS[op])
+    compare = np.errstate(invalid="ignore")(_COMPARISONS[op]) if kind is _F else _COMPARISONS[op]
     # Equal values have equal codes, whatever the kind.
     dtype = np.int64 if op in ("=", "!=") else _DTYPES[kind]
     return lambda left, right: (cast("Codes", compare(left.view(dtype), right.view(dtype))), None)

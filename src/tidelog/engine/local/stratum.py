@@ -21,6 +21,7 @@ from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.plan import RulePlan, plan_stratum
+from tidelog.plan.flatten import is_fact
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Stratum
 from tidelog.storage import StoredRelation
@@ -131,7 +132,7 @@ class StratumRun:
         facts: dict[str, list[list[int]]] = {}
         expressions = self._around.expressions
         for rule in self._stratum.rules:
-            if not rule.body:
+            if is_fact(rule):
                 codes = []
                 for term in rule.head.terms:
                     column, has_value = expressions.term(term, {}, 1)
