@@ -118,13 +118,17 @@ class RandomProgram:
     input_types: Mapping[str, tuple[str, ...]]
 
     def __repr__(self) -> str:
-        given = "\n".join(f"// {name}: {facts}" for name, facts in self.inputs.items())
+        given = "\n".join(f"// {name}: {list(facts)}" for name, facts in self.inputs.items())
         return f"\n{self.text}\n{given}\n"
+
+    def _repr_pretty_(self, printer: Any, _: object) -> None:
+        # Hypothesis would print the text as one long line.
+        printer.text(repr(self))
 
 
 @st.composite
-def _declarations(draw: Draw[Any], *, levels: int) -> list[Declared]:
-    types = st.lists(st.sampled_from(COLUMN_TYPES), min_size=1, max_size=3).map(tuple)
+def _declarations(draw: Draw[Any], *, levels: int, column_types: tuple[str, ...]) -> list[Declared]:
+    types = st.lists(st.sampled_from(column_types), min_size=1, max_size=3).map(tuple)
     declared = [Declared(f"in{number}", draw(types), "input", 0) for number in range(draw(st.integers(1, 3)))]
     for level in range(1, levels + 1):
         for number in range(draw(st.integers(1, 2))):
@@ -386,9 +390,11 @@ def _fact(draw: Draw[Any], relation: Declared) -> str:
 
 
 @st.composite
-def programs(draw: Draw[Any], max_levels: int = 3) -> RandomProgram:
+def programs(
+    draw: Draw[Any], *, column_types: tuple[str, ...] = COLUMN_TYPES, min_facts: int = 0, max_facts: int = 6
+) -> RandomProgram:
     """Draw a well-typed program of a few strata, with facts in its text and as input."""
-    declared = draw(_declarations(levels=draw(st.integers(1, max_levels))))
+    declared = draw(_declarations(levels=draw(st.integers(1, 3)), column_types=column_types))
     lines = [TYPES.strip(), *map(str, declared)]
     for relation in declared:
         if relation.role == "input":
@@ -398,16 +404,28 @@ def programs(draw: Draw[Any], max_levels: int = 3) -> RandomProgram:
             lines.extend(_fact(draw, relation) for _ in range(draw(st.integers(0, 2))))
             lines.append(f".output {relation.name}")
     types = {relation.name: relation.types for relation in declared if relation.role == "input"}
-    return RandomProgram("\n".join(lines), draw(facts_of(types)), types)
+    inputs = draw(facts_of(types, min_facts=min_facts, max_facts=max_facts))
+    return RandomProgram("\n".join(lines), inputs, types)
+
+
+def dense_programs() -> st.SearchStrategy[RandomProgram]:
+    """Draw programs over numbers with enough facts that most rules derive something."""
+    return programs(column_types=("number",), min_facts=4, max_facts=12)
 
 
 @st.composite
 def facts_of(
-    draw: Draw[Any], types: Mapping[str, tuple[str, ...]], max_size: int = 6
+    draw: Draw[Any], types: Mapping[str, tuple[str, ...]], *, min_facts: int = 0, max_facts: int = 6
 ) -> dict[str, tuple[Fact, ...]]:
     """Draw facts for input relations of the given column types."""
     return {
-        name: tuple(draw(st.lists(st.tuples(*(VALUES[column] for column in columns)), max_size=max_size)))
+        name: tuple(
+            draw(
+                st.lists(
+                    st.tuples(*(VALUES[column] for column in columns)), min_size=min_facts, max_size=max_facts
+                )
+            )
+        )
         for name, columns in types.items()
     }
 
@@ -421,15 +439,15 @@ class RandomEpoch:
 
 
 @st.composite
-def epochs(draw: Draw[Any], program: RandomProgram, max_size: int = 4) -> list[RandomEpoch]:
+def epochs(draw: Draw[Any], program: RandomProgram, *, max_epochs: int = 4) -> list[RandomEpoch]:
     """Draw transactions to follow the program's first facts.
 
     Only facts that are there are deleted; an inserted fact may be there already.
     """
     there = {name: dict.fromkeys(facts) for name, facts in program.inputs.items()}
     drawn = []
-    for _ in range(draw(st.integers(1, max_size))):
-        inserts = draw(facts_of(program.input_types, max_size=2))
+    for _ in range(draw(st.integers(1, max_epochs))):
+        inserts = draw(facts_of(program.input_types, max_facts=2))
         deletes = {
             name: tuple(draw(st.lists(st.sampled_from(list(facts)), unique=True, max_size=2)))
             if facts
