@@ -68,10 +68,7 @@ def _batches(relation: Relation, columns: Sequence[Codes] | None, codec: Codec) 
     if relation.arity == 0:
         yield []
         return
-    order = codec.sort_rows(columns, [column.type for column in relation.columns])
-    for start in range(0, order.size, BATCH_ROWS):
-        rows = order[start : start + BATCH_ROWS]
-        yield [codes[rows] for codes in columns]
+    yield from codec.sorted_batches(columns, [column.type for column in relation.columns], BATCH_ROWS)
 
 
 def _write_file(staging: Staging, place: Place, path: Path, facts: _Facts) -> None:

@@ -1,6 +1,8 @@
 """The order of values, as keys that sort codes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -40,26 +42,45 @@ def sort_permutation(keys: Sequence[Codes]) -> Codes:
     """Return the stable permutation that sorts rows by `keys`, the first key first."""
     if len(keys) == 1:
         return np.argsort(keys[0], kind="stable")
-    packed = _packed(keys)
-    if packed is not None:
-        return np.argsort(packed, kind="stable")
+    packing = Packing.of(keys)
+    if packing is not None:
+        return np.argsort(packing.pack(keys), kind="stable")
     return np.lexsort(tuple(reversed(keys)))
 
 
-def _packed(keys: Sequence[Codes]) -> Codes | None:
-    """Return one key in the place of several, where their ranges fit 63 bits together."""
-    if keys[0].size == 0:
-        return None
-    lows = [int(key.min()) for key in keys]
-    spans = [int(key.max()) - low + 1 for key, low in zip(keys, lows, strict=True)]
-    total = 1
-    for span in spans:
-        total *= span
-    if total >= 2**63:
-        return None
-    packed = keys[0] - np.int64(lows[0])
-    for key, low, span in zip(keys[1:], lows[1:], spans[1:], strict=True):
-        packed *= np.int64(span)
-        packed += key
-        packed -= np.int64(low)
-    return packed
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Several keys as one, where their ranges fit 63 bits together.
+
+    The order of the packed keys is that of the rows of keys.
+    """
+
+    lows: tuple[int, ...]
+    spans: tuple[int, ...]
+
+    @classmethod
+    def of(cls, keys: Sequence[Codes]) -> "Packing | None":
+        """Return how to pack these keys, None if they do not fit."""
+        if keys[0].size == 0:
+            return None
+        lows = tuple(int(key.min()) for key in keys)
+        spans = tuple(int(key.max()) - low + 1 for key, low in zip(keys, lows, strict=True))
+        return cls(lows, spans) if prod(spans) < 2**63 else None
+
+    def pack(self, keys: Sequence[Codes]) -> Codes:
+        """Return one key for every row of keys."""
+        packed: Codes = keys[0] - np.int64(self.lows[0])
+        for key, low, span in zip(keys[1:], self.lows[1:], self.spans[1:], strict=True):
+            packed *= np.int64(span)
+            packed += key
+            packed -= np.int64(low)
+        return packed
+
+    def unpack(self, packed: Codes) -> list[Codes]:
+        """Return the keys that were packed."""
+        keys: list[Codes] = []
+        for low, span in zip(reversed(self.lows[1:]), reversed(self.spans[1:]), strict=True):
+            packed, key = np.divmod(packed, np.int64(span))
+            keys.append(key + np.int64(low))
+        keys.append(packed + np.int64(self.lows[0]))
+        return keys[::-1]
