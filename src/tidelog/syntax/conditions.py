@@ -7,7 +7,7 @@ from tidelog.syntax.literals import LiteralError, numeric_literal
 from tidelog.syntax.scanner import Token
 from tidelog.syntax.tree import FloatLiteral
 
-_MAX_NESTING: Final = 100
+_MAX_NESTING: Final = 50
 _MASK: Final = 2**64
 
 
@@ -38,6 +38,7 @@ _LEVELS: Final[tuple[dict[str, Callable[[int, int], int]], ...]] = (
         "%": lambda left, right: left - right * _divide(left, right),
     },
 )
+_LEVEL: Final = {operator: level for level, operators in enumerate(_LEVELS) for operator in operators}
 # Operators the scanner cuts in two, since the language itself does not have them.
 _JOINED: Final = frozenset({"&&", "||", "==", "<<", ">>"})
 
@@ -90,17 +91,18 @@ class _Reader:
         self.nesting -= 1
         return value
 
-    def _level(self, level: int) -> int:
-        if level == len(_LEVELS):
-            return self._operand()
-        operators = _LEVELS[level]
-        value = self._level(level + 1)
-        while self.position < len(self.tokens) and self.tokens[self.position].text in operators:
+    def _level(self, lowest: int) -> int:
+        """Return operands joined by operators of the level `lowest` or tighter."""
+        value = self._operand()
+        while self.position < len(self.tokens):
             token = self.tokens[self.position]
+            level = _LEVEL.get(token.text, -1)
+            if level < lowest:
+                break
             self.position += 1
             right = self._level(level + 1)
             try:
-                value = _wrap(operators[token.text](value, right))
+                value = _wrap(_LEVELS[level][token.text](value, right))
             except ZeroDivisionError:
                 raise ConditionError("division by zero", token) from None
         return value

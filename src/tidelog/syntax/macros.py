@@ -9,7 +9,9 @@ from tidelog.source import Source
 from tidelog.syntax.scanner import Token, scan
 
 # A few short definitions can double a text thirty times over; real programs stay far below this.
-MAX_EXPANDED_TOKENS: Final = 2_000_000
+MAX_EXPANDED_TOKENS: Final = 500_000
+# Uses inside the arguments of uses are expanded by recursion.
+MAX_NESTED_USES: Final = 100
 
 _DYNAMIC: Final = frozenset({"__FILE__", "__LINE__"})
 
@@ -47,6 +49,7 @@ class Macros:
         self.table: dict[str, Macro] = {}
         self.diagnostics: list[Diagnostic] = []
         self._expanded = 0
+        self._nesting = 0
 
     def is_defined(self, name: str) -> bool:
         """Return whether `#ifdef name` holds."""
@@ -82,25 +85,34 @@ class Macros:
             if macro is None:
                 done.append(item)
                 continue
-            if macro.parameters is None:
-                made = self._substitute(macro, (), item)
-            else:
-                arguments = self._arguments(macro, waiting, token)
-                if arguments is None:
+            arguments: list[list[_Item]] = []
+            if macro.parameters is not None:
+                if not waiting or waiting[-1].token.kind != "(":
                     done.append(item)
                     continue
-                made = self._substitute(macro, arguments, item)
+                found = self._arguments(macro, waiting, token)
+                if found is None:
+                    # Nothing behind a bracket that does not close can be told apart.
+                    return [*done, item, *reversed(waiting)]
+                arguments = found
+            made = self._substitute(macro, arguments, item)
             self._expanded += len(made) + 1
             if self._expanded > MAX_EXPANDED_TOKENS:
                 raise TooManyTokensError(token)
             waiting.extend(reversed(made))
         return done
 
+    def _expand_argument(self, argument: list[_Item], use: Token) -> list[_Item]:
+        self._nesting += 1
+        if self._nesting > MAX_NESTED_USES:
+            raise TooManyTokensError(use)
+        made = self._expand(argument)
+        self._nesting -= 1
+        return made
+
     def _arguments(self, macro: Macro, waiting: list[_Item], use: Token) -> list[list[_Item]] | None:
-        """Take the arguments of a use off `waiting`; None if no bracket follows or it never closes."""
+        """Take the arguments of a use off `waiting`; None if the bracket never closes."""
         assert macro.parameters is not None
-        if not waiting or waiting[-1].token.kind != "(":
-            return None
         arguments: list[list[_Item]] = [[]]
         depth = 0
         position = len(waiting) - 1
@@ -132,7 +144,7 @@ class Macros:
                 arguments.append([])
         return arguments
 
-    def _substitute(self, macro: Macro, arguments: Sequence[Sequence[_Item]], use: _Item) -> list[_Item]:
+    def _substitute(self, macro: Macro, arguments: list[list[_Item]], use: _Item) -> list[_Item]:
         """Return the macro's body with its arguments put in, at the place of the use."""
         hidden = use.hidden | {macro.name}
         place = use.token
@@ -159,7 +171,7 @@ class Macros:
                     part = list(arguments[index])
                 else:
                     if index not in expanded:
-                        expanded[index] = self._expand(arguments[index])
+                        expanded[index] = self._expand_argument(arguments[index], place)
                     part = expanded[index]
                 part = [_Item(_moved(item.token, place), item.hidden | hidden) for item in part]
                 if part:
@@ -191,7 +203,7 @@ class Macros:
 
 def _moved(token: Token, place: Token) -> Token:
     """Return the token at the place of a macro use."""
-    return token._replace(source=place.source, start=place.start, end=place.end, is_fresh=False)
+    return Token(token.kind, token.text, place.source, place.start, place.end, token.is_spaced, False)
 
 
 def _place(token: Token) -> Token:
