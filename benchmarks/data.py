@@ -5,7 +5,7 @@ import shutil
 import sys
 import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.measure import measure
@@ -62,7 +62,7 @@ def _unpack(archive: Path, folder: str, new: Path) -> None:
         inner.rmdir()
 
 
-def _link(source: Path, new: Path, rename: dict[str, str]) -> None:
+def _link(source: Path, new: Path, rename: Mapping[str, str]) -> None:
     for published, wanted in rename.items():
         (new / wanted).symlink_to(source / published)
 

@@ -3,7 +3,7 @@
 import json
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,9 +40,16 @@ class Run:
         return self.verdict in {"exact", "unchecked"}
 
 
-def run_tidelog(
-    workload: Workload, facts: Path, cache: Path, *, jobs: int, engine: str, timeout_seconds: float
-) -> Run:
+@dataclass(frozen=True, slots=True)
+class How:
+    """How a workload is run: threads, engine or peer, and the seconds after which it is stopped."""
+
+    jobs: int = 1
+    engine: str = "local"
+    timeout_seconds: float = 3600
+
+
+def run_tidelog(workload: Workload, facts: Path, cache: Path, how: How) -> Run:
     """Return what Tidelog took, start-up and loading included, compiling kernels excluded.
 
     Kernels are compiled once and kept on disk, so a first run over a few facts goes before.
@@ -52,40 +59,31 @@ def run_tidelog(
         stats = Path(scratch, "stats.json")
 
         def command(folder: Path) -> list[str]:
-            run = [
-                sys.executable,
-                "-m",
-                "tidelog",
-                "run",
-                str(workload.path),
-                "-F",
-                str(folder),
-                "-D",
-                scratch,
-            ]
-            return [*run, "--jobs", str(jobs), "--engine", engine, "--stats", str(stats), "--no-progress"]
+            run = [sys.executable, "-m", "tidelog", "run", str(workload.path), "-F", str(folder)]
+            settings = ["--jobs", str(how.jobs), "--engine", how.engine, "--stats", str(stats)]
+            return [*run, "-D", scratch, *settings, "--no-progress"]
 
-        measure(command(warm), timeout_seconds=timeout_seconds)
+        measure(command(warm), timeout_seconds=how.timeout_seconds)
         stats.unlink(missing_ok=True)
-        taken = measure(command(facts), timeout_seconds=timeout_seconds)
+        taken = measure(command(facts), timeout_seconds=how.timeout_seconds)
         statistics = json.loads(stats.read_text(encoding="utf-8")) if stats.is_file() else {}
-    sizes = _printed_sizes(taken.output)
-    name = "tidelog" if engine == "local" else f"tidelog-{engine}"
-    return _run(workload, name, jobs, taken, sizes, statistics=statistics)
+    run = _judge(workload, how, taken, _printed_sizes(taken.output))
+    name = "tidelog" if how.engine == "local" else f"tidelog-{how.engine}"
+    return replace(run, engine=name, statistics=statistics)
 
 
-def run_peer(workload: Workload, facts: Path, peer: str, *, jobs: int, timeout_seconds: float) -> Run | None:
+def run_peer(workload: Workload, facts: Path, how: How) -> Run | None:
     """Return what a peer took up to its fixpoint, or None if it cannot run the workload's program."""
     try:
         program = read_plain_program(workload.path)
     except NotPlainError:
         return None
-    if not load_peer(peer).can_run(program):
+    if not load_peer(how.engine).can_run(program):
         return None
-    command = [sys.executable, "-m", "benchmarks.peers", peer, str(workload.path), str(facts), str(jobs)]
-    taken = measure(command, timeout_seconds=timeout_seconds)
+    command = [sys.executable, "-m", "benchmarks.peers", how.engine, str(workload.path), str(facts)]
+    taken = measure([*command, str(how.jobs)], timeout_seconds=how.timeout_seconds)
     if taken.status != 0:
-        return _run(workload, peer, jobs, taken, {})
+        return _judge(workload, how, taken, {})
     # The last line is the report; a library may have printed before it.
     report = json.loads(taken.output.strip().splitlines()[-1])
     counted = Measurement(
@@ -97,7 +95,7 @@ def run_peer(workload: Workload, facts: Path, peer: str, *, jobs: int, timeout_s
         output=taken.output,
         errors=taken.errors,
     )
-    return _run(workload, peer, jobs, counted, report["sizes"])
+    return _judge(workload, how, counted, report["sizes"])
 
 
 def is_installed(peer: str) -> bool:
@@ -105,15 +103,7 @@ def is_installed(peer: str) -> bool:
     return find_spec(_LIBRARIES[peer]) is not None
 
 
-def _run(
-    workload: Workload,
-    engine: str,
-    jobs: int,
-    taken: Measurement,
-    sizes: dict[str, int],
-    *,
-    statistics: dict[str, object] | None = None,
-) -> Run:
+def _judge(workload: Workload, how: How, taken: Measurement, sizes: dict[str, int]) -> Run:
     message = ""
     if taken.is_timeout:
         verdict = "timeout"
@@ -127,8 +117,8 @@ def _run(
         verdict = "exact" if workload.expected else "unchecked"
     return Run(
         workload=workload.name,
-        engine=engine,
-        jobs=jobs,
+        engine=how.engine,
+        jobs=how.jobs,
         verdict=verdict,
         cpu_seconds=round(taken.cpu_seconds, 3),
         wall_seconds=round(taken.wall_seconds, 3),
@@ -136,7 +126,6 @@ def _run(
         sizes=sizes,
         expected=dict(workload.expected),
         message=message,
-        statistics=statistics or {},
     )
 
 

@@ -1,4 +1,4 @@
-"""Universities after the Lehigh University Benchmark (LUBM): a schema and assertions about people and courses."""
+"""Universities after the Lehigh University Benchmark (LUBM): a schema, people and courses."""
 
 from collections.abc import Iterator
 
@@ -8,20 +8,21 @@ Triple = tuple[str, str, str]
 
 _SUBCLASSES = """
 AdministrativeStaff Employee; Article Publication; AssistantProfessor Professor; AssociateProfessor Professor;
-Book Publication; Chair Professor; ConferencePaper Article; Course Work; Dean Professor; Department Organization;
-Director Person; Employee Person; Faculty Employee; FullProfessor Professor; GraduateCourse Course;
+Book Publication; Chair Professor; ConferencePaper Article; Course Work; Dean Professor;
+Department Organization; Director Person; Employee Person; Faculty Employee;
+FullProfessor Professor; GraduateCourse Course;
 GraduateStudent Student; Institute Organization; JournalArticle Article; Lecturer Faculty; Manual Publication;
 PostDoc Faculty; Professor Faculty; Program Organization; Research Work; ResearchAssistant Student;
 ResearchGroup Organization; Student Person; TeachingAssistant Person; TechnicalReport Article;
 UndergraduateStudent Student; University Organization; VisitingProfessor Professor
 """
 _SUBPROPERTIES = """
-doctoralDegreeFrom degreeFrom; headOf worksFor; mastersDegreeFrom degreeFrom; undergraduateDegreeFrom degreeFrom;
-worksFor memberOf
+doctoralDegreeFrom degreeFrom; headOf worksFor; mastersDegreeFrom degreeFrom;
+undergraduateDegreeFrom degreeFrom; worksFor memberOf
 """
 _DOMAINS = """
-advisor Person; degreeFrom Person; memberOf Person; publicationAuthor Publication; subOrganizationOf Organization;
-takesCourse Student; teacherOf Faculty; teachingAssistantOf TeachingAssistant
+advisor Person; degreeFrom Person; memberOf Person; publicationAuthor Publication;
+subOrganizationOf Organization; takesCourse Student; teacherOf Faculty; teachingAssistantOf TeachingAssistant
 """
 _RANGES = """
 advisor Professor; degreeFrom University; memberOf Organization; publicationAuthor Person;

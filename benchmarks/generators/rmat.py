@@ -23,5 +23,6 @@ def rmat(
         quadrant = np.searchsorted(bounds, random.random(arcs) * bounds[-1], side="right")
         x = x * 2 + quadrant // 2
         y = y * 2 + quadrant % 2
-    pairs = np.unique(np.column_stack([x, y]), axis=0)
-    return pairs[pairs[:, 0] != pairs[:, 1]]
+    pairs: npt.NDArray[np.int64] = np.unique(np.column_stack([x, y]), axis=0)
+    is_loop = pairs[:, 0] == pairs[:, 1]
+    return np.compress(~is_loop, pairs, axis=0)

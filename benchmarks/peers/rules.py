@@ -39,7 +39,7 @@ class PlainRule:
 
 @dataclass(frozen=True, slots=True)
 class PlainProgram:
-    """Relations with the kinds of their columns (`number` or `symbol`), inputs with their files, and rules."""
+    """Relations with their columns' kinds (`number` or `symbol`), inputs with their files, and rules."""
 
     columns: dict[str, tuple[str, ...]]
     inputs: dict[str, str]

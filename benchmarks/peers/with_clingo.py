@@ -7,8 +7,8 @@ from benchmarks.peers.rules import PlainAtom, PlainProgram, PlainRule, is_variab
 
 
 def can_run(program: PlainProgram) -> bool:
-    """Return whether all columns are numbers that fit clingo's 32 bits, as those of our data do."""
-    return all(kind == "number" for kinds in program.columns.values() for kind in kinds)
+    """Return True: plain programs are grounded alone. Numbers must fit 32 bits, as those of our data do."""
+    return bool(program.rules)
 
 
 def run(program: PlainProgram, facts: Path, jobs: int) -> Callable[[], dict[str, int]]:  # noqa: ARG001 - one thread
@@ -17,8 +17,7 @@ def run(program: PlainProgram, facts: Path, jobs: int) -> Callable[[], dict[str,
 
     control = clingo.Control()
     for relation, filename in program.inputs.items():
-        lines = (facts / filename).read_text(encoding="utf-8").replace("\t", ",").splitlines()
-        control.add("base", [], "".join(f"r_{relation}({line}).\n" for line in lines))
+        control.add("base", [], _facts(relation, program.columns[relation], facts / filename))
     control.add("base", [], "\n".join(map(_rule, program.rules)))
     control.ground([("base", [])])
 
@@ -30,6 +29,17 @@ def run(program: PlainProgram, facts: Path, jobs: int) -> Callable[[], dict[str,
         }
 
     return count
+
+
+def _facts(relation: str, kinds: tuple[str, ...], path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    if "symbol" not in kinds:
+        return "".join(f"r_{relation}({line}).\n" for line in text.replace("\t", ",").splitlines())
+    lines: list[str] = []
+    for line in text.replace("\\", "\\\\").replace('"', '\\"').split("\n")[:-1]:
+        values = zip(line.split("\t"), kinds, strict=True)
+        lines.append(", ".join(value if kind == "number" else f'"{value}"' for value, kind in values))
+    return "".join(f"r_{relation}({line}).\n" for line in lines)
 
 
 def _rule(rule: PlainRule) -> str:
