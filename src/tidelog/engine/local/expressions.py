@@ -31,7 +31,10 @@ Bindings = Mapping[str, Codes]
 Evaluated = tuple[Codes, Bools | None]
 Compiled = Callable[[Bindings, int], Evaluated]
 CompiledConstraint = Callable[[Bindings, int], Bools]
+_RowKernel = Callable[[Sequence[Codes], int], Evaluated]
 
+# Up to this many rows Python finds the distinct ones sooner than numpy.
+_SMALL_BATCH: Final = 64
 # More values than these at once are refused; floats are counted one by one.
 _RANGE_LIMIT: Final = 1 << 32
 _FLOAT_RANGE_LIMIT: Final = 1 << 26
@@ -99,9 +102,8 @@ class Expressions:
         nodes = [self._node(term) for term in terms if term is not None]
         bounds, mask = _operands(nodes, columns, count)
         rows = np.flatnonzero(np.broadcast_to(True if mask is None else mask, count))
-        start, stop, *step = (np.broadcast_to(bound, count)[rows] for bound in bounds)
         ranges = _float_ranges if generator.kind is Kind.FLOAT else _integer_ranges
-        places, values = ranges(generator, start, stop, step[0] if step else None)
+        places, values = ranges(generator, *(np.broadcast_to(bound, count)[rows] for bound in bounds))
         return rows[places], values
 
     def take_apart(self, pattern: RecordTerm | BranchTerm, codes: Codes) -> tuple[Bools, list[Codes]]:
@@ -285,12 +287,7 @@ def _on_columns(kernel: Callable[..., Evaluated], operands: Sequence[Compiled]) 
     return node
 
 
-def _on_valid_rows(
-    evaluate: Callable[[Sequence[Codes], int], Evaluated],
-    operands: Sequence[Compiled],
-    *,
-    each_row: bool = False,
-) -> Compiled:
+def _on_valid_rows(evaluate: _RowKernel, operands: Sequence[Compiled], *, each_row: bool = False) -> Compiled:
     """Return a node that shows `evaluate` only the rows in which every operand has a value.
 
     `evaluate` gets its operands' codes, each of `count` rows or of one that stands for all. With
@@ -319,10 +316,13 @@ def _on_valid_rows(
 
 def _distinct_rows(columns: Sequence[Codes], count: int) -> tuple[Codes, Codes]:
     """Return one row for each distinct combination, and each row's place among them."""
-    if not columns:
-        return np.zeros(1, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    rows = columns[0] if len(columns) == 1 else np.column_stack(columns)
-    _, first, places = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    if count <= _SMALL_BATCH or not columns:
+        numbers: dict[tuple[int, ...], int] = {}
+        keys = zip(*(column.tolist() for column in columns), strict=True) if columns else repeat((), count)
+        small = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+        return np.unique(small, return_index=True)[1], small
+    rows, axis = (columns[0], None) if len(columns) == 1 else (np.column_stack(columns), 0)
+    _, first, places = np.unique(rows, axis=axis, return_index=True, return_inverse=True)
     return first, places.reshape(-1)
 
 
@@ -369,33 +369,28 @@ class _Calls:
 
 
 class _Remembered:
-    """Keeps what calls gave for each code of the one operand that varies.
-
-    The operand's codes must be dense, as those of symbols and records are.
-    """
+    """Keeps what calls gave for each code of the one operand that varies; codes must be dense."""
 
     def __init__(self, calls: _Calls, varying: int) -> None:
         self._calls = calls
         self._varying = varying
         self._answers: Codes = np.empty(0, dtype=np.int64)
-        self._asked = np.empty(0, dtype=np.bool_)
-        self._has_value = np.empty(0, dtype=np.bool_)
+        self._states = np.empty(0, dtype=np.int8)  # 0: not asked yet, 1: no value, 2: a value
 
     def for_codes(self, codes: Sequence[Codes], _count: int) -> Evaluated:
         """Return what the call gives for every row, with one call ever for each code."""
         column = codes[self._varying]
         with self._calls.growing:
             if column.max() >= self._answers.size:
-                size = 2 * int(column.max()) + 16
-                for kept in (self._answers, self._asked, self._has_value):
-                    kept.resize(size, refcheck=False)
-            fresh = np.unique(column[~self._asked[column]])
+                missing = (0, 2 * int(column.max()) + 16 - self._answers.size)
+                self._answers = np.pad(self._answers, missing)
+                self._states = np.pad(self._states, missing)
+            fresh = np.unique(column[self._states[column] == 0])
             if fresh.size:
                 shown = [fresh if place == self._varying else each for place, each in enumerate(codes)]
                 self._answers[fresh], mask = self._calls.for_rows(shown, fresh.size)
-                self._has_value[fresh] = True if mask is None else mask
-                self._asked[fresh] = True
-            return self._answers[column], _unless_all(self._has_value[column])
+                self._states[fresh] = 2 if mask is None else 1 + mask
+            return self._answers[column], _unless_all(self._states[column] == 2)
 
 
 _as_codes: Final = partial(np.array, dtype=np.int64)
@@ -411,24 +406,20 @@ def _user_call(term: UserApplication, functions: UserFunctions, codec: Codec, re
 
     def call(operands: tuple[Value, ...]) -> int:
         try:
-            value = function(*operands)
-        except (NoValueError, TidelogError):
+            return codec.encode(function(*operands), result)
+        except NoValueError:
             raise
         except Exception as error:
-            message = f"the functor `{written(operands)}` failed: {type(error).__name__}: {error}"
+            message = f"the functor `{term.name}({', '.join(map(repr, operands))})` failed: "
             hint = "a functor must give a value for all arguments; raise NoValueError where there is none"
-            raise TidelogError([Diagnostic("functor-failed", message, term.span, hint)]) from error
-        try:
-            return codec.encode(value, result)
-        except TidelogError as error:
-            message = f"the functor `{written(operands)}` gave a wrong value: "
-            raise TidelogError(
-                replace(diagnostic, message=message + diagnostic.message, span=term.span)
-                for diagnostic in error.diagnostics
-            ) from error
-
-    def written(operands: tuple[Value, ...]) -> str:
-        return f"{term.name}({', '.join(map(repr, operands))})"
+            failed = Diagnostic(
+                "functor-failed", f"{message}{type(error).__name__}: {error}", term.span, hint
+            )
+            if not isinstance(error, TidelogError):
+                raise TidelogError([failed]) from error
+            # Most likely the result is no value of its type: that diagnostic lacks only the place.
+            found = [replace(d, message=message + d.message, span=term.span) for d in error.diagnostics]
+            raise TidelogError(found) from error
 
     return call
 
@@ -451,10 +442,10 @@ def _floats(kernel: Callable[..., npt.NDArray[np.float64]]) -> Callable[..., Cod
     return lambda *codes: floats_to_codes(quiet(*(column.view(np.float64) for column in codes)))
 
 
-@vectorize(cache=True)
+@vectorize(cache=True)  # type: ignore[no-untyped-call, untyped-decorator] # numba has no types for it
 def _float_power(base: float, exponent: float) -> float:
     # The C library's power, as `math.pow`: numpy's own may round otherwise.
-    return base**exponent
+    return base**exponent  # type: ignore[no-any-return] # Python's may be complex
 
 
 def _choose_float(compare: _Compare) -> Callable[[Codes, Codes], Codes]:
@@ -465,16 +456,14 @@ def _unless_all(has_value: Bools) -> Bools | None:
     return None if has_value.all() else has_value
 
 
-def _by_divisor(
-    dtype: type, kernel: Callable[..., npt.NDArray[np.int64 | np.uint64]]
-) -> Callable[..., Evaluated]:
+def _by_divisor(dtype: type, kernel: Callable[..., Codes]) -> Callable[..., Evaluated]:
     quiet = np.errstate(all="ignore")(kernel)
 
     def divide(left: Codes, right: Codes) -> Evaluated:
         if right.all():
             return quiet(left.view(dtype), right.view(dtype)).view(np.int64), None
         has_value = right != 0
-        divisor: npt.NDArray[np.int64 | np.uint64] = np.where(has_value, right, 1).view(dtype)
+        divisor: Codes = np.where(has_value, right, 1).view(dtype)
         return quiet(left.view(dtype), divisor).view(np.int64), has_value
 
     return divide
@@ -569,14 +558,12 @@ def _comparison(op: str, kind: Kind) -> Callable[..., Evaluated]:
 # --- ranges --------------------------------------------------------------------------------
 
 
-def _integer_ranges(
-    generator: Generator, start: Codes, stop: Codes, step: Codes | None
-) -> tuple[Codes, Codes]:
+def _integer_ranges(generator: Generator, start: Codes, stop: Codes, *step: Codes) -> tuple[Codes, Codes]:
     """Return the place of the range and the code for each value of each range."""
     dtype = _DTYPES[generator.kind]
     rises = start.view(dtype) < stop.view(dtype)
-    by: Codes = np.where(rises, 1, -1) if step is None else step
-    goes_up = rises if step is None else by.view(dtype) > 0
+    by: Codes = step[0] if step else np.where(rises, 1, -1)
+    goes_up = by.view(dtype) > 0 if step else rises
     # Distances and sizes of steps reach 2**64 - 1: the wrapped differences are right as unsigned.
     distance = np.where(goes_up, stop - start, start - stop).view(np.uint64)
     size = np.where(goes_up, by, np.where(by == 0, -1, -by)).view(np.uint64)
@@ -589,13 +576,14 @@ def _integer_ranges(
     return places, start[places] + (np.arange(places.size, dtype=np.int64) - before[places]) * by[places]
 
 
-def _float_ranges(generator: Generator, start: Codes, stop: Codes, step: Codes | None) -> tuple[Codes, Codes]:
+def _float_ranges(generator: Generator, start: Codes, stop: Codes, *step: Codes) -> tuple[Codes, Codes]:
     """Return the place of the range and the code for each value of each range."""
-    columns = [codes.view(np.float64).tolist() for codes in (start, stop)]
-    steps = repeat(None, start.size) if step is None else step.view(np.float64).tolist()
+    columns = [codes.view(np.float64).tolist() for codes in (start, stop, *step)]
+    if not step:
+        columns.append([None] * start.size)
     values: list[Value] = []
     places: list[int] = []
-    for place, bounds in enumerate(zip(*columns, steps, strict=True)):
+    for place, bounds in enumerate(zip(*columns, strict=True)):
         values.extend(islice(functors.range_values(Kind.FLOAT, *bounds), _FLOAT_RANGE_LIMIT))
         _refuse_more_than(_FLOAT_RANGE_LIMIT, len(values), generator)
         places.extend(repeat(place, len(values) - len(places)))
