@@ -402,7 +402,7 @@ def _user_call(term: UserApplication, functions: UserFunctions, codec: Codec, re
     if function is None:
         message = f"no Python function is bound to the functor `{term.name}`"
         hint = f"give one with `functions={{{term.name!r}: ...}}`"
-        raise TidelogError([Diagnostic("functor-missing", message, term.span, hint)])
+        raise TidelogError([Diagnostic(code="functor-missing", message=message, span=term.span, hint=hint)])
 
     def call(operands: tuple[Value, ...]) -> int:
         try:
@@ -412,10 +412,9 @@ def _user_call(term: UserApplication, functions: UserFunctions, codec: Codec, re
         except Exception as error:
             message = f"the functor `{term.name}({', '.join(map(repr, operands))})` failed: "
             hint = "a functor must give a value for all arguments; raise NoValueError where there is none"
-            failed = Diagnostic(
-                "functor-failed", f"{message}{type(error).__name__}: {error}", term.span, hint
-            )
             if not isinstance(error, TidelogError):
+                message += f"{type(error).__name__}: {error}"
+                failed = Diagnostic(code="functor-failed", message=message, span=term.span, hint=hint)
                 raise TidelogError([failed]) from error
             # Most likely the result is no value of its type: that diagnostic lacks only the place.
             found = [replace(d, message=message + d.message, span=term.span) for d in error.diagnostics]
@@ -594,4 +593,6 @@ def _refuse_more_than(limit: int, values: float, generator: Generator) -> None:
     if values >= limit:
         message = f"the range gives {limit} values or more at once"
         hint = "bring start and stop closer together, or give a larger step"
-        raise TidelogError([Diagnostic("range-too-large", message, generator.span, hint)])
+        raise TidelogError(
+            [Diagnostic(code="range-too-large", message=message, span=generator.span, hint=hint)]
+        )
