@@ -25,6 +25,8 @@ from tidelog.syntax.tree import (
     Subsumption,
 )
 
+_OPENING: Final = frozenset("([{")
+_CLOSING: Final = frozenset(")]}")
 _RELATION_DIRECTIVES: Final = frozenset(f".{kind.value}" for kind in DirectiveKind)
 
 
@@ -138,9 +140,11 @@ class ItemParser(DeclarationParser):
         """Pass the final dot; where a new line shows that only the dot is missing, say so and go on."""
         if self.accept("."):
             return
-        mistake = self.expected(what, "facts and rules end with `.`")
         if not self.token.is_fresh or self.token.kind not in ("word", "directive", "end"):
-            raise ParseError(mistake)
+            is_next = self.token.kind in ("word", "!", "(")
+            hint = "is a `,` missing?" if is_next else "facts and rules end with `.`"
+            raise ParseError(self.expected(what, hint))
+        mistake = self.expected(what, "facts and rules end with `.`")
         self.diagnostics.append(mistake)
 
     def _plan(self) -> PlanOrder | None:
@@ -276,29 +280,29 @@ class ItemParser(DeclarationParser):
     def _skip_item(self, start: int, *, is_component: bool) -> None:
         """Step to where the next item seems to begin.
 
-        That is behind a dot, at a directive, or at the brace that closes the component. An
-        unknown directive ends with its line instead.
+        That is behind a dot, at a directive, or at the brace that closes the component; a
+        directive has no dot and ends with its line, unless a bracket is open there.
         """
         failed = max(self.position, start)
         self.position = start
         self.token = self.tokens[start]
-        by_line = self.diagnostics[-1].code == "unknown-directive"
+        by_line = self.token.kind in ("directive", ".")
         depth = 0
         while self.token.kind != "end":
             token = self.token
-            is_behind = self.position >= failed and self.position > start
-            if is_behind and token.kind == "directive" and token.text != ".plan":
-                return
-            if is_behind and by_line and token.is_fresh and depth <= 0:
-                return
-            if token.kind in ("(", "[", "{"):
-                depth += 1
-            elif token.kind in (")", "]", "}"):
-                if token.kind == "}" and depth <= 0 and is_component and is_behind:
+            if self.position >= failed and self.position > start:
+                is_directive = token.kind == "directive" and token.text != ".plan"
+                is_brace = token.kind == "}" and is_component
+                if is_directive or (depth <= 0 and (is_brace or (by_line and token.is_fresh))):
                     return
-                depth -= 1
+            depth += (token.kind in _OPENING) - (token.kind in _CLOSING)
             self.advance()
-            if token.kind == "." and self.position > failed and not by_line and self._is_end_of_item():
+            if (
+                token.kind == "."
+                and self.position > failed
+                and self.position > start + 1
+                and self._is_end_of_item()
+            ):
                 return
 
     def _is_end_of_item(self) -> bool:

@@ -35,7 +35,7 @@ def parse(
     parser = ItemParser(tokens)
     items, _ = parser.items()
     found.extend(_without_echoes(parser.diagnostics, found))
-    raise_if_any(found)
+    raise_if_any(_in_order(found))
     return Tree(tuple(items))
 
 
@@ -121,6 +121,20 @@ def _bad_character(token: Token) -> Diagnostic:
         span=token.span,
         hint=hints.get(char),
     )
+
+
+def _in_order(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Return the diagnostics as they stand in the text, one source after the other."""
+    sources: dict[int, int] = {}
+    for diagnostic in found:
+        if diagnostic.span is not None:
+            sources.setdefault(id(diagnostic.span.source), len(sources))
+
+    def place(diagnostic: Diagnostic) -> tuple[int, int]:
+        span = diagnostic.span
+        return (-1, 0) if span is None else (sources[id(span.source)], span.start)
+
+    return sorted(found, key=place)
 
 
 def _without_echoes(mistakes: Sequence[Diagnostic], found: Sequence[Diagnostic]) -> list[Diagnostic]:

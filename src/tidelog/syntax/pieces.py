@@ -35,7 +35,7 @@ class Piece:
     def needs_own_line(self) -> bool:
         """Return whether nothing may follow on the line, or it did not follow anything."""
         if self.kind is PieceKind.TOKEN:
-            return self.token.kind == "bad"
+            return self.token.kind == "bad" and self.text.startswith('"')
         if self.kind is PieceKind.PREPROCESSOR_LINE:
             return True
         return self.newlines > 0 or self.text.startswith("//") or "\n" in self.text
