@@ -227,7 +227,7 @@ b(1).
     c(1 2).
     .decl d(x: )
 }
-.tpye T = number
+.typ T = number
 e(1) f(2).
 """
     assert mistakes(text) == [
@@ -235,7 +235,7 @@ e(1) f(2).
         ("syntax", "2"),
         ("syntax", "2"),
         ("syntax", ")"),
-        ("unknown-directive", ".tpye"),
+        ("unknown-directive", ".typ"),
         ("syntax", "f"),
     ]
 

@@ -108,7 +108,7 @@ def test_text_left_out_is_not_judged():
         ("#if 1.5\n#endif", "bad-preprocessor-line", "1.5"),
         ("#if (1\n#endif", "bad-preprocessor-line", "if"),
         ("#if " + "(" * 3000 + "\n#endif", "bad-preprocessor-line", "if"),
-        ("#defin A", "bad-preprocessor-line", "defin"),
+        ("#defines A", "bad-preprocessor-line", "defines"),
         ("#define 1", "bad-preprocessor-line", "define"),
         ("#define F(x\nF", "bad-preprocessor-line", "F"),
         ("#error out of date", "user-error", "error"),
@@ -170,7 +170,7 @@ def test_missing_include_suggests_a_neighbour(tmp_path):
     """A misspelt file name is answered with the one that exists."""
     (tmp_path / "common.dl").write_text("", encoding="utf-8")
 
-    _, (found,) = preprocess(Source(str(tmp_path / "main.dl"), '#include "comon.dl"'))
+    _, (found,) = preprocess(Source(str(tmp_path / "main.dl"), '#include "commons.dl"'))
 
     assert (found.code, found.hint) == ("missing-include", "did you mean `common.dl`?")
 
