@@ -1,0 +1,104 @@
+"""Pass: compute the functors whose operands are constants.
+
+    p(x + 1 * 2) :- q(x, 3 - 1).     p(x + 2) :- q(x, 2).
+
+A term without a value, such as `1 / 0`, gives no derivation wherever it stands: its rule goes, or
+the body of its aggregate holds for nothing.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from tidelog.plan.rules import map_rules
+from tidelog.program.nodes import (
+    Aggregate,
+    Application,
+    Atom,
+    Constant,
+    Literal,
+    Program,
+    Rule,
+    Subsumption,
+    Term,
+)
+from tidelog.program.walk_nodes import map_literal, map_parts
+from tidelog.values import Kind, NoValueError
+from tidelog.values.functors import apply, canonical
+
+# `ord` gives a value's code, which only an engine knows.
+_NOT_FOLDED: Final = frozenset({"ord"})
+
+
+def fold_constants(program: Program) -> Program:
+    """Return the program without functors of constants, nor rules that ask for a missing value."""
+
+    def fold_rule(rule: Rule) -> Rule | None:
+        try:
+            head = _atom(rule.head, program)
+            body = _body(rule.body, program)
+        except NoValueError:
+            return None
+        return replace(rule, head=head, body=body)
+
+    def fold_subsumption(subsumption: Subsumption) -> Subsumption | None:
+        try:
+            return replace(
+                subsumption,
+                less=_atom(subsumption.less, program),
+                greater=_atom(subsumption.greater, program),
+                body=_body(subsumption.body, program),
+            )
+        except NoValueError:
+            return None
+
+    return map_rules(program, fold_rule, fold_subsumption)
+
+
+def aggregate_of_nothing(aggregate: Aggregate) -> Term:
+    """Return what an aggregate gives if its body never holds, or raise `NoValueError`.
+
+    A user's aggregate stays: what it gives is for its function to say.
+    """
+    match aggregate.functor:
+        case "count":
+            return Constant(0, aggregate.type, span=aggregate.span)
+        case "sum":
+            zero = 0.0 if aggregate.kind is Kind.FLOAT else 0
+            return Constant(zero, aggregate.type, span=aggregate.span)
+        case "min" | "max" | "mean":
+            raise NoValueError
+        case _:
+            return aggregate
+
+
+def _atom(atom: Atom, program: Program) -> Atom:
+    return replace(atom, terms=tuple(_fold(term, program) for term in atom.terms))
+
+
+def _body(body: tuple[Literal, ...], program: Program) -> tuple[Literal, ...]:
+    return tuple(map_literal(literal, lambda term: _fold(term, program)) for literal in body)
+
+
+def _fold(term: Term, program: Program) -> Term:
+    """Return the term with its functors of constants computed, or raise `NoValueError`."""
+    if isinstance(term, Aggregate):
+        return _aggregate(term, program)
+    folded = map_parts(term, lambda part: _fold(part, program))
+    if not isinstance(folded, Application) or folded.functor in _NOT_FOLDED:
+        return folded
+    operands = [part for part in folded.terms if isinstance(part, Constant)]
+    if len(operands) < len(folded.terms):
+        return folded
+    values = tuple(canonical(part.value, program.kind_of(part.type)) for part in operands)
+    value = canonical(apply(folded.functor, folded.kind, values), program.kind_of(folded.type))
+    return Constant(value, folded.type, span=folded.span)
+
+
+def _aggregate(aggregate: Aggregate, program: Program) -> Term:
+    init = None if aggregate.init is None else _fold(aggregate.init, program)
+    try:
+        target = None if aggregate.target is None else _fold(aggregate.target, program)
+        body = _body(aggregate.body, program)
+    except NoValueError:
+        return aggregate_of_nothing(aggregate)
+    return replace(aggregate, target=target, body=body, init=init)

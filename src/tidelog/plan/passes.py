@@ -1,0 +1,31 @@
+"""The passes that make a program quicker to run and change none of its answers."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tidelog.plan.fold import fold_constants
+from tidelog.plan.propagate import propagate_equalities
+from tidelog.plan.prune import prune_bodies
+from tidelog.program.nodes import Program
+
+PASSES: Final[tuple[Callable[[Program], Program], ...]] = (
+    fold_constants,
+    propagate_equalities,
+    prune_bodies,
+)
+
+
+def run_passes(program: Program) -> Program:
+    """Return the program after all passes, repeated until none of them changes anything.
+
+    A constant put in the place of a variable gives the next round something to fold. Every rule
+    keeps its id and span; relations and strata stay as they are.
+
+        p(y) :- x = 2, y = x + 1, q(x).     p(3) :- q(2).
+    """
+    while True:
+        before = program
+        for each in PASSES:
+            program = each(program)
+        if program == before:
+            return program

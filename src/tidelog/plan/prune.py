@@ -1,0 +1,141 @@
+"""Pass: remove what constants decide, and what is said twice.
+
+p(x) :- q(x), 1 < 2, q(x).     p(x) :- q(x).
+p(x) :- q(x), 1 > 2.           (gone)
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import Enum
+
+from tidelog.plan.fold import aggregate_of_nothing
+from tidelog.plan.rules import map_rules
+from tidelog.program.nodes import (
+    Aggregate,
+    Atom,
+    BranchTerm,
+    Constant,
+    Constraint,
+    Counter,
+    Literal,
+    Program,
+    RecordTerm,
+    Rule,
+    Subsumption,
+    Term,
+    UserApplication,
+    Variable,
+    Wildcard,
+)
+from tidelog.program.walk_nodes import map_literal, map_parts, subterms, terms_of
+from tidelog.values import Kind, NoValueError
+from tidelog.values.functors import canonical, compare
+
+
+class Truth(Enum):
+    """What is known of a constraint before any fact is."""
+
+    ALWAYS = "always"
+    NEVER = "never"
+    OPEN = "open"
+
+
+def prune_bodies(program: Program) -> Program:
+    """Return the program without rules that never hold, constraints that always do, and duplicates."""
+
+    def prune_rule(rule: Rule) -> Rule | None:
+        try:
+            body = _prune(rule.body, program, keeps_duplicates=bool(rule.plan))
+            head = replace(rule.head, terms=tuple(_inside(term, program) for term in rule.head.terms))
+        except NoValueError:
+            return None
+        return replace(rule, head=head, body=body)
+
+    def prune_subsumption(subsumption: Subsumption) -> Subsumption | None:
+        try:
+            body = _prune(subsumption.body, program, keeps_duplicates=False)
+        except NoValueError:
+            return None
+        return replace(subsumption, body=body)
+
+    return map_rules(program, prune_rule, prune_subsumption)
+
+
+def truth_of(literal: Literal, program: Program) -> Truth:
+    """Return whether a literal holds for all bindings, for none, or depends on facts."""
+    if not isinstance(literal, Constraint):
+        return Truth.OPEN
+    match literal.left, literal.right:
+        case Constant() as left, Constant() as right:
+            values = (canonical(term.value, program.kind_of(term.type)) for term in (left, right))
+            try:
+                return Truth.ALWAYS if compare(literal.op, literal.kind, *values) else Truth.NEVER
+            except NoValueError:
+                return Truth.NEVER
+        case Variable() as left, Variable() as right if left.name == right.name:
+            return _truth_of_same(literal.op, literal.kind)
+        case (Constant(value=None), RecordTerm()) | (RecordTerm(), Constant(value=None)) if literal.op == "=":
+            return Truth.NEVER
+        case BranchTerm() as left, BranchTerm() as right if literal.op == "=" and left.name != right.name:
+            return Truth.NEVER
+    return Truth.OPEN
+
+
+def _truth_of_same(op: str, kind: Kind) -> Truth:
+    """Return the truth of `x op x`."""
+    match op:
+        case "=":
+            return Truth.ALWAYS
+        case "!=" | "<" | ">":
+            return Truth.NEVER
+        case "<=" | ">=":
+            # NaN is not even `<=` itself.
+            return Truth.OPEN if kind is Kind.FLOAT else Truth.ALWAYS
+    return Truth.OPEN
+
+
+def _prune(body: tuple[Literal, ...], program: Program, *, keeps_duplicates: bool) -> tuple[Literal, ...]:
+    """Return the literals that matter, or raise `NoValueError` if the body never holds.
+
+    With an order given by `.plan` atoms must keep their numbers.
+    """
+    kept: list[Literal] = []
+    for literal in body:
+        pruned = map_literal(literal, lambda term: _inside(term, program))
+        truth = truth_of(pruned, program)
+        if truth is Truth.NEVER:
+            raise NoValueError
+        is_duplicate = pruned in kept and _is_same_each_time(pruned, program)
+        if truth is Truth.ALWAYS or (is_duplicate and not (keeps_duplicates and isinstance(pruned, Atom))):
+            continue
+        kept.append(pruned)
+    return tuple(kept)
+
+
+def _inside(term: Term, program: Program) -> Term:
+    """Return the term with the bodies of its aggregates pruned."""
+    if not isinstance(term, Aggregate):
+        return map_parts(term, lambda part: _inside(part, program))
+    try:
+        body = _prune(term.body, program, keeps_duplicates=False)
+    except NoValueError:
+        return aggregate_of_nothing(term)
+    # A body needs a literal.
+    return replace(term, body=body or term.body)
+
+
+def _is_same_each_time(literal: Literal, program: Program) -> bool:
+    """Say whether a second literal like this one adds no derivation and no number.
+
+    Each wildcard stands for a column of its own, so `p(_), p(_)` has a derivation for each pair.
+    """
+    return not any(
+        isinstance(part, Wildcard | Counter | Aggregate)
+        or (isinstance(part, UserApplication) and program.functors[part.name].is_stateful)
+        for part in _parts(literal)
+    )
+
+
+def _parts(literal: Literal) -> Iterator[Term]:
+    for term in terms_of(literal):
+        yield from subterms(term)
