@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tidelog.cli.functions import load_functions
@@ -13,6 +13,7 @@ from tidelog.cli.progress import Progress
 from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
 from tidelog.engine.protocol import Settings
+from tidelog.plan.passes import keep_wanted
 from tidelog.session import Session
 from tidelog.session.recorder import Recorder
 from tidelog.session.session import Request, make_settings, prepare, start_session
@@ -77,5 +78,8 @@ def _evaluate(
     prepared = prepare(request, recorder)
     if options.shows_warnings:
         show(prepared.warnings)
+    if options.engine != "reference":
+        # Nobody can ask a finished run for other relations; the oracle runs what was written.
+        prepared = replace(prepared, program=keep_wanted(prepared.program))
     with progress:
         return start_session(prepared, recorder)

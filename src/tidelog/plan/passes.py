@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from tidelog.plan.dead import remove_dead, wanted_relations
 from tidelog.plan.fold import fold_constants
 from tidelog.plan.propagate import propagate_equalities
 from tidelog.plan.prune import prune_bodies
@@ -29,3 +30,8 @@ def run_passes(program: Program) -> Program:
             program = each(program)
         if program == before:
             return program
+
+
+def keep_wanted(program: Program) -> Program:
+    """Return what a run needs that shows only outputs and printed sizes."""
+    return remove_dead(run_passes(program), wanted_relations(program))

@@ -21,8 +21,9 @@ def find_engine(name: str) -> EngineClass:
     match name:
         case "local":
             from tidelog.engine.local import LocalEngine  # noqa: PLC0415 - see above
+            from tidelog.plan.passes import run_passes  # noqa: PLC0415 - see above
 
-            return LocalEngine
+            return lambda program, *rest: LocalEngine(run_passes(program), *rest)
         case "reference":
             from tidelog.engine.reference import ReferenceEngine  # noqa: PLC0415 - see above
 
