@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks.measure import measure
+from benchmarks.measure import FIND_US, measure
 from benchmarks.workload import WORKLOADS, Generated, Published, Workload
 
 
@@ -70,7 +70,8 @@ def _link(source: Path, new: Path, rename: Mapping[str, str]) -> None:
 def _generate(name: str, new: Path) -> None:
     # In a process of its own: the runner must stay small, because a process that it starts is
     # charged with the runner's memory until its own program is loaded.
-    made = measure([sys.executable, "-m", "benchmarks", "generate", name, str(new)], timeout_seconds=3600)
+    command = [sys.executable, "-m", "benchmarks", "generate", name, str(new)]
+    made = measure(command, timeout_seconds=3600, environment=FIND_US)
     if made.status != 0:
         raise RuntimeError(f"the generator of {name} failed:\n{made.errors}")
 

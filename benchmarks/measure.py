@@ -16,6 +16,10 @@ from typing import Final
 _PEAK_UNIT_BYTES: Final = 1 if sys.platform == "darwin" else 1024
 
 
+# What a command needs to find this package, wherever it is started.
+FIND_US: Final = {"PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """What a command took and said; `status` is negative if a signal ended it."""

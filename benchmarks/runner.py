@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.data import first_lines
-from benchmarks.measure import Measurement, measure
+from benchmarks.measure import FIND_US, Measurement, measure
 from benchmarks.peers import load_peer
 from benchmarks.peers.rules import NotPlainError, read_plain_program
 from benchmarks.workload import Workload
@@ -81,7 +81,7 @@ def run_peer(workload: Workload, facts: Path, how: How) -> Run | None:
     if not load_peer(how.engine).can_run(program):
         return None
     command = [sys.executable, "-m", "benchmarks.peers", how.engine, str(workload.path), str(facts)]
-    taken = measure([*command, str(how.jobs)], timeout_seconds=how.timeout_seconds)
+    taken = measure([*command, str(how.jobs)], timeout_seconds=how.timeout_seconds, environment=FIND_US)
     if taken.status != 0:
         return _judge(workload, how, taken, {})
     # The last line is the report; a library may have printed before it.
