@@ -53,8 +53,11 @@ def _check_body(
 def _check_patterns(literal: nodes.Constraint, bound: frozenset[str]) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each wildcard of a constraint that is not in a pattern for a value."""
     for pattern, value in ((literal.left, literal.right), (literal.right, literal.left)):
+        # A wildcard that is a side of its own was reported where types were resolved.
         for part in subterms(pattern):
-            if isinstance(part, nodes.Wildcard) and (literal.op != "=" or not has_value(value, bound)):
+            if part is pattern or not isinstance(part, nodes.Wildcard):
+                continue
+            if literal.op != "=" or not has_value(value, bound):
                 yield Diagnostic(
                     code="misplaced-wildcard",
                     message="`_` stands in a record or branch that is not matched with a value",

@@ -163,7 +163,9 @@ class _Builder:
         for field in fields:
             self.lookup(field.type, field)
             if field.name in seen:
-                self.report("redefined-field", f"`{owner}` has two members called `{field.name}`", field)
+                self.report(
+                    "redefined-field", f"`{owner}` has two members called `{field.name}`", field, "rename one"
+                )
             seen.add(field.name)
 
     def with_resolved_fields(self, declared: ValueType) -> ValueType:

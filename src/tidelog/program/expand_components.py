@@ -136,6 +136,9 @@ class _Expander:
                     message=f"component `{name}` takes {counted(len(component.parameters), 'parameter')}, "
                     f"not {len(arguments)}",
                     span=reference.span,
+                    hint=f"write `{name}<{', '.join(component.parameters)}>`"
+                    if component.parameters
+                    else f"write `{name}`",
                     related=(("declared here", component.span),),
                 )
             )

@@ -229,11 +229,7 @@ class _RuleResolver(TermResolver):
             return self.user_aimed(term)
         if term.functor == "count":
             return None, None
-        if term.target is None:
-            self.report(
-                "no-target", f"`{term.functor}` needs a target", term.span, f"`{term.functor} x : {{ ... }}`"
-            )
-            return None, None
+        assert term.target is not None, "the parser asks for a target"
         known = self.inference.type_of(term.target)
         if known is None and term.functor == "mean":
             return self.term(term.target, Kind.FLOAT.value, Place.COMPUTED), None

@@ -166,7 +166,8 @@ class TermResolver:
     def nil(self, term: tree.NilLiteral, expected: str | None) -> nodes.Term:
         """Return nil of the record type its place asks for."""
         if expected is None:
-            self.report("unknown-type", "nothing says of which record type this `nil` is", term.span)
+            hint = "name its type with `as(nil, type)`"
+            self.report("unknown-type", "nothing says of which record type this `nil` is", term.span, hint)
         elif expected != UNKNOWN and self.env.kind(expected) is not Kind.RECORD:
             self.report("type-clash", f"expected `{expected}`, found `nil`", term.span, "`nil` is a record")
         return nodes.Constant(None, expected or UNKNOWN, span=term.span)
@@ -250,7 +251,7 @@ class TermResolver:
                 else f"{fewest} to {most}"
             )
             message = f"functor `{term.functor}` takes {wanted} operands, not {len(term.terms)}"
-            self.report("wrong-operand-count", message, term.span)
+            self.report("wrong-operand-count", message, term.span, f"give it {wanted}")
             terms = tuple(self.term(part, UNKNOWN, Place.COMPUTED) for part in term.terms)
             return nodes.Application(term.functor, Kind.NUMBER, terms, UNKNOWN, span=term.span)
         match functor:
@@ -333,7 +334,8 @@ class TermResolver:
             if len(declared.parameters) != len(term.terms):
                 takes = counted(len(declared.parameters), "operand")
                 message = f"functor `@{term.name}` takes {takes}, not {len(term.terms)}"
-                self.report("wrong-operand-count", message, term.span)
+                hint = f"it is declared as `{term.name}({', '.join(declared.parameters)})`"
+                self.report("wrong-operand-count", message, term.span, hint)
             else:
                 wanted = list(declared.parameters)
         terms = tuple(

@@ -1,0 +1,87 @@
+"""docs/errors.md names every diagnostic, with an example that causes it."""
+
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from tidelog.errors import TidelogError
+from tidelog.program import build_program
+from tidelog.session import open_session
+from tidelog.source import Source
+from tidelog.syntax import parse
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "errors.md").read_text()
+ENTRIES = re.findall(r"^### ([a-z-]+)\n\n(.+?)\n\n```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+# Hyphenated words in double quotes that are no codes.
+OTHER_WORDS = {"choice-domain", "fact-dir", "output-dir"}
+
+
+def codes_in_source() -> set[str]:
+    """Return every diagnostic code that the package can give."""
+    found: set[str] = set()
+    for path in (ROOT / "src" / "tidelog").rglob("*.py"):
+        text = path.read_text()
+        found.update(re.findall(r'code="([a-z-]+)"', text))
+        found.update(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', text))
+    return found - OTHER_WORDS
+
+
+def test_the_page_has_every_code() -> None:
+    """A code that the package can give has an entry on the page."""
+    on_page = {code for code, *_ in ENTRIES}
+
+    assert codes_in_source() - on_page == set()
+
+
+def test_the_page_has_no_other_code() -> None:
+    """A code on the page can be given by the package, and stands there once."""
+    on_page = [code for code, *_ in ENTRIES]
+
+    assert set(on_page) - codes_in_source() == set()
+    assert len(on_page) == len(set(on_page)) == PAGE.count("\n### ")
+
+
+@pytest.mark.parametrize(("code", "example"), [(e[0], e[3]) for e in ENTRIES if e[2] == "tidelog"])
+def test_the_program_causes_the_diagnostic(code: str, example: str) -> None:
+    """A program on the page is answered with the code it stands under, and no other."""
+    try:
+        _, found = build_program(parse(Source("example.dl", example)))
+    except TidelogError as error:
+        found = error.diagnostics
+
+    assert {each.code for each in found if each.severity.value == "error"} <= {code}
+    assert code in {each.code for each in found}
+
+
+@pytest.mark.parametrize(("code", "example"), [(e[0], e[3]) for e in ENTRIES if e[2] == "python"])
+def test_the_python_causes_the_diagnostic(
+    code: str, example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A piece of Python on the page raises an error with the code it stands under."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tidelog, "open", partial(open_session, engine="reference"), raising=False)
+
+    with pytest.raises(TidelogError) as caught:
+        exec(compile(example, "example.py", "exec"), {})  # noqa: S102 - the examples are ours
+
+    assert code in {each.code for each in caught.value.diagnostics}
+
+
+def test_every_diagnostic_has_a_place_and_most_a_hint() -> None:
+    """What is reported about a program's text says where, and nearly always what to try."""
+    found = []
+    for _, _, language, example in ENTRIES:
+        if language != "tidelog":
+            continue
+        try:
+            found.extend(build_program(parse(Source("example.dl", example)))[1])
+        except TidelogError as error:
+            found.extend(error.diagnostics)
+
+    assert all(each.span is not None for each in found)
+    assert sum(each.hint is None for each in found) <= len(found) // 8
