@@ -53,7 +53,7 @@ def test_mistakes_of_all_stages_are_reported_at_once() -> None:
 
 def test_a_close_name_is_suggested() -> None:
     """The hint for an unknown name is a known one that is spelt nearly the same."""
-    found = diagnostics(".decl edge(x: number) .decl out(x: number) edge(1). out(x) :- egde(x).")
+    found = diagnostics(".decl edge(x: number) .decl out(x: number) edge(1). out(x) :- edgee(x).")
 
     assert found[0].hint == "did you mean `edge`?"
 

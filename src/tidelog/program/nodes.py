@@ -1,3 +1,4 @@
+# ruff: noqa: RUF009 - `_span()` is a dataclass field, made once for every class
 """A checked program: names resolved, types known, every rule safe, every stratum in order.
 
 If a `Program` exists it is valid; engines and planners never report a user's mistake in it.
