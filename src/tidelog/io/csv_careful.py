@@ -9,6 +9,7 @@ import numpy as np
 
 from tidelog.io.mistakes import Mistakes, TextPlace
 from tidelog.io.places import CsvLayout
+from tidelog.io.quotes import quoted_lines, unquote
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Codes, TextError
 
@@ -34,30 +35,22 @@ def read_carefully(
     Mistakes are reported to `mistakes`; the facts on those lines are left out.
     """
     reader = _LineReader(relation, layout, codec, mistakes)
-    for line, text in _lines(window.data, is_quoted=layout.is_quoted):
+    for line, text in _lines(window.data, layout):
         reader.read(text, line + window.lines_before)
     return [np.array(codes, dtype=np.int64) for codes in reader.columns]
 
 
-def _lines(data: bytes, *, is_quoted: bool) -> Iterator[tuple[int, str]]:
+def _lines(data: bytes, layout: CsvLayout) -> Iterator[tuple[int, str]]:
     """Return the 1-based number and the text of every line.
 
-    Bytes that are no UTF-8 become lone surrogates, so that they can be pointed at. A quoted
-    field may hold newlines; its line ends where its quotes close.
+    Bytes that are no UTF-8 become lone surrogates, so that they can be pointed at.
     """
-    pending: list[str] = []
-    is_open = False
-    start = 1
-    for number, raw in enumerate(data.removesuffix(b"\n").split(b"\n") if data else (), start=1):
-        text = raw.decode("utf-8", "surrogateescape")
-        pending.append(text)
-        if is_quoted and text.count('"') % 2:
-            is_open = not is_open
-        if not is_open:
-            yield start, "\n".join(pending).removesuffix("\r")
-            pending, start = [], number + 1
-    if pending:
-        yield start, "\n".join(pending).removesuffix("\r")
+    text = data.decode("utf-8", "surrogateescape")
+    if layout.is_quoted:
+        yield from quoted_lines(text, layout.delimiter)
+        return
+    for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), start=1):
+        yield number, line.removesuffix("\r")
 
 
 class _LineReader:
@@ -158,7 +151,7 @@ class _LineReader:
         start = 0
         while True:
             if text[start : start + 1] == '"':
-                end, value = _quoted(text, start)
+                end, value = unquote(text, start)
                 if value is None or not (end == len(text) or text.startswith(delimiter, end)):
                     hint = 'a `"` inside quotes is written `""`'
                     message, wrong = "expected the end of the column", end
@@ -181,21 +174,6 @@ def has_empty_texts(relation: Relation, codec: Codec) -> bool:
     """Say whether an empty line is a fact: that of one column with the empty text."""
     types = [column.type for column in relation.columns]
     return len(types) == 1 and codec.is_symbol(types[0])
-
-
-def _quoted(text: str, start: int) -> tuple[int, str | None]:
-    """Return where a quoted field ends and its text, None if it does not end."""
-    parts = []
-    at = start + 1
-    while True:
-        quote = text.find('"', at)
-        if quote < 0:
-            return len(text), None
-        parts.append(text[at:quote])
-        if text[quote + 1 : quote + 2] != '"':
-            return quote + 1, "".join(parts)
-        parts.append('"')
-        at = quote + 2
 
 
 def _columns(count: int) -> str:

@@ -14,6 +14,7 @@ from tidelog.io.arrow import ArrowMistakeError, codes_from_arrow
 from tidelog.io.csv_careful import Window, has_empty_texts, read_carefully
 from tidelog.io.mistakes import Mistakes
 from tidelog.io.places import CsvLayout
+from tidelog.io.quotes import quotes_are_closed
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Codes, Kind
 
@@ -113,6 +114,8 @@ def _is_plain(data: bytes, layout: CsvLayout, kinds: list[Kind]) -> bool:
     if len(layout.delimiter) != 1 or not layout.delimiter.isascii():
         return False
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+        return False
+    if layout.is_quoted and not quotes_are_closed(np.frombuffer(data, np.uint8), ord(layout.delimiter)):
         return False
     # Records in fields that are separated by commas need their brackets counted.
     nested = any(kind in (Kind.RECORD, Kind.ADT) for kind in kinds)

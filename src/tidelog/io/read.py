@@ -80,7 +80,8 @@ def _read(relation: Relation, place: Place, codec: Codec, span: Span | None) -> 
             case Format.PARQUET if path is not None:
                 return _read_parquet(path, relation, codec)
             case Format.JSON:
-                data = _open(path).read()
+                with closing(_open(path)) as stream:
+                    data = stream.read()
                 is_lines = path is not None and path.suffix.lower() in {".jsonl", ".ndjson"}
                 columns = read_json(data, _name(path), relation, codec, is_lines=is_lines)
             case _:
