@@ -44,6 +44,8 @@ from tidelog.program.nodes import (
 )
 from tidelog.values import Kind
 
+# By how much a relation of the stratum is taken to grow beyond what the planner sees of it.
+_EXPECTED_GROWTH = 8.0
 _FLIPPED = {">": "<", ">=": "<="}
 _CODE_COMPARISONS = frozenset({"=", "!="})
 _NUMBER_COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
@@ -63,6 +65,7 @@ class Body:
 
     `given` are variables bound from outside. With `counting`, every derivation must be found, so
     an atom that binds nothing needed is still joined and not only checked for existence.
+    Relations in `growing` will hold more facts than they do now.
     """
 
     literals: tuple[Literal, ...]
@@ -72,6 +75,7 @@ class Body:
     statistics: Statistics
     given: tuple[str, ...] = ()
     counting: bool = False
+    growing: frozenset[str] = frozenset()
 
     @property
     def atoms(self) -> tuple[Atom, ...]:
@@ -159,6 +163,8 @@ class _Builder:
         matches = matches_per_key(self.body.statistics, atom.relation, arity, key)
         if view is View.DELTA and not self.operators:
             matches = 1.0
+        elif atom.relation in self.body.growing and len(key) < arity:
+            matches *= _EXPECTED_GROWTH
         self.bindings *= max(matches, 1e-3)
         self.cost += self.bindings
         self.bound.update(new)

@@ -49,7 +49,8 @@ def _plan_rule(
     assert len(outputs) == len(flat.head.terms)
     for version, delta in enumerate(inside or [None]):
         views = tuple(_view(number, delta, inside) for number in range(len(atoms)))
-        body = Body(flat.body, views, outputs, program, statistics, counting=counting)
+        growing = frozenset(stratum.relations) if stratum.is_recursive else frozenset()
+        body = Body(flat.body, views, outputs, program, statistics, counting=counting, growing=growing)
         fixed = orders.get(version)
         order = None if fixed is None else tuple(number - 1 for number in fixed)
         chain = best_chain(body, order)

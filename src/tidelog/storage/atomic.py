@@ -1,4 +1,4 @@
-"""Two atomic operations on array elements, for kernels that share an array between threads.
+"""Three atomic operations on array elements, for kernels that share an array between threads.
 
 Numba offers none on the CPU, so they are emitted as LLVM instructions. With the JIT switched
 off kernels run one at a time under the interpreter lock and plain Python does the same.
@@ -47,6 +47,17 @@ def _add(typing_context: Any, array: Any, index: Any, amount: Any) -> Any:
     return element(array, index, element), generate
 
 
+@intrinsic
+def _set_bits(typing_context: Any, array: Any, index: Any, bits: Any) -> Any:
+    element = array.dtype
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _element_pointer(context, builder, signature, arguments)
+        return builder.atomic_rmw("or", pointer, arguments[2], "seq_cst")
+
+    return element(array, index, element), generate
+
+
 def _plain_swap_if_equal(
     array: npt.NDArray[np.generic], index: int, expected: Any, desired: Any
 ) -> Any:
@@ -64,5 +75,13 @@ def _plain_add(array: npt.NDArray[np.generic], index: int, amount: Any) -> Any:
     return found
 
 
+def _plain_set_bits(array: npt.NDArray[np.generic], index: int, bits: Any) -> Any:
+    """Set bits of the element at `index`; return what stood there before."""
+    found = array[index]
+    array[index] = found | bits
+    return found
+
+
 swap_if_equal = _plain_swap_if_equal if config.DISABLE_JIT else _swap_if_equal
 add = _plain_add if config.DISABLE_JIT else _add
+set_bits = _plain_set_bits if config.DISABLE_JIT else _set_bits

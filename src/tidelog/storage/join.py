@@ -131,47 +131,72 @@ def join_postings(
     written = 0
     row = state[0]
     offset = state[1]
-    width = batch.shape[1]
+    is_plain = alive.shape[0] == 0 and filters.shape[0] == 0
     last_column = arena.shape[1] - 1
-    outputs = sources.shape[0]
     while row < batch.shape[0]:
         group = found[row]
         if group >= 0:
             start = groups[group, START]
             end = start + groups[group, LENGTH]
+            if arena[end - 1, last_column] >= highest:
+                end = _first_not_before(arena, start, end, highest)
             entry = start + offset
-            if entry == start and lowest > 0:
-                low, high = start, end
-                while low < high:
-                    middle = (low + high) // 2
-                    if arena[middle, last_column] < lowest:
-                        low = middle + 1
-                    else:
-                        high = middle
-                entry = low
-            while entry < end and arena[entry, last_column] < highest:
-                if written == out.shape[0]:
-                    state[0] = row
-                    state[1] = entry - start
-                    return written
-                if (alive.shape[0] == 0 or alive[arena[entry, last_column]] != 0) and (
-                    filters.shape[0] == 0 or _passes(batch, row, arena, entry, constants, filters)
-                ):
-                    for column in range(outputs):
-                        source = sources[column]
-                        if source >= width:
-                            out[written, column] = arena[entry, source - width]
-                        elif source >= 0:
-                            out[written, column] = batch[row, source]
-                        else:
-                            out[written, column] = constants[-1 - source]
-                    written += 1
-                entry += 1
+            if offset == 0 and lowest > 0:
+                entry = _first_not_before(arena, start, end, lowest)
+            if is_plain:
+                count = min(end - entry, out.shape[0] - written)
+                if count > 0:
+                    _copy_run(batch, row, arena, entry, count, constants, sources, out, written)
+                    written += count
+                    entry += count
+            else:
+                while entry < end and written < out.shape[0]:
+                    if (alive.shape[0] == 0 or alive[arena[entry, last_column]] != 0) and _passes(
+                        batch, row, arena, entry, constants, filters
+                    ):
+                        _copy_run(batch, row, arena, entry, 1, constants, sources, out, written)
+                        written += 1
+                    entry += 1
+            if entry < end:
+                state[0] = row
+                state[1] = entry - start
+                return written
         offset = 0
         row += 1
     state[0] = row
     state[1] = 0
     return written
+
+
+@inlined
+def _first_not_before(arena: CodeArray, start: int, end: int, number: int) -> int:
+    """Return the first entry of a posting whose row number is at least `number`."""
+    last_column = arena.shape[1] - 1
+    while start < end:
+        middle = (start + end) // 2
+        if arena[middle, last_column] < number:
+            start = middle + 1
+        else:
+            end = middle
+    return start
+
+
+@inlined
+def _copy_run(
+    batch: CodeArray, row: int, arena: CodeArray, entry: int, count: int, constants: Int64s,
+    sources: Int32s, out: CodeArray, written: int,
+) -> None:  # fmt: skip
+    """Write `count` rows: one binding beside as many entries."""
+    width = batch.shape[1]
+    for column in range(sources.shape[0]):
+        source = sources[column]
+        if source >= width:
+            for position in range(count):
+                out[written + position, column] = arena[entry + position, source - width]
+        else:
+            code = np.int64(batch[row, source]) if source >= 0 else constants[-1 - source]
+            for position in range(count):
+                out[written + position, column] = code
 
 
 @kernel

@@ -46,6 +46,18 @@ def grow_slots(old: Slots, new: Slots) -> None:
 
 
 @kernel
+def number_rows(slots: Slots, rows: CodeArray, count: int) -> None:
+    """Enter rows that are known to be distinct into an empty table with room for them."""
+    mask = np.uint64(slots.shape[0] - 1)
+    for row in range(count):
+        digest = hash_row(rows, row)
+        place = digest & mask
+        while slots[place] != _EMPTY:
+            place = (place + _ONE) & mask
+        slots[place] = (digest << _HALF) | np.uint64(row + 1)
+
+
+@kernel
 def find_rows(slots: Slots, rows: CodeArray, probes: CodeArray, found: Int64s) -> None:
     """Write into `found` the number of the row equal to each probe, or -1."""
     mask = np.uint64(slots.shape[0] - 1)

@@ -6,9 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage.index import Index
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.memory import zeros
-from tidelog.storage.membership import find_rows, grow_slots, insert_rows, move_row, row_numbers_left
+from tidelog.storage.membership import (
+    find_rows,
+    grow_slots,
+    insert_rows,
+    move_row,
+    number_rows,
+    row_numbers_left,
+)
+from tidelog.storage.pairs import PairBits, fitting_pairs, insert_pairs, mark_pairs
 
 _SMALLEST = 64
 NO_BYTES: Bools = np.empty(0, np.uint8)
@@ -28,7 +36,9 @@ class StoredRelation:
     def __init__(self, arity: int, dtype: npt.DTypeLike, *, counting: bool = False) -> None:
         self.arity = arity
         self.rows: CodeArray = np.empty((_SMALLEST, arity), dtype)
-        self.slots = np.zeros(_SMALLEST * 2, np.uint64)
+        self._slots: Slots = np.zeros(_SMALLEST * 2, np.uint64)
+        self._pairs: PairBits | None = None
+        self.may_use_pairs = False
         self.alive: Bools = NO_BYTES
         self.counts: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
         self.count = 0
@@ -58,13 +68,41 @@ class StoredRelation:
                 self.counts = _enlarged(self.counts, capacity, self.count)
             if self.alive.size:
                 self.alive = _enlarged(self.alive, capacity, self.count)
-        slots = self.slots.shape[0]
-        while needed * 2 > slots:
-            slots *= 2
-        if slots != self.slots.shape[0]:
-            larger = zeros((slots,), np.dtype(np.uint64))
-            grow_slots(self.slots, larger)
-            self.slots = larger
+        if self._pairs is None and needed * 2 > self._slots.shape[0]:
+            self._enlarge_membership(needed)
+
+    def _enlarge_membership(self, needed: int) -> None:
+        """Double the slots, or turn to bits where they take less memory."""
+        if self.may_use_pairs and not self.counts.size and not self.alive.size:
+            self._pairs = fitting_pairs(self.rows, self.count, needed)
+            if self._pairs is not None:
+                mark_pairs(self._pairs.words, self._pairs.words_per_row, self.rows, self.count)
+                self._slots = np.zeros(0, np.uint64)
+                return
+        size = self._slots.shape[0]
+        while needed * 2 > size:
+            size *= 2
+        larger = zeros((size,), np.dtype(np.uint64))
+        grow_slots(self._slots, larger)
+        self._slots = larger
+
+    @property
+    def slots(self) -> Slots:
+        """Return the table from rows to their numbers, made anew if bits took its place."""
+        if self._pairs is not None:
+            self.stop_using_pairs()
+        return self._slots
+
+    def stop_using_pairs(self) -> None:
+        """Go back to slots, for good: they also tell a row's number."""
+        self.may_use_pairs = False
+        if self._pairs is not None:
+            self._pairs = None
+            size = 2 * _SMALLEST
+            while self.rows.shape[0] * 2 > size:
+                size *= 2
+            self._slots = zeros((size,), np.dtype(np.uint64))
+            number_rows(self._slots, self.rows, self.count)
 
     def insert(self, candidates: CodeArray, weights: Int32s = NO_COUNTS, first_new: int = 0) -> int:
         """Insert candidate rows and return how many were new.
@@ -74,21 +112,44 @@ class StoredRelation:
         """
         self.reserve(candidates.shape[0])
         numbers = np.array([self.count, self.rows.shape[0]], np.int64)
-        new = insert_rows(
-            self.slots, self.rows, self.alive, self.counts, candidates, weights,
+        before = self.count
+        pairs = self._pairs
+        if pairs is not None:
+            handled = insert_pairs(
+                pairs.words, pairs.height, pairs.width, pairs.words_per_row, self.rows, candidates,
+                0, numbers, self.shared, 1,
+            )  # fmt: skip
+            self.count = int(numbers[0])
+            if handled == candidates.shape[0]:
+                return self.count - before
+            self.stop_using_pairs()
+            candidates = candidates[handled:]
+        insert_rows(
+            self._slots, self.rows, self.alive, self.counts, candidates, weights,
             first_new, numbers, self.shared, 1,
         )  # fmt: skip
         self.count = int(numbers[0])
-        return int(new)
+        return self.count - before
 
     def insert_shared(self, candidates: CodeArray, weights: Int32s, first_new: int, numbers: Int64s) -> int:
-        """Insert from one of several threads; `open_shared` came before, `close_shared` follows."""
-        return int(
-            insert_rows(
-                self.slots, self.rows, self.alive, self.counts, candidates, weights,
-                first_new, numbers, self.shared, _NUMBERS_PER_BLOCK,
-            )
+        """Insert from one of several threads; `open_shared` came before, `close_shared` follows.
+
+        Return the number of candidates handled; the rest lies outside the bits of a dense
+        relation and is inserted after `stop_using_pairs`.
+        """
+        pairs = self._pairs
+        if pairs is not None:
+            return int(
+                insert_pairs(
+                    pairs.words, pairs.height, pairs.width, pairs.words_per_row, self.rows, candidates,
+                    0, numbers, self.shared, _NUMBERS_PER_BLOCK,
+                )
+            )  # fmt: skip
+        insert_rows(
+            self._slots, self.rows, self.alive, self.counts, candidates, weights,
+            first_new, numbers, self.shared, _NUMBERS_PER_BLOCK,
         )  # fmt: skip
+        return candidates.shape[0]
 
     def open_shared(self, threads: int) -> list[Int64s]:
         """Return, for each thread, the block of row numbers it inserts with (empty at first)."""
@@ -98,22 +159,35 @@ class StoredRelation:
     def room_shared(self, extra: int, threads: int) -> bool:
         """Say whether `extra` candidates of each thread fit beside what was inserted."""
         needed = int(self.shared[0]) + threads * (extra + _NUMBERS_PER_BLOCK)
-        return needed <= self.rows.shape[0] and needed * 2 <= self.slots.shape[0]
+        has_room = self._pairs is not None or needed * 2 <= self._slots.shape[0]
+        return needed <= self.rows.shape[0] and has_room
 
-    def reserve_shared(self, extra: int, threads: int) -> None:
+    def reserve_shared(self, extra: int, blocks: Sequence[Int64s]) -> None:
         """Make room as `room_shared` asks; no thread may be inserting meanwhile."""
-        self.count = int(self.shared[0])
-        self.reserve(max(threads * (extra + _NUMBERS_PER_BLOCK), self.count // 2))
+        self.close_shared(blocks)
+        self.reserve(max(len(blocks) * (extra + 2 * _NUMBERS_PER_BLOCK), self.count // 2))
+        self.shared[0] = self.count
+
+    def stop_using_pairs_shared(self, extra: int, blocks: Sequence[Int64s]) -> None:
+        """Go back to slots between the insertions of several threads."""
+        self.close_shared(blocks)
+        self.stop_using_pairs()
+        self.reserve_shared(extra, blocks)
 
     def close_shared(self, blocks: Sequence[Int64s]) -> None:
-        """Renumber the last rows into the numbers that threads left unused."""
+        """Renumber the last rows into the numbers that threads left unused, and empty the blocks."""
         last = int(self.shared[0])
         holes = {number for block in blocks for number in row_numbers_left(block)}
         self.count = last - len(holes)
         targets = sorted(hole for hole in holes if hole < self.count)
         sources = (number for number in range(self.count, last) if number not in holes)
         for source, target in zip(sources, targets, strict=True):
-            move_row(self.slots, self.rows, self.counts, source, target)
+            if self._pairs is None:
+                move_row(self._slots, self.rows, self.counts, source, target)
+            else:
+                self.rows[target] = self.rows[source]
+        for block in blocks:
+            block[:] = 0
 
     def delete_rows(self, numbers: Int64s) -> None:
         """Mark rows as deleted; their content may be inserted again later."""

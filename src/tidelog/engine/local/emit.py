@@ -1,6 +1,7 @@
 """The end of a rule's chain: candidates become facts."""
 
 import threading
+from collections.abc import Callable
 
 from tidelog.engine.local.steps import Step
 from tidelog.storage import StoredRelation
@@ -15,15 +16,15 @@ class Halt(Exception):  # noqa: N818 - ends a worker whose run was given up else
 class EmitStep(Step):
     """Inserts candidates from the only thread at work."""
 
-    def __init__(self, relation: StoredRelation, first_new: int) -> None:
-        self._relation = relation
-        self._first_new = first_new
+    def __init__(self) -> None:
+        self.relation: StoredRelation
+        self.first_new = 0
         self.derivations = 0
 
     def run(self, batch: CodeArray) -> None:
         """Insert the batch."""
         self.derivations += batch.shape[0]
-        self._relation.insert(batch, NO_COUNTS, self._first_new)
+        self.relation.insert(batch, NO_COUNTS, self.first_new)
 
 
 class SharedInsertion:
@@ -40,7 +41,7 @@ class SharedInsertion:
         self._blocks = relation.open_shared(threads)
         self._condition = threading.Condition()
         self._inserting = 0
-        self._is_enlarging = False
+        self._is_alone = False
         self.halted = False
 
     def block(self, thread: int) -> Int64s:
@@ -49,11 +50,17 @@ class SharedInsertion:
 
     def insert(self, batch: CodeArray, weights: Int32s, numbers: Int64s) -> None:
         """Insert a batch from one thread."""
-        self._enter(batch.shape[0])
-        try:
-            self.relation.insert_shared(batch, weights, self.first_new, numbers)
-        finally:
-            self._leave()
+        while True:
+            self._enter(batch.shape[0])
+            try:
+                handled = self.relation.insert_shared(batch, weights, self.first_new, numbers)
+            finally:
+                self._leave()
+            if handled == batch.shape[0]:
+                return
+            batch = batch[handled:]
+            with self._condition:
+                self._alone(lambda: self.relation.stop_using_pairs_shared(batch.shape[0], self._blocks))
 
     def close(self) -> None:
         """Make the row numbers dense again; all threads are done."""
@@ -61,23 +68,28 @@ class SharedInsertion:
 
     def _enter(self, rows: int) -> None:
         with self._condition:
-            while True:
+            while not self.relation.room_shared(rows, self._threads) or self._is_alone:
                 if self.halted:
                     raise Halt
-                if self._is_enlarging:
-                    self._condition.wait()
-                elif self.relation.room_shared(rows, self._threads):
-                    break
-                elif self._inserting:
+                if self._is_alone:
                     self._condition.wait()
                 else:
-                    self._is_enlarging = True
-                    try:
-                        self.relation.reserve_shared(rows, self._threads)
-                    finally:
-                        self._is_enlarging = False
-                        self._condition.notify_all()
+                    self._alone(lambda: self.relation.reserve_shared(rows, self._blocks))
             self._inserting += 1
+
+    def _alone(self, action: Callable[[], None]) -> None:
+        """Do something while nobody inserts; the condition is held."""
+        while self._is_alone:
+            self._condition.wait()
+        # Nobody enters from here on, so those who insert now are the last ones.
+        self._is_alone = True
+        try:
+            while self._inserting:
+                self._condition.wait()
+            action()
+        finally:
+            self._is_alone = False
+            self._condition.notify_all()
 
     def _leave(self) -> None:
         with self._condition:
@@ -89,12 +101,12 @@ class SharedInsertion:
 class SharedEmitStep(Step):
     """Inserts candidates from one of several threads."""
 
-    def __init__(self, insertion: SharedInsertion, thread: int) -> None:
-        self._insertion = insertion
-        self._numbers = insertion.block(thread)
+    def __init__(self, thread: int) -> None:
+        self._thread = thread
+        self.insertion: SharedInsertion
         self.derivations = 0
 
     def run(self, batch: CodeArray) -> None:
         """Insert the batch."""
         self.derivations += batch.shape[0]
-        self._insertion.insert(batch, NO_COUNTS, self._numbers)
+        self.insertion.insert(batch, NO_COUNTS, self.insertion.block(self._thread))

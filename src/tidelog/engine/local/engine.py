@@ -8,6 +8,7 @@ import psutil
 
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
+from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.stratum import StratumRun, Surroundings
 from tidelog.engine.local.workers import Workers
 from tidelog.engine.protocol import (
@@ -110,22 +111,6 @@ class LocalEngine:
                     )
                 ]
             )
-
-
-class StateStatistics:
-    """Sizes of the relations as they stand, and distinct keys where an index counts them."""
-
-    def __init__(self, state: LocalState) -> None:
-        self._state = state
-
-    def size(self, relation: str) -> float | None:
-        """Return the number of facts; a relation without any may still be about to grow."""
-        return len(self._state.relations[relation]) or None
-
-    def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
-        """Return the number of distinct keys counted by an index."""
-        index = self._state.relations[relation].indexes.get(columns)
-        return None if index is None else float(index.statistics()[1])
 
 
 def _columns(rows: CodeArray) -> list[Codes]:

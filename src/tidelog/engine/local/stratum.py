@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidelog.engine.local.chains import Chain, make_chain
-from tidelog.engine.local.emit import EmitStep
+from tidelog.engine.local.emit import EmitStep, SharedEmitStep
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.settle import Settler, needs_settling
 from tidelog.engine.local.state import LocalState
@@ -20,14 +20,18 @@ from tidelog.engine.local.subsume import delete_dominated
 from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.plan import RulePlan, plan_stratum
+from tidelog.plan import RulePlan, StratumPlan, plan_stratum
 from tidelog.plan.flatten import is_fact
+from tidelog.plan.operators import Check, Join
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Stratum
 from tidelog.storage import StoredRelation
 
 # Below this many rows to scan, starting threads costs more than it gains.
 _ROWS_FOR_THREADS = 1 << 13
+# Rules are planned again when the stratum has grown by this factor, beyond a size that matters.
+_PLAN_AGAIN_FACTOR = 4
+_PLAN_AGAIN_ROWS = 1 << 14
 
 
 @dataclass
@@ -43,6 +47,24 @@ class Surroundings:
     check_memory: Callable[[], None]
 
 
+class _RunnableRule:
+    """A rule plan with its steps: one chain for a single thread, one more for each worker."""
+
+    def __init__(self, plan: RulePlan, around: Surroundings) -> None:
+        self.plan = plan
+        self.end = EmitStep()
+        self.chain = make_chain(plan.operators, around.state, around.expressions, self.end)
+        self.threads: list[tuple[Chain, SharedEmitStep]] = []
+        if around.workers.jobs > 1 and is_safe_in_threads(plan.operators):
+            for thread in range(around.workers.jobs):
+                end = SharedEmitStep(thread)
+                self.threads.append((make_chain(plan.operators, around.state, around.expressions, end), end))
+
+    def derivations(self) -> int:
+        """Return how many derivations all chains found."""
+        return self.end.derivations + sum(end.derivations for _, end in self.threads)
+
+
 class StratumRun:
     """The evaluation of one stratum, from its inputs to its fixpoint."""
 
@@ -50,15 +72,17 @@ class StratumRun:
         self._stratum = stratum
         self._around = around
         self._state = around.state
-        self._plan = plan_stratum(stratum, around.state.program, around.statistics)
         self._settlers: dict[str, Settler] = {}
-        self._chains: dict[int, tuple[Chain, EmitStep]] = {}
+        self._once: list[_RunnableRule] = []
+        self._repeated: list[_RunnableRule] = []
+        self._planned_size = 0
         self._derivations = 0
 
     def run(self, number: int, observer: Observer) -> StratumStatistics:
         """Bring the stratum's relations to their fixpoint."""
         start = time.perf_counter()
         self._begin()
+        self._plan_rules()
         iteration = 0
         if self._stratum.rules:
             while True:
@@ -71,6 +95,7 @@ class StratumRun:
                     break
         for name in self._stratum.relations:
             self._state.show_all(name)
+        self._derivations += sum(rule.derivations() for rule in self._repeated)
         facts = sum(len(self._state.relations[name]) for name in self._stratum.relations)
         return StratumStatistics(
             self._stratum.relations, self._stratum.is_recursive, iteration, facts,
@@ -99,10 +124,13 @@ class StratumRun:
         before = {name: state.relations[name].count for name in self._stratum.relations}
         if first:
             self._insert_facts()
-            for plan in self._plan.once:
-                self._run_rule(plan)
-        for plan in self._plan.repeated:
-            self._run_rule(plan)
+            for rule in self._once:
+                self._run_rule(rule)
+            self._derivations += sum(rule.derivations() for rule in self._once)
+        elif self._has_outgrown_plan():
+            self._plan_rules()
+        for rule in self._repeated:
+            self._run_rule(rule)
         for settler in self._settlers.values():
             settler.settle()
         return self._show_delta(before)
@@ -152,22 +180,60 @@ class StratumRun:
         settler = self._settlers.get(name)
         return self._state.relations[name] if settler is None else settler.pending
 
-    def _run_rule(self, plan: RulePlan) -> None:
-        """Run a plan over what it scans in this iteration."""
-        target = self._target(plan.relation)
-        emit = EmitStep(target, target.count)
-        chain = make_chain(plan.operators, self._state, self._around.expressions, emit)
-        first, last = chain.rows()
+    def _run_rule(self, rule: "_RunnableRule") -> None:
+        """Run a rule over what it scans in this iteration."""
+        target = self._target(rule.plan.relation)
+        first, last = rule.chain.rows()
         if first == last:
             return
-        is_plain = plan.relation not in self._settlers and not target.alive.size
-        if last - first >= _ROWS_FOR_THREADS and is_plain and is_safe_in_threads(plan.operators):
-            self._derivations += self._around.workers.run_rule(
-                plan, self._state, self._around.expressions, target, first, last
-            )
+        is_plain = rule.plan.relation not in self._settlers and not target.alive.size
+        if last - first >= _ROWS_FOR_THREADS and is_plain and rule.threads:
+            self._around.workers.run_chains(rule.threads, target, first, last)
         else:
-            chain.run(first, last)
-            self._derivations += emit.derivations
+            rule.end.relation, rule.end.first_new = target, target.count
+            rule.chain.run(first, last)
+
+    def _plan_rules(self) -> None:
+        """Plan the rules by the sizes as they stand and make them runnable."""
+        self._planned_size = sum(len(self._state.relations[name]) for name in self._stratum.relations)
+        plan = plan_stratum(self._stratum, self._state.program, self._around.statistics)
+        self._drop_unused_indexes(plan)
+        self._allow_pairs(plan)
+        self._once = [_RunnableRule(rule, self._around) for rule in plan.once]
+        self._derivations += sum(rule.derivations() for rule in self._repeated)
+        self._repeated = [_RunnableRule(rule, self._around) for rule in plan.repeated]
+
+    def _has_outgrown_plan(self) -> bool:
+        size = sum(len(self._state.relations[name]) for name in self._stratum.relations)
+        return size > max(_PLAN_AGAIN_FACTOR * self._planned_size, _PLAN_AGAIN_ROWS)
+
+    def _allow_pairs(self, plan: StratumPlan) -> None:
+        """Let relations use bits for membership unless a rule asks which iteration found a row."""
+        checked = {
+            operator.relation
+            for rule in (*plan.once, *plan.repeated)
+            for operator in rule.operators
+            if isinstance(operator, Check) and len(operator.key) == self._state.relations[operator.relation].arity
+        }
+        for name in self._stratum.relations:
+            relation = self._state.relations[name]
+            if name in checked or self._stratum.subsumptions:
+                relation.stop_using_pairs()
+            else:
+                relation.may_use_pairs = True
+
+    def _drop_unused_indexes(self, plan: StratumPlan) -> None:
+        """Forget the indexes of this stratum's relations that the plan does not look up."""
+        used = {
+            (operator.relation, operator.key)
+            for rule in (*plan.once, *plan.repeated)
+            for operator in rule.operators
+            if isinstance(operator, Join | Check)
+        }
+        for name in self._stratum.relations:
+            indexes = self._state.relations[name].indexes
+            for key in [key for key in indexes if (name, key) not in used]:
+                del indexes[key]
 
     def _is_full(self) -> bool:
         limits = {name: self._state.program.relations[name].size_limit for name in self._stratum.relations}

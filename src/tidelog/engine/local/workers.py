@@ -7,12 +7,10 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from tidelog.engine.local.chains import make_chain
-from tidelog.engine.local.emit import Halt, SharedEmitStep, SharedInsertion
-from tidelog.engine.local.expressions import Expressions
-from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.chains import Chain
+from tidelog.engine.local.emit import SharedEmitStep, SharedInsertion
 from tidelog.engine.local.steps import BUFFER_ROWS
-from tidelog.plan.operators import Check, Compute, Filter, Join, Operator, Project, RulePlan, Scan, TakeApart
+from tidelog.plan.operators import Check, Compute, Filter, Join, Operator, Project, Scan, TakeApart
 from tidelog.program.nodes import Application, Constant, Term, Variable
 from tidelog.storage import StoredRelation
 
@@ -42,42 +40,37 @@ class Workers:
         for future in [self._pool.submit(task) for task in tasks]:
             future.result()
 
-    def run_rule(
-        self, plan: RulePlan, state: LocalState, expressions: Expressions, target: StoredRelation,
-        first: int, last: int,
-    ) -> int:  # fmt: skip
-        """Run a plan over a range of rows on all threads; return the number of derivations."""
-        insertion = SharedInsertion(target, self.jobs, target.count)
-        ends = [SharedEmitStep(insertion, thread) for thread in range(self.jobs)]
-        chains = [make_chain(plan.operators, state, expressions, end) for end in ends]
+    def run_chains(
+        self, chains: Sequence[tuple[Chain, SharedEmitStep]], target: StoredRelation, first: int, last: int
+    ) -> None:
+        """Run one rule over a range of rows, each thread with a chain of its own."""
+        insertion = SharedInsertion(target, len(chains), target.count)
+        for _, end in chains:
+            end.insertion = insertion
         size = max(_SMALLEST_MORSEL, min(BUFFER_ROWS, (last - first) // (4 * self.jobs)))
         morsels = iter(range(first, last, size))
         lock = threading.Lock()
 
-        def work(thread: int) -> None:
+        def work(chain: Chain) -> None:
             while not insertion.halted:
                 with lock:
                     start = next(morsels, None)
                 if start is None:
                     return
-                chains[thread].run(start, min(start + size, last))
+                chain.run(start, min(start + size, last))
 
+        assert self._pool is not None
+        futures = [self._pool.submit(work, chain) for chain, _ in chains]
         try:
-            if self._pool is None:
-                work(0)
-            else:
-                futures = [self._pool.submit(work, thread) for thread in range(self.jobs)]
-                for future in futures:
-                    future.result()
+            for future in futures:
+                future.result()
         except BaseException:
             insertion.halted = True
-            if self._pool is not None:
-                for future in futures:
-                    future.exception()
+            for future in futures:
+                future.exception()
             raise
         finally:
             insertion.close()
-        return sum(end.derivations for end in ends)
 
 
 def is_safe_in_threads(operators: Sequence[Operator]) -> bool:
@@ -104,5 +97,3 @@ def _is_arithmetic(term: Term) -> bool:
         case _:
             return False
 
-
-__all__ = ["Halt", "Workers", "is_safe_in_threads"]

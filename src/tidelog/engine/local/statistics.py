@@ -1,0 +1,30 @@
+"""What the planner learns from the relations as they stand."""
+
+from tidelog.engine.local.state import LocalState
+from tidelog.storage.distinct import count_distinct
+
+# Counts are taken again once a relation has grown by this factor.
+_GROWTH = 2
+
+
+class StateStatistics:
+    """Sizes of relations and their numbers of distinct keys, counted when first asked for."""
+
+    def __init__(self, state: LocalState) -> None:
+        self._state = state
+        self._counted: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}
+
+    def size(self, relation: str) -> float | None:
+        """Return the number of facts; of an empty relation nothing is known: it may yet grow."""
+        return len(self._state.relations[relation]) or None
+
+    def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
+        """Return about how many distinct values these columns have."""
+        stored = self._state.relations[relation]
+        if not len(stored):
+            return None
+        size, count = self._counted.get((relation, columns), (0, 0.0))
+        if len(stored) > _GROWTH * size:
+            size, count = len(stored), count_distinct(stored.live_rows(), columns)
+            self._counted[relation, columns] = size, count
+        return max(1.0, count * len(stored) / size)

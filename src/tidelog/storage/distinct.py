@@ -1,0 +1,47 @@
+"""How many distinct keys a relation has, counted approximately in one pass."""
+
+import math
+
+import numpy as np
+
+from tidelog.storage.hashing import hash_columns
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, kernel
+
+_MOST_ROWS = 1 << 20
+_CELLS = 1 << 21
+
+
+@kernel
+def _mark_cells(rows: CodeArray, columns: Int32s, cells: Bools) -> int:
+    """Mark the cell of every key and return how many cells are marked."""
+    mask = np.uint64(cells.shape[0] - 1)
+    marked = 0
+    for row in range(rows.shape[0]):
+        cell = hash_columns(rows, row, columns) & mask
+        marked += 1 - cells[cell]
+        cells[cell] = 1
+    return marked
+
+
+def count_distinct(rows: CodeArray, columns: tuple[int, ...]) -> float:
+    """Return about how many distinct values the given columns of the rows have.
+
+    Linear counting: keys are hashed into cells, and the share of empty cells tells how many keys
+    there were. Of a long relation only the first million rows are read and the result is scaled
+    by what their second half added to the first.
+    """
+    read = rows[:_MOST_ROWS]
+    cells = np.zeros(min(_CELLS, 1 << max(8, (4 * len(read)).bit_length())), np.uint8)
+    key: Int32s = np.array(columns, np.int32)
+    half = len(read) // 2
+    first = _estimate(_mark_cells(read[:half], key, cells), len(cells))
+    whole = _estimate(int(np.count_nonzero(cells)) + _mark_cells(read[half:], key, cells), len(cells))
+    if len(rows) == len(read):
+        return whole
+    growth = (whole - first) / max(len(read) - half, 1)
+    return whole + growth * (len(rows) - len(read)) / 2
+
+
+def _estimate(marked: int, cells: int) -> float:
+    empty = max(cells - marked, 1)
+    return cells * math.log(cells / empty)

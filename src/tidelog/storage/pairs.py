@@ -1,0 +1,98 @@
+"""Membership of a dense binary relation: one bit per possible pair.
+
+A relation that holds a good part of all pairs of its values (a transitive closure often does)
+needs fewer bits than a table of slots needs words, and the bits stay in the cache. They tell
+whether a row is present but not its number.
+"""
+
+import numpy as np
+
+from tidelog.storage import atomic
+from tidelog.storage.kernel import CodeArray, Int64s, kernel
+from tidelog.storage.memory import zeros
+from tidelog.storage.postings import largest_code
+
+# Slots take at least this many bytes per row; bits must take less.
+_SLOT_BYTES = 16
+_SMALLEST_ROWS = 1 << 18
+
+_BLOCK = 64
+_SHIFT = np.uint64(6)
+_LOW = np.uint64(63)
+_ONE = np.uint64(1)
+
+
+class PairBits:
+    """The pairs (a, b) with a < `height` and b < `width` that are present."""
+
+    def __init__(self, height: int, width: int) -> None:
+        self.height = height
+        self.width = width
+        self.words_per_row = (width + 63) // 64
+        self.words = zeros((height * self.words_per_row,), np.dtype(np.uint64))
+
+
+def fitting_pairs(rows: CodeArray, count: int, needed: int) -> PairBits | None:
+    """Return bits for the rows' pairs if they take less memory than slots for `needed` rows."""
+    if rows.shape[1] != 2 or needed < _SMALLEST_ROWS:
+        return None
+    smallest_left, left = largest_code(rows, 0, 0, count)
+    smallest_right, right = largest_code(rows, 1, 0, count)
+    if smallest_left < 0 or smallest_right < 0:
+        return None
+    if (left + 1) * ((right + 64) // 64) * 8 > _SLOT_BYTES * needed:
+        return None
+    return PairBits(left + 1, right + 1)
+
+
+@kernel
+def insert_pairs(
+    words: Int64s, height: int, width: int, words_per_row: int, rows: CodeArray, candidates: CodeArray,
+    position: int, numbers: Int64s, shared: Int64s, step: int,
+) -> int:  # fmt: skip
+    """Insert the candidates from `position` on that are not present.
+
+    Return the number of candidates handled: fewer than there are when one lies outside the bits.
+    Threads share the work as in `membership.insert_rows`; whoever sets a bit first owns the row.
+    """
+    places = np.empty(_BLOCK, np.int64)
+    touched = np.uint64(0)
+    first = position
+    while first < candidates.shape[0]:
+        count = min(_BLOCK, candidates.shape[0] - first)
+        for offset in range(count):
+            left = np.int64(candidates[first + offset, 0])
+            right = np.int64(candidates[first + offset, 1])
+            if left < 0 or left >= height or right < 0 or right >= width:
+                count = offset
+                break
+            places[offset] = left * words_per_row + (right >> 6)
+        for offset in range(count):
+            touched |= words[places[offset]]
+        for offset in range(count):
+            candidate = first + offset
+            bit = _ONE << (np.uint64(candidates[candidate, 1]) & _LOW)
+            if words[places[offset]] & bit:
+                continue
+            if atomic.set_bits(words, places[offset], bit) & bit:
+                continue
+            if numbers[0] == numbers[1]:
+                numbers[0] = atomic.add(shared, 0, step)
+                numbers[1] = numbers[0] + step
+            rows[numbers[0], 0] = candidates[candidate, 0]
+            rows[numbers[0], 1] = candidates[candidate, 1]
+            numbers[0] += 1
+        first += count
+        if count < _BLOCK and first < candidates.shape[0]:
+            return first
+    if touched == np.uint64(0) and first < 0:
+        return -1  # keeps the touching loads from being optimised away
+    return first
+
+
+@kernel
+def mark_pairs(words: Int64s, words_per_row: int, rows: CodeArray, count: int) -> None:
+    """Set the bits of rows that are known to be distinct and inside."""
+    for row in range(count):
+        right = np.uint64(rows[row, 1])
+        words[np.int64(rows[row, 0]) * words_per_row + np.int64(right >> _SHIFT)] |= _ONE << (right & _LOW)
