@@ -10,6 +10,8 @@ from tidelog.program.resolve_rules import TypedRule
 from tidelog.program.walk_nodes import needed_variables, subterms, terms_of
 from tidelog.program.written_names import written_name
 
+IN_FACT = "is a variable, and a fact has no body that could bind it"
+
 
 def check_safety(draft: Draft) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each variable that nothing binds."""
@@ -26,8 +28,11 @@ def unbound_variables(rule: TypedRule) -> Iterator[Diagnostic]:
     body = (*atoms, *rule.body)
     bound = bound_variables(body)
     told: set[str] = set()
+    where = "is in the head but no positive atom binds it"
+    if not body:
+        where = IN_FACT
     for term in rule.head.terms:
-        yield from _unbound(term, bound, told, "is in the head but no positive atom binds it")
+        yield from _unbound(term, bound, told, where)
     yield from _check_body(body, bound, told)
 
 
@@ -71,11 +76,11 @@ def _unbound(term: nodes.Term, bound: frozenset[str], told: set[str], where: str
         if variable.name not in bound and variable.name not in told:
             told.add(variable.name)
             name = written_name(variable.name)
+            hint = f"add a positive atom over `{name}` to the body"
+            if where is IN_FACT:
+                hint = f'a text is written in quotes: "{name}"'
             yield Diagnostic(
-                code="unbound-variable",
-                message=f"`{name}` {where}",
-                span=variable.span,
-                hint=f"add a positive atom over `{name}` to the body",
+                code="unbound-variable", message=f"`{name}` {where}", span=variable.span, hint=hint
             )
     for part in subterms(term):
         if isinstance(part, nodes.Aggregate):

@@ -1,7 +1,7 @@
 """From declarations of relations, functors and lattices, and directives, to their checked forms."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from tidelog.errors import Diagnostic
 from tidelog.program.declare_types import undeclared_type
@@ -15,7 +15,7 @@ from tidelog.syntax import tree
 class Declarations:
     """Everything rules may refer to.
 
-    A column of a type nobody declares has the type UNKNOWN. `declared_in` keeps the nodes.
+    A column of a type nobody declares has the type UNKNOWN.
     """
 
     types: TypeEnvironment
@@ -24,7 +24,6 @@ class Declarations:
     lattices: Mapping[str, tree.LatticeDeclaration]
     directives: tuple[Directive, ...]
     pragmas: Mapping[str, str]
-    declared_in: Mapping[str, tree.RelationDeclaration] = field(default_factory=dict)
 
 
 def declare_relations(
@@ -78,7 +77,6 @@ class _Builder:
             self.lattices,
             tuple(self.directives),
             self.pragmas,
-            self.declared_in,
         )
 
     def type_of(self, name: str, item: tree.Item | tree.Field) -> str:

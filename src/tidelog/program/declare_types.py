@@ -1,6 +1,6 @@
 """From type declarations to a type environment."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from tidelog.errors import Diagnostic
 from tidelog.program.suggest import did_you_mean
@@ -199,14 +199,6 @@ def undeclared_type(name: str, item: tree.Item | tree.Field | tree.Cast, known: 
         span=item.span,
         hint=did_you_mean(name, known, f"declare it: `.type {name} <: symbol`"),
     )
-
-
-def unknown_types(
-    names: Iterator[tuple[str, tree.Item | tree.Field]], known: Iterable[str]
-) -> list[Diagnostic]:
-    """Return a diagnostic for each named type that is not known."""
-    table = set(known)
-    return [undeclared_type(name, item, table) for name, item in names if name not in table]
 
 
 def _fields(fields: tuple[tree.Field, ...]) -> tuple[Field, ...]:

@@ -40,7 +40,6 @@ class FlatRule:
     body: Alternative
     greater: tree.Atom | None = None
     plan: tree.PlanOrder | None = None
-    is_fact: bool = False
     span: Span = field(compare=False, repr=False, kw_only=True)
 
 
@@ -82,7 +81,7 @@ def _flatten(item: tree.Rule | tree.Subsumption) -> list[FlatRule]:
         return [FlatRule(less, body, greater, item.plan, span=item.span) for body in alternatives(item.body)]
     bodies = [()] if item.body is None else alternatives(item.body)
     return [
-        FlatRule(_flat_atom(head), body, None, item.plan, is_fact=item.body is None, span=item.span)
+        FlatRule(_flat_atom(head), body, None, item.plan, span=item.span)
         for head in item.heads
         for body in bodies
     ]

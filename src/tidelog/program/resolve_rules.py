@@ -31,8 +31,6 @@ class TypedRule:
     body: tuple[nodes.Literal, ...]
     greater: nodes.Atom | None = None
     plan: tree.PlanOrder | None = None
-    is_fact: bool = False
-    is_made: bool = False
     span: Span = field(compare=False, repr=False, kw_only=True)
 
 
@@ -99,7 +97,7 @@ class _RuleResolver(TermResolver):
         greater = None if flat.greater is None else self.atom(flat.greater, Place.READ)
         for literal in flat.body:
             self.literal_into_body(literal)
-        return TypedRule(head, tuple(self.bodies[0]), greater, flat.plan, flat.is_fact, span=flat.span)
+        return TypedRule(head, tuple(self.bodies[0]), greater, flat.plan, span=flat.span)
 
     # --- literals ---
 
@@ -316,7 +314,7 @@ class _RuleResolver(TermResolver):
             body = lifted.body
             if not bound_variables(body).issuperset(lifted.outer):
                 body = (*body, *_binding_part([each for around in lifted.around for each in around]))
-            rules.append(TypedRule(lifted.head, body, is_made=True, span=self.flat.span))
+            rules.append(TypedRule(lifted.head, body, span=self.flat.span))
         return rules
 
 

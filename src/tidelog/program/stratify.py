@@ -14,12 +14,12 @@ from tidelog.source import Span
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """A rule for `head` reads `read`; not positive if negated or inside an aggregate."""
+    """A rule for `head` reads `read`; not positive if it is negated or inside an aggregate."""
 
     head: str
     read: nodes.Atom
     is_positive: bool
-    rule: TypedRule
+    is_negated: bool
 
 
 def dependencies(rules: Sequence[TypedRule]) -> Iterator[Dependency]:
@@ -27,7 +27,8 @@ def dependencies(rules: Sequence[TypedRule]) -> Iterator[Dependency]:
     for rule in rules:
         for literal in rule.body:
             for atom, is_positive in deep_atoms((literal,)):
-                yield Dependency(rule.head.relation, atom, is_positive, rule)
+                is_negated = isinstance(literal, nodes.NegatedAtom) and atom is literal.atom
+                yield Dependency(rule.head.relation, atom, is_positive, is_negated)
 
 
 def dependency_graph(
@@ -98,10 +99,11 @@ def unstratifiable(
             continue
         told.add(key)
         cycle = _path(graph, read, head)
-        steps = " -> ".join([head, f"!{read}", *cycle[1:]])
+        how, step = ("negation", f"!{read}") if dependency.is_negated else ("aggregate", f"{{{read}}}")
+        steps = " -> ".join([head, step, *cycle[1:]])
         yield Diagnostic(
             code="unstratifiable",
-            message=f"`{head}` depends on its own negation or aggregate: {steps}",
+            message=f"`{head}` depends on its own {how}: {steps}",
             span=span,
             hint="negate or aggregate only relations that are complete before: break the cycle",
             related=tuple(_rules_along(cycle, rules)),
