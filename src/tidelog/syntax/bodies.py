@@ -75,7 +75,7 @@ class BodyParser(TermParser):
                 return Truth(token.text == "true", span=token.span)
             if token.text in ("match", "contains"):
                 return self._text_constraint()
-            if token.text == "not" and self.peek().kind in ("word", "("):
+            if token.text == "not" and self.peek().kind == "word":
                 raise ParseError(
                     Diagnostic(
                         code="syntax",

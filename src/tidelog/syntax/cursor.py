@@ -1,6 +1,7 @@
 """A place in a list of tokens, and what to say when the next one is not what was hoped for."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final, NoReturn
 
 from tidelog.errors import Diagnostic
@@ -54,7 +55,11 @@ class Cursor:
         self.token = tokens[0]
         self.diagnostics: list[Diagnostic] = []
         self.nesting = 0
-        self._partners = _partners(tokens)
+
+    @cached_property
+    def _partners(self) -> dict[int, int]:
+        """Return the closing bracket of every opening one; texts of plain facts never ask."""
+        return _partners(self.tokens)
 
     # --- moving ---
 

@@ -41,6 +41,8 @@ def numeric_literal(token: Token, *, is_negated: bool = False) -> NumericLiteral
         12 -> NumberLiteral(12)    0xffu -> UnsignedLiteral(255)    127.0.0.1 -> NumberLiteral(2130706433)
     """
     text, span = token.text, token.span
+    if len(text) < 19 and text.isdecimal():
+        return NumberLiteral(int(text), span=span)
     integer = _INTEGER.fullmatch(text)
     if integer is not None:
         return _integer(integer, span, is_negated=is_negated)

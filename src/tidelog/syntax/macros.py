@@ -60,10 +60,8 @@ class Macros:
 
         With `#define TWICE(x) x + x` the text `TWICE(1)` gives `1 + 1`, at `TWICE(1)`.
         """
-        table = self.table
-        if not any(
-            token.kind == "word" and (token.text in table or token.text in _DYNAMIC) for token in tokens
-        ):
+        words = {token.text for token in tokens}
+        if words.isdisjoint(self.table) and words.isdisjoint(_DYNAMIC):
             return list(tokens)
         return [item.token for item in self._expand([_Item(token, frozenset()) for token in tokens])]
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 from tidelog.source import Source
@@ -13,6 +14,8 @@ from tidelog.syntax.items import ItemParser
 from tidelog.syntax.preprocess import preprocess
 from tidelog.syntax.scanner import Token, scan
 from tidelog.syntax.tree import Atom, Tree
+
+_BAD: Final = frozenset({"bad", "#", "##"})
 
 
 def parse(
@@ -65,10 +68,12 @@ def judge(tokens: Sequence[Token]) -> tuple[list[Token], list[Diagnostic]]:
 
     An unfinished string is finished, so that it spoils no more than it must.
     """
+    if _BAD.isdisjoint({token.kind for token in tokens}):
+        return list(tokens), []
     kept: list[Token] = []
     found: list[Diagnostic] = []
     for token in tokens:
-        if token.kind != "bad" and token.kind not in ("#", "##"):
+        if token.kind not in _BAD:
             kept.append(token)
             continue
         span, text = token.span, token.text
