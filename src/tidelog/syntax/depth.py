@@ -9,7 +9,7 @@ from tidelog.source import Span
 from tidelog.syntax.tree import Atom, Component, Item
 
 # A chain `1 + 1 + ...` is read in a loop but is as deep a tree as nested brackets are.
-MAX_DEPTH: Final = 250
+MAX_DEPTH: Final = 150
 
 
 def check_depth(items: Sequence[Item | Atom]) -> Iterator[Diagnostic]:
