@@ -39,6 +39,8 @@ def inline_relations(typed: TypedRules, declarations: Declarations) -> tuple[Inl
     bind its variables like any other relation.
     """
     candidates = _candidates(typed, declarations)
+    if not candidates:
+        return Inlined(typed, frozenset()), []
     order, diagnostics = _order(typed, candidates)
     inliner = _Inliner(declarations, diagnostics)
     for name in order:

@@ -52,13 +52,21 @@ def resolve_rules(
     typed: list[TypedRule] = []
     made: list[nodes.Relation] = []
     diagnostics: list[Diagnostic] = []
+    constants: _RuleResolver | None = None
     for rule in rules:
+        if _is_constant(rule):
+            # Programs hold facts by the thousand, and constants need nothing to be inferred.
+            constants = constants or _RuleResolver(rule, declarations, 0)
+            typed.append(TypedRule(constants.atom(rule.head, Place.WRITTEN), (), span=rule.span))
+            continue
         resolver = _RuleResolver(scope_aggregates(rule), declarations, len(made))
         typed.append(resolver.rule())
         typed.extend(resolver.made_rules())
         made.extend(resolver.made_relations)
         diagnostics.extend(resolver.inference.diagnostics)
         diagnostics.extend(resolver.diagnostics)
+    if constants is not None:
+        diagnostics.extend(constants.diagnostics)
     return TypedRules(tuple(typed), tuple(made)), diagnostics
 
 
@@ -316,6 +324,13 @@ class _RuleResolver(TermResolver):
                 body = (*body, *_binding_part([each for around in lifted.around for each in around]))
             rules.append(TypedRule(lifted.head, body, span=self.flat.span))
         return rules
+
+
+def _is_constant(rule: FlatRule) -> bool:
+    """Say whether a rule is a fact of plain constants."""
+    plain = tree.NumberLiteral | tree.StringLiteral | tree.FloatLiteral | tree.UnsignedLiteral
+    is_fact = not rule.body and rule.greater is None
+    return is_fact and all(isinstance(term, plain) for term in rule.head.terms)
 
 
 def _direct_names(terms: Sequence[tree.Term]) -> frozenset[str]:
