@@ -113,6 +113,9 @@ def _is_plain(data: bytes, layout: CsvLayout, kinds: list[Kind]) -> bool:
     """Say whether Arrow cuts the data into fields as we do."""
     if len(layout.delimiter) != 1 or not layout.delimiter.isascii():
         return False
+    # Arrow drops a byte order mark from the start of every window, not of the file alone.
+    if data.startswith(_BYTE_ORDER_MARK):
+        return False
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         return False
     if layout.is_quoted and not quotes_are_closed(np.frombuffer(data, np.uint8), ord(layout.delimiter)):
