@@ -4,6 +4,7 @@ import json
 from typing import assert_never
 
 from tidelog.program import nodes
+from tidelog.values import PRIMITIVES, Field, Kind, ValueType
 
 INFIX = frozenset(
     "+ - * / % ^ band bor bxor bshl bshr bshru land lor lxor".split()  # noqa: SIM905 - reads as a list of words
@@ -11,13 +12,17 @@ INFIX = frozenset(
 
 
 def print_program(program: nodes.Program) -> str:
-    """Return the program, stratum by stratum, each with its relations and rules.
+    """Return the types and functors, then stratum by stratum its relations and rules.
 
     // stratum 1: path (recursive)
     .decl path(x: number, y: number)
     path(x, y) :- edge(x, y).
     """
-    sections: list[str] = []
+    declared = [print_type(each) for each in program.types.values() if each.name not in PRIMITIVES]
+    declared.extend(print_functor(functor) for functor in program.functors.values())
+    declared.extend(print_lattice(lattice) for lattice in program.lattices.values())
+    declared.extend(f".pragma {_quoted(key)} {_quoted(value)}" for key, value in program.pragmas.items())
+    sections = ["\n".join(declared)] if declared else []
     for number, stratum in enumerate(program.strata):
         names = ", ".join(stratum.relations)
         lines = [f"// stratum {number}: {names}{' (recursive)' if stratum.is_recursive else ''}"]
@@ -31,6 +36,35 @@ def print_program(program: nodes.Program) -> str:
         lines.extend(print_rule(rule) for rule in stratum.subsumptions)
         sections.append("\n".join(lines))
     return "\n\n".join(sections) + "\n"
+
+
+def print_type(declared: ValueType) -> str:
+    """Return the declaration of a type."""
+    if declared.base is not None:
+        return f".type {declared.name} <: {declared.base}"
+    if declared.members:
+        return f".type {declared.name} = {' | '.join(declared.members)}"
+    if declared.kind is Kind.RECORD:
+        return f".type {declared.name} = [{_fields(declared.fields)}]"
+    branches = " | ".join(f"{branch.name} {{{_fields(branch.fields)}}}" for branch in declared.branches)
+    return f".type {declared.name} = {branches}"
+
+
+def print_functor(functor: nodes.UserFunctor) -> str:
+    """Return the declaration of a user functor."""
+    parameters = ", ".join(f"x{place}: {name}" for place, name in enumerate(functor.parameters, 1))
+    stateful = " stateful" if functor.is_stateful else ""
+    return f".functor {functor.name}({parameters}): {functor.result}{stateful}"
+
+
+def print_lattice(lattice: nodes.Lattice) -> str:
+    """Return the declaration of a lattice."""
+    operators = [f"Lub -> @{lattice.lub}(_, _)"]
+    if lattice.glb is not None:
+        operators.append(f"Glb -> @{lattice.glb}(_, _)")
+    if lattice.bottom is not None:
+        operators.append(f"Bottom -> {print_term(lattice.bottom)}")
+    return f".lattice {lattice.type}<> {{ {', '.join(operators)} }}"
 
 
 def print_relation(relation: nodes.Relation) -> str:
@@ -118,7 +152,19 @@ def _terms(terms: tuple[nodes.Term, ...]) -> str:
 def _constant(term: nodes.Constant) -> str:
     if term.value is None:
         return "nil"
-    return json.dumps(term.value, ensure_ascii=False) if isinstance(term.value, str) else repr(term.value)
+    if isinstance(term.value, str):
+        return _quoted(term.value)
+    # Beyond the numbers the digits alone would not say that this is an unsigned.
+    is_unsigned = isinstance(term.value, int) and term.value >= 1 << 63
+    return f"{term.value}u" if is_unsigned else repr(term.value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _fields(fields: tuple[Field, ...]) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in fields)
 
 
 def _application(term: nodes.Application) -> str:
