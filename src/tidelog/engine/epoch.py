@@ -1,0 +1,132 @@
+"""What an engine takes and gives when facts change."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.protocol import Codes, Engine, Observer
+from tidelog.program.nodes import Program
+
+
+class Strategy(Enum):
+    """How strata are brought to the new epoch."""
+
+    AUTO = "auto"
+    UPDATE = "update"
+    COUNTING = "counting"
+    DRED = "dred"
+    BACKWARD_FORWARD = "backward-forward"
+    RECOMPUTE = "recompute"
+
+
+class Action(Enum):
+    """What was done to one stratum."""
+
+    SKIPPED = "skipped"
+    EXTENDED = "extended"
+    UPDATED = "updated"
+    RECOMPUTED = "recomputed"
+
+
+@dataclass(frozen=True)
+class RelationChange:
+    """Input facts to insert and to delete, one array of codes per column; each fact at most once."""
+
+    inserted: Sequence[Codes]
+    deleted: Sequence[Codes]
+
+
+@dataclass(frozen=True, slots=True)
+class StratumReport:
+    """What an epoch did to a stratum, and why, in words.
+
+    Work is counted in derivations enumerated, so that it is the same on every machine.
+    """
+
+    relations: tuple[str, ...]
+    action: Action
+    strategy: Strategy
+    reason: str
+    predicted_work: int
+    work: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class EpochResult:
+    """The exact difference of every relation that changed."""
+
+    inserted: Mapping[str, Sequence[Codes]]
+    deleted: Mapping[str, Sequence[Codes]]
+    strata: tuple[StratumReport, ...]
+
+
+@dataclass(frozen=True)
+class MaintenanceSettings:
+    """What a user may choose about an epoch.
+
+    `switch` is the share of a stratum's recompute work that an update may spend before it is
+    given up for a recompute.
+    """
+
+    strategy: Strategy = Strategy.AUTO
+    switch: float = 0.2
+
+
+@dataclass(frozen=True)
+class RelationState:
+    """Everything known of one relation: facts with their annotations.
+
+    `levels` is the iteration in which a fact first holds, `counts` the number of derivations in
+    that iteration, `given` says which facts are input facts (those have level 0, count 1).
+    """
+
+    columns: Sequence[Codes]
+    levels: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.int32]
+    given: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class EngineState:
+    """All relations with annotations, and the work each stratum took to compute from nothing."""
+
+    relations: Mapping[str, RelationState]
+    stratum_work: Sequence[int] = field(default_factory=tuple)
+
+
+class MaintainedEngine(Engine, Protocol):
+    """An engine whose state follows changes of its input facts.
+
+    `apply` either brings every relation to the new epoch or raises and leaves all as it was.
+    """
+
+    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+        """Say of each fact whether it is an input fact now."""
+
+    def apply(
+        self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings, observer: Observer
+    ) -> EpochResult:
+        """Bring the state to the next epoch.
+
+        Inserted facts must not be input facts yet and deleted facts must be; a fact in both is not
+        allowed.
+        """
+
+    def change_rules(
+        self, program: Program, settings: MaintenanceSettings, observer: Observer
+    ) -> EpochResult:
+        """Go on with another program whose input relations keep their facts.
+
+        Relations that are new start empty; relations that are gone are forgotten.
+        """
+
+    def export_state(self) -> EngineState:
+        """Return all that is needed to go on from here in another process."""
+
+    def import_state(self, state: EngineState) -> None:
+        """Take over an exported state instead of `insert` and `evaluate`."""

@@ -1,0 +1,1 @@
+"""Strategies that turn a state and a change into the next state and a delta."""
