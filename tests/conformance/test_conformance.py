@@ -19,7 +19,6 @@ GAPS: dict[str, dict[str, str]] = {
     "record_types_that_share_a_row": {
         "reference": "the codec takes a record's code to be greater than the codes of the records inside it",
     },
-    "two_ranges_of_one_variable": {"local": "of two ranges of a bound variable only one is tested"},
 }
 
 

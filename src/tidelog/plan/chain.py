@@ -335,7 +335,7 @@ class _Builder:
             return None
         name = literal.target.name
         if name in self.bound:
-            made = Variable(f"{name}%range", literal.target.type, span=literal.span)
+            made = Variable(f"{name}%range{len(self.operators)}", literal.target.type, span=literal.span)
             self.pending.append(Constraint("=", literal.kind, literal.target, made, span=literal.span))
             name = made.name
         self.bindings *= 10
@@ -345,7 +345,7 @@ class _Builder:
     def reduce(self, variable: Variable, aggregate: Aggregate, literal: Constraint) -> Operator:
         name = variable.name
         if name in self.bound:
-            made = Variable(f"{name}%aggregate", variable.type, span=variable.span)
+            made = Variable(f"{name}%aggregate{len(self.operators)}", variable.type, span=variable.span)
             self.pending.append(Constraint("=", literal.kind, variable, made, span=literal.span))
             name = made.name
         target = aggregate.target
