@@ -34,7 +34,11 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class RelationChange:
-    """Input facts to insert and to delete, one array of codes per column; each fact at most once."""
+    """Input facts to insert and to delete, one array of codes per column; each fact at most once.
+
+    The length of the first array is the number of facts, here and in `given` and `EpochResult`. A
+    relation without columns therefore has one array here: `[0]` for its fact, `[]` for none.
+    """
 
     inserted: Sequence[Codes]
     deleted: Sequence[Codes]
@@ -58,7 +62,7 @@ class StratumReport:
 
 @dataclass(frozen=True)
 class EpochResult:
-    """The exact difference of every relation that changed."""
+    """The exact difference of every relation that changed; facts as in `RelationChange`."""
 
     inserted: Mapping[str, Sequence[Codes]]
     deleted: Mapping[str, Sequence[Codes]]
