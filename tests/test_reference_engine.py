@@ -246,19 +246,6 @@ def test_counter_gives_one_number_per_derivation():
     assert sorted(x for _, x in relations["r"]) == [1, 1, 2]
 
 
-def test_counter_in_a_recursive_rule_terminates():
-    """A derivation keeps the number it was given in an earlier iteration."""
-    relations = run(
-        """
-        .decl node(n: number, depth: number)
-        node(autoinc(), 0).
-        node(autoinc(), d + 1) :- node(_, d), d < 3.
-        """
-    )
-
-    assert sorted(relations["node"]) == [(0, 0), (1, 1), (2, 2), (3, 3)]
-
-
 def test_counter_bound_by_equality_comes_last():
     """A number is drawn only for derivations of the whole body."""
     relations = run(

@@ -33,7 +33,7 @@ from tidelog.engine.reference.variables import name_wildcards
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Column, Program, Relation, Rule, Stratum
 from tidelog.values import Codec, Fact, NoValueError, Value
-from tidelog.values.functors import canonical_value
+from tidelog.values.functors import canonical_value, order_key
 
 
 class ReferenceEngine:
@@ -178,7 +178,8 @@ class ReferenceEngine:
 
     def _encode(self, relation: str, facts: Iterable[Fact]) -> list[Codes]:
         columns = self._program.relations[relation].columns
-        values = list(zip(*facts, strict=True)) or [()] * len(columns)
+        # In value order: new codes, and so all that is read here, do not depend on hashing.
+        values = list(zip(*sorted(facts, key=order_key), strict=True)) or [()] * len(columns)
         return [
             np.asarray(self._codec.encode_column(list(column), declared.type), dtype=np.int64)
             for column, declared in zip(values, columns, strict=True)
