@@ -1,5 +1,6 @@
 """docs/errors.md names every diagnostic, with an example that causes it."""
 
+import ast
 import re
 from functools import partial
 from pathlib import Path
@@ -17,18 +18,27 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "errors.md").read_text()
 ENTRIES = re.findall(r"^### ([a-z-]+)\n\n(.+?)\n\n```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
-# Hyphenated words in double quotes that are no codes.
-OTHER_WORDS = {"choice-domain", "fact-dir", "output-dir"}
+CODE = re.compile(r"[a-z]+(-[a-z]+)+")
+# The one word of the language that looks like a code.
+NO_CODE = {"choice-domain"}
 
 
 def codes_in_source() -> set[str]:
-    """Return every diagnostic code that the package can give."""
+    """Return every diagnostic code that the package can give.
+
+    A code is written out where it is given: as `code=...`, or as the first argument, with a hyphen, of
+    `Diagnostic` or of a function that makes one.
+    """
     found: set[str] = set()
     for path in (ROOT / "src" / "tidelog").rglob("*.py"):
-        text = path.read_text()
-        found.update(re.findall(r'code="([a-z-]+)"', text))
-        found.update(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', text))
-    return found - OTHER_WORDS
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            named = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
+            first = [each for each in node.args[:1] if CODE.fullmatch(str(getattr(each, "value", "")))]
+            codes = [each.value for each in (*named, *first) if isinstance(each, ast.Constant)]
+            found.update(code for code in codes if isinstance(code, str))
+    return found - NO_CODE
 
 
 def test_the_page_has_every_code() -> None:
