@@ -179,6 +179,23 @@ def test_directive_parameters_are_texts():
     }
 
 
+def test_annotations_are_passed_over():
+    """Annotations for other tools are accepted before items, fields, branches and elements."""
+    text = """
+@![tool]
+@[deprecated = "no" (1, [2])] .decl a(@[unit("m")] x: number)
+@[x]
+.type T = @[y] A {} | B { @[z] f: number }
+.functor f(@[u] x: number): number
+@[w { .comp C { .decl c() c(). } }]
+a(x), @[t] c(x) :- @[v] b(x), x = @f(1).
+"""
+    assert items(text) == items(
+        ".decl a(x: number) .type T = A {} | B { f: number } .functor f(x: number): number"
+        " a(x), c(x) :- b(x), x = @f(1)."
+    )
+
+
 def test_qualifier_words_can_name_relations():
     """Words that are special only behind a declaration may name relations."""
     rules = items(".decl output(x: number)\ninput(1).\noutput(x) :- input(x).")[1:]

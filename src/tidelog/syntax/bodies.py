@@ -54,6 +54,7 @@ class BodyParser(TermParser):
 
     def _element(self) -> Element:
         self.enter()
+        self.pass_annotations()
         element = self._element_inside()
         self.leave()
         return element

@@ -111,6 +111,24 @@ class Cursor:
             position = self._partners.get(position, position) + 1
         return False
 
+    def pass_annotations(self) -> None:
+        """Step behind annotations `@[...]` and `@![...]`: they are meant for other tools."""
+        while self.token.kind == "@":
+            start = self.position
+            distance = 2 if self.peek().kind == "!" else 1
+            if self.peek(distance).kind != "[":
+                return
+            depth = 0
+            while True:
+                # Any token may stand inside, directives too, so partners are not known here.
+                kind = self.advance().kind
+                depth += (kind in _OPENING) - (kind in _CLOSING)
+                if kind == "]" and depth == 0:
+                    break
+                if kind == "end":
+                    self.position, self.token = start, self.tokens[start]
+                    self.fail_expected("an annotation", "an annotation is written `@[...]`")
+
     # --- names ---
 
     def name(self, what: str) -> Token:

@@ -69,6 +69,7 @@ class DeclarationParser(BodyParser):
         members: list[str] = []
         branches: list[BranchDeclaration] = []
         while True:
+            self.pass_annotations()
             first = self.token
             member, span = self.qualified_name("a type or a branch")
             if self.accept("{"):
@@ -103,6 +104,7 @@ class DeclarationParser(BodyParser):
         return tuple(fields)
 
     def _field(self) -> Field:
+        self.pass_annotations()
         start = self.token
         name = self.label("a name").text
         self.expect(":", f"a type is missing: `{name}: number`")
@@ -207,6 +209,7 @@ class DeclarationParser(BodyParser):
         return FunctorDeclaration(name, tuple(parameters), result, is_stateful, span=self.span_from(start))
 
     def _parameter(self) -> Field:
+        self.pass_annotations()
         if self.peek().kind == ":":
             return self._field()
         type_name, span = self.qualified_name("a type")

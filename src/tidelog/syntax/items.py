@@ -45,6 +45,9 @@ class ItemParser(DeclarationParser):
         while self.token.kind != "end" and not (is_component and self.token.kind == "}"):
             start = self.position
             try:
+                self.pass_annotations()
+                if self.position > start:
+                    continue
                 if is_component and self.token.text == ".override" and self.token.kind == "directive":
                     self.advance()
                     overrides.append(self.name("a relation").text)
@@ -121,6 +124,7 @@ class ItemParser(DeclarationParser):
         if self.token.kind == "<=":
             return self._subsumption(start, heads[0])
         while self.accept(","):
+            self.pass_annotations()
             heads.append(self.atom())
         body = self.body() if self.accept(":-") else None
         self._end_rule("`.`, `,` or `;`" if body else "`.` or `:-`")

@@ -159,8 +159,14 @@ class _Cutter:
         if is_component and token.kind == "{" and self.depth == 1:
             self.level += 1
             self.close(UnitKind.OPENING)
-        elif token.kind == "." and not self._may_join(before, token):
+        elif self._ends_item(before, token):
             self.close()
+
+    def _ends_item(self, before: Token | None, token: Token) -> bool:
+        """Return whether the token just taken ends its item: a dot, or the bracket of an annotation."""
+        if self.current[0].token.kind == "@":
+            return token.kind == "]" and self.depth == 0
+        return token.kind == "." and not self._may_join(before, token)
 
     def close(self, kind: UnitKind = UnitKind.ITEM) -> None:
         """End the item; comments and preprocessor lines behind its last token stand outside."""
@@ -183,8 +189,9 @@ class _Cutter:
             return False
         if token.kind == "}":
             return self.level > 0
-        is_new_line = token.kind == "word" and self.has_newline
-        return is_new_line and self.last.kind not in _JOINERS and token.text not in _CONTINUING_WORDS
+        is_new_line = token.kind in ("word", "@") and self.has_newline
+        is_joined = self.last.kind in _JOINERS or self.last.text == "choice-domain"
+        return is_new_line and not is_joined and token.text not in _CONTINUING_WORDS
 
     def _may_join(self, before: Token | None, dot: Token) -> bool:
         """Return whether the dot may join a qualified name: no space around it, words on both sides."""
