@@ -3,7 +3,7 @@
 python -m benchmarks list
 python -m benchmarks run tc_grid100 cspa100k --data DIR --jobs 1,2 --peers duckdb --json out.json
 python -m benchmarks picture out.json out.png
-python -m benchmarks table out.json
+python -m benchmarks results out.json > benchmarks/RESULTS.md
 python -m benchmarks generate rdfs_lubm1 FOLDER
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.data import default_cache, facts_folder, generate
 from benchmarks.peers import PEERS
-from benchmarks.report import line, markdown, read_json, write_json
+from benchmarks.report import line, read_json, results_page, write_json
 from benchmarks.runner import How, Run, is_installed, run_peer, run_tidelog
 from benchmarks.workload import WORKLOADS, Generated, Workload
 
@@ -32,8 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from benchmarks.picture import draw  # noqa: PLC0415 - matplotlib only for pictures
 
             draw(read_json(options.json), options.picture)
-        case "table":
-            print(markdown(read_json(options.json)))
+        case "results":
+            print(results_page(options.json), end="")
         case "generate":
             generate(options.name, options.folder)
     return 0
@@ -137,8 +137,8 @@ def _parser() -> argparse.ArgumentParser:
     picture = commands.add_parser("picture", help="draw a report")
     picture.add_argument("json", type=Path)
     picture.add_argument("picture", type=Path)
-    table = commands.add_parser("table", help="print a report as a Markdown table")
-    table.add_argument("json", type=Path)
+    results = commands.add_parser("results", help="print a report as the page RESULTS.md")
+    results.add_argument("json", type=Path)
     make = commands.add_parser("generate", help="write the facts of a generated workload")
     make.add_argument("name", choices=[w.name for w in WORKLOADS if isinstance(w.facts, Generated)])
     make.add_argument("folder", type=Path)

@@ -34,16 +34,33 @@ def line(run: Run) -> str:
     )
 
 
+def results_page(path: Path) -> str:
+    """Return a report as the page RESULTS.md: the machine and the date above the numbers."""
+    machine = json.loads(path.read_text(encoding="utf-8"))["machine"]
+    packages = ", ".join(f"{name} {number}" for name, number in machine["packages"].items())
+    return f"""# Results
+
+Measured {machine["date"]} on {machine["cores"]} cores of {machine["processor"]} with
+{machine["memory_bytes"] / 2**30:.0f} GiB ({machine["system"]}, load {machine["load"][0]} at the end),
+Python {machine["python"]}, {packages}.
+
+CPU seconds are user and system time of all threads. A run includes start-up and reading the facts, and
+excludes compiling. `exact` says that every size is the one an independent program found.
+[README.md](README.md) says how to repeat it.
+
+{markdown(read_json(path))}
+"""
+
+
 def markdown(runs: Sequence[Run]) -> str:
-    """Return the runs as a table for RESULTS.md: one row per run, the peers' ratio to Tidelog beside."""
+    """Return the runs as a table, one row per run, with the peers' ratio to Tidelog."""
     rows = [
         "| workload | engine | jobs | CPU s | wall s | peak MiB | CPU against Tidelog | sizes |",
         "|---|---|---:|---:|---:|---:|---:|---|",
     ]
-    ours: dict[tuple[str, int], float] = {}
-    for run in runs:
-        if run.engine == "tidelog" and run.is_good:
-            ours[run.workload, run.jobs] = run.cpu_seconds
+    ours = {
+        (run.workload, run.jobs): run.cpu_seconds for run in runs if run.engine == "tidelog" and run.is_good
+    }
     for run in runs:
         base = ours.get((run.workload, run.jobs))
         ratio = f"{run.cpu_seconds / base:.1f}x" if base and run.is_good and run.engine != "tidelog" else ""

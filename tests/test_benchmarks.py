@@ -17,7 +17,7 @@ from benchmarks.measure import measure
 from benchmarks.peers import PEERS
 from benchmarks.peers.rules import NotPlainError, PlainAtom, read_plain_program
 from benchmarks.picture import draw
-from benchmarks.report import line, markdown, read_json, write_json
+from benchmarks.report import line, markdown, read_json, results_page, write_json
 from benchmarks.runner import How, Run, run_peer, run_tidelog
 from benchmarks.workload import WORKLOADS, Generated, Published, Workload
 from tidelog.program import build_program
@@ -242,6 +242,7 @@ def test_reports_are_read_back_and_drawn(tmp_path):
     assert read_json(tmp_path / "out.json") == [ours, peer]
     assert "| tc | duckdb | 1 | 3.00 | 3.10 | 200 | 3.0x | exact |" in markdown([ours, peer])
     assert "exact" in line(ours)
+    assert results_page(tmp_path / "out.json").startswith("# Results\n\nMeasured ")
     pytest.importorskip("matplotlib")
     draw([ours, peer], tmp_path / "out.png")
     assert (tmp_path / "out.png").stat().st_size > 1000
