@@ -62,7 +62,7 @@ contents = st.binary(max_size=200) | st.lists(st.sampled_from(PIECES), max_size=
 @given(relation=st.sampled_from(RELATIONS), content=contents)
 def test_random_files(tmp_path_factory, parameters, relation, content):
     """No exception but `TidelogError` comes out, and its text can be shown."""
-    folder = tmp_path_factory.mktemp("facts")
+    folder = tmp_path_factory.getbasetemp()
 
     try:
         read_text(folder, relation, content, **parameters)
@@ -77,7 +77,7 @@ def test_random_files(tmp_path_factory, parameters, relation, content):
 )
 def test_the_quick_and_the_careful_reader_agree(tmp_path_factory, relation, rows, layout):
     """What Arrow accepts has the facts that the careful reader finds."""
-    folder = tmp_path_factory.mktemp("facts")
+    folder = tmp_path_factory.getbasetemp()
     data = b"\n".join(rows)
     parameters = {"delimiter": layout.delimiter, "rfc4180": str(layout.is_quoted).lower()}
     codec, mistakes = Codec(TYPES), Mistakes("r")
@@ -104,7 +104,7 @@ json_values = st.recursive(
 @given(relation=st.sampled_from(RELATIONS), facts=json_values)
 def test_random_json(tmp_path_factory, relation, facts):
     """Well-formed JSON of any shape gives facts or diagnostics."""
-    folder = tmp_path_factory.mktemp("facts")
+    folder = tmp_path_factory.getbasetemp()
 
     with suppress(TidelogError):
         read_text(folder, relation, json.dumps(facts), IO="jsonfile", filename="r.facts")

@@ -118,14 +118,13 @@ FORMATS = [
 )
 def test_what_is_written_is_read_back(tmp_path_factory, facts, parameters):
     """Formats with quotes give back every fact, whatever its texts hold."""
-    folder = tmp_path_factory.mktemp("out")
+    folder = tmp_path_factory.getbasetemp()
     codec = Codec(TYPES)
     columns = io.columns_from(facts, ALL, codec)
+    place = {**parameters, "filename": f"all.{FORMATS.index(parameters)}"}
 
-    io.write_relation(
-        ALL, Directive("output", "all", {**parameters, "filename": "f"}), columns, codec, folder
-    )
-    back = io.read_relation(ALL, Directive("input", "all", {**parameters, "filename": "f"}), codec, folder)
+    io.write_relation(ALL, Directive("output", "all", place), columns, codec, folder)
+    back = io.read_relation(ALL, Directive("input", "all", place), codec, folder)
 
     expected = sorted(facts, key=lambda fact: [value_key(value) for value in fact])
     assert same(facts_of(back, ALL, codec), expected)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidelog.errors import TidelogError
 from tidelog.values import Codec, Codes, Kind, TextError, Value
@@ -23,7 +22,7 @@ def codes_from_arrow(column: pa.ChunkedArray, type_name: str, codec: Codec) -> C
     """
     kind = codec.resolve(type_name).kind
     if column.null_count and kind is not Kind.RECORD:
-        place = pc.index(pc.is_null(column), True).as_py()
+        place = int(np.flatnonzero(column.is_null().to_numpy())[0])
         raise ArrowMistakeError(f"row {place + 1} is null")
     arrow_type = column.type
     is_text = _is_text(arrow_type)
@@ -34,8 +33,8 @@ def codes_from_arrow(column: pa.ChunkedArray, type_name: str, codec: Codec) -> C
     if kind in (Kind.NUMBER, Kind.UNSIGNED) and pa.types.is_integer(arrow_type):
         return _integers(column, kind)
     if kind is Kind.FLOAT and (pa.types.is_floating(arrow_type) or pa.types.is_integer(arrow_type)):
-        floats = column.cast(pa.float64(), safe=False).to_numpy()
-        return floats_to_codes(floats)
+        floats = column if arrow_type == pa.float64() else column.cast(pa.float64(), safe=False)
+        return floats_to_codes(floats.to_numpy())
     if kind in (Kind.RECORD, Kind.ADT):
         if is_text and not column.null_count:
             return _nested_texts(column, type_name, codec)
@@ -46,7 +45,7 @@ def codes_from_arrow(column: pa.ChunkedArray, type_name: str, codec: Codec) -> C
 def _integers(column: pa.ChunkedArray, kind: Kind) -> Codes:
     target = pa.int64() if kind is Kind.NUMBER else pa.uint64()
     try:
-        values = column.cast(target).to_numpy()
+        values = (column if column.type == target else column.cast(target)).to_numpy()
     except pa.ArrowInvalid as error:
         raise ArrowMistakeError(str(error)) from error
     return values if kind is Kind.NUMBER else unsigneds_to_codes(values)

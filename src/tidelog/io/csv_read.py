@@ -18,8 +18,8 @@ from tidelog.io.quotes import quotes_are_closed
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Codes, Kind
 
-WINDOW_BYTES: Final = 32 * 2**20
-_BLOCK_BYTES: Final = 2 * 2**20
+WINDOW_BYTES: Final = 8 * 2**20
+_BLOCK_BYTES: Final = 2**20
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 

@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidelog.io.places import CsvLayout
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Codes, Kind
+
+# Up to so many rows Python is quick enough, and `pyarrow.compute` need not be imported.
+_SOME: Final = 256
 
 
 def header_line(relation: Relation, layout: CsvLayout) -> bytes:
@@ -27,6 +30,8 @@ def csv_lines(
     """
     if relation.arity == 0:
         return b"()\n"
+    if batch[0].size <= _SOME:
+        return _few_lines(relation, layout, batch, codec)
     texts = []
     for codes, column in zip(batch, relation.columns, strict=True):
         kind = codec.resolve(column.type).kind
@@ -47,18 +52,28 @@ def json_lines(
         pieces.append((", " if position else "") + name)
         pieces.append(_json_texts(codes, column.type, codec, has_objects=has_objects))
     left, right = ("{", "}") if has_objects else ("[", "]")
-    lines = pc.binary_join_element_wise(left, *pieces, right, "")
-    data = _bytes_of(lines, ",\n")
-    return data[:-2]
+    return _bytes_of(_joined([left, *pieces, right], ""), ",\n")[:-2]
 
 
-def _joined(texts: list[pa.Array], delimiter: str) -> pa.Array:
-    return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, delimiter)
+def _few_lines(relation: Relation, layout: CsvLayout, batch: Sequence[Codes], codec: Codec) -> bytes:
+    columns = []
+    for codes, column in zip(batch, relation.columns, strict=True):
+        texts = [codec.format(code, column.type) for code in codes.tolist()]
+        if layout.is_quoted and not codec.resolve(column.type).kind.is_numeric:
+            texts = ['"' + text.replace('"', '""') + '"' for text in texts]
+        columns.append(texts)
+    return "".join(layout.delimiter.join(row) + "\n" for row in zip(*columns, strict=True)).encode()
+
+
+def _joined(texts: Sequence[pa.Array | str], delimiter: str) -> pa.Array:
+    import pyarrow.compute  # noqa: PLC0415 - see _SOME
+
+    return texts[0] if len(texts) == 1 else pyarrow.compute.binary_join_element_wise(*texts, delimiter)
 
 
 def _bytes_of(lines: pa.Array, end: str) -> memoryview:
     """Return all texts, each followed by `end`, as they lie in Arrow's buffer."""
-    lines = pc.binary_join_element_wise(lines, "", end)
+    lines = _joined([lines, ""], end)
     if isinstance(lines, pa.ChunkedArray):
         lines = lines.combine_chunks()
     width = np.int64 if pa.types.is_large_string(lines.type) else np.int32
@@ -70,8 +85,10 @@ def _bytes_of(lines: pa.Array, end: str) -> memoryview:
 
 
 def _csv_quoted(texts: pa.Array) -> pa.Array:
-    doubled = pc.replace_substring(texts, '"', '""')
-    return pc.binary_join_element_wise('"', doubled, '"', "")
+    import pyarrow.compute  # noqa: PLC0415 - see _SOME
+
+    doubled = pyarrow.compute.replace_substring(texts, '"', '""')
+    return _joined(['"', doubled, '"'], "")
 
 
 def _json_texts(codes: Codes, type_name: str, codec: Codec, *, has_objects: bool) -> pa.Array:

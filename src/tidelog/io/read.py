@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 import pyarrow as pa
-import pyarrow.parquet
 
 from tidelog.io.csv_read import ByteStream, read_csv
 from tidelog.io.json_read import read_json
@@ -99,6 +98,8 @@ def _read_lines(relation: Relation, place: Place, path: Path | None, codec: Code
 
 
 def _read_parquet(path: Path, relation: Relation, codec: Codec) -> list[Codes] | None:
+    import pyarrow.parquet  # noqa: PLC0415 - slow to import, and rarely needed
+
     try:
         table = pyarrow.parquet.read_table(path)
     except (pa.ArrowException, ValueError) as error:

@@ -9,7 +9,6 @@ from typing import BinaryIO, Final, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 
 from tidelog.io.lines import csv_lines, header_line, json_lines
 from tidelog.io.places import Format, Place, place_of
@@ -120,6 +119,8 @@ def _write_json(file: BinaryIO, place: Place, facts: _Facts) -> None:
 
 
 def _write_parquet(path: Path, facts: _Facts) -> None:
+    import pyarrow.parquet  # noqa: PLC0415 - slow to import, and rarely needed
+
     columns, codec = facts.relation.columns, facts.codec
     types = [codec.column_to_arrow(_NO_CODES, column.type).type for column in columns]
     schema = pa.schema([(column.name, kind) for column, kind in zip(columns, types, strict=True)])

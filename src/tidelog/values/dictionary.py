@@ -6,12 +6,13 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidelog.values import text_kernels as kernels
 from tidelog.values.codes import Codes
 
 _FEW: Final = 16
+# Up to so many texts Python is quick enough, and `pyarrow.compute` need not be imported.
+_SOME: Final = 256
 _MOST_RECENT: Final = 4096
 _STRING_BYTES: Final = 2**31 - 1
 # Places of the hash table for each text it has room for; it is never fuller than a half.
@@ -92,7 +93,7 @@ class Dictionary:
 
     def decode(self, codes: Codes) -> list[str]:
         """Return the texts of codes."""
-        if codes.size <= _FEW:
+        if codes.size <= _SOME:
             return [self.text_of(code) for code in codes.tolist()]
         texts: list[str] = self._take(codes).to_pylist()
         return texts
@@ -102,6 +103,8 @@ class Dictionary:
 
         More than 2 GiB of text, which a `string` array cannot hold, is a `large_string` array.
         """
+        if codes.size <= _SOME:
+            return pa.array(self.decode(codes), type=pa.string())
         texts = self._take(codes)
         return texts if texts.nbytes - 8 * len(texts) > _STRING_BYTES else texts.cast(pa.string())
 
@@ -127,7 +130,7 @@ class Dictionary:
     def _sort(self) -> None:
         known = self._order.size
         texts = self._all().slice(known)
-        added = pc.sort_indices(texts).to_numpy().astype(np.int64) + known
+        added = _sorted(texts) + known
         if known:
             added = kernels.merge_orders(self._arena, self._starts, self._order, added)
         self._order = added
@@ -165,6 +168,16 @@ class Dictionary:
             places = 1 << (wanted * _PLACES_PER_TEXT - 1).bit_length()
             self._table = np.full(places, kernels.FREE, dtype=np.int32)
             kernels.fill_table(self._table, self._hashes, self._count)
+
+
+def _sorted(texts: pa.Array) -> Codes:
+    """Return the positions of texts in the order of their code points."""
+    if len(texts) <= _SOME:
+        known = texts.to_pylist()
+        return np.array(sorted(range(len(known)), key=known.__getitem__), dtype=np.int64)
+    import pyarrow.compute  # noqa: PLC0415 - see _SOME
+
+    return np.asarray(pyarrow.compute.sort_indices(texts), dtype=np.int64)
 
 
 def _grown(array: np.ndarray, wanted: int) -> np.ndarray:
