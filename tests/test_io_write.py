@@ -1,6 +1,7 @@
 """Writing relations."""
 
 import gzip
+import os
 import sqlite3
 from pathlib import Path
 
@@ -199,6 +200,26 @@ def test_parquet_has_the_columns_names_and_types(tmp_path):
 
     schema = pyarrow.parquet.read_schema(tmp_path / "edge.parquet")
     assert [(field.name, str(field.type)) for field in schema] == [("x", "int64"), ("y", "string")]
+
+
+def test_links_stay_and_pipes_are_written_to(tmp_path):
+    """An output that is a link replaces what it names; a device or pipe is never replaced."""
+    codec = Codec(TYPES)
+    columns = io.columns_from([(1, "a")], EDGE, codec)
+    (tmp_path / "link.csv").symlink_to(tmp_path / "target.csv")
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+
+    for filename in ("link.csv", "pipe", "/dev/null"):
+        io.write_relation(EDGE, Directive("output", "edge", {"filename": filename}), columns, codec, tmp_path)
+
+    received = os.read(reader, 100)
+    os.close(reader)
+    assert received == b"1\ta\n"
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "target.csv").read_text() == "1\ta\n"
+    assert Path("/dev/null").is_char_device()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["link.csv", "pipe", "target.csv"]
 
 
 @pytest.mark.parametrize("kind", ["file", "sqlite", "parquet", "jsonfile"])

@@ -125,7 +125,7 @@ def _open(path: Path | None) -> BinaryIO:
         # The stream belongs to the interpreter: closing the copy must not close it.
         return BytesIO(sys.stdin.buffer.read())
     stream = path.open("rb")
-    if stream.peek(2)[:2] == _GZIP_START:
+    if path.is_file() and stream.peek(2)[:2] == _GZIP_START:
         stream.close()
         return cast("BinaryIO", gzip.open(path, "rb"))
     return stream

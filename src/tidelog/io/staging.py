@@ -24,6 +24,7 @@ class Staging:
 
     def __init__(self) -> None:
         self._files: dict[Path, Path] = {}
+        self._devices: set[Path] = set()
         self._standard: BinaryIO | None = None
 
     def __enter__(self) -> Self:
@@ -41,12 +42,8 @@ class Staging:
         """Return the file to write in the place of an output; the same one when asked again."""
         if output not in self._files:
             try:
-                output.parent.mkdir(parents=True, exist_ok=True)
-                if output.is_dir():
-                    raise IsADirectoryError(f"`{output}` is a folder")
-                handle, name = tempfile.mkstemp(
-                    prefix=f".{output.name[:100]}.", suffix=".part", dir=output.parent
-                )
+                folder = self._folder_for(output)
+                handle, name = tempfile.mkstemp(prefix=f".{output.name[:100]}.", suffix=".part", dir=folder)
             except OSError as error:
                 raise unwritable(output, error) from error
             os.close(handle)
@@ -54,6 +51,19 @@ class Staging:
             Path(name).chmod(0o666 & ~_umask())
             self._files[output] = Path(name)
         return self._files[output]
+
+    def _folder_for(self, output: Path) -> Path | None:
+        """Return where to stage an output: beside the file it will replace, so that it can.
+
+        A device such as `/dev/stdout`, or a pipe, is written to and not replaced.
+        """
+        output.parent.mkdir(parents=True, exist_ok=True)
+        if output.is_dir():
+            raise IsADirectoryError(f"`{output}` is a folder")
+        if output.is_relative_to("/dev") or (output.exists() and not output.is_file()):
+            self._devices.add(output)
+            return None
+        return output.resolve().parent
 
     def copy_for(self, output: Path) -> Path:
         """Return the file to write like `path_for`, first filled with what the output has now."""
@@ -76,7 +86,13 @@ class Staging:
         """Put every file in its place and print what is to be printed."""
         try:
             for output, path in list(self._files.items()):
-                path.replace(output)
+                if output in self._devices:
+                    with path.open("rb") as content, output.open("wb") as device:
+                        shutil.copyfileobj(content, device)
+                    path.unlink()
+                else:
+                    # A link stays, and the file that it names is replaced.
+                    path.replace(output.resolve())
                 del self._files[output]
         except OSError as error:
             self.discard()

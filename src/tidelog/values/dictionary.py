@@ -49,7 +49,10 @@ class Dictionary:
         recent = self._recent.get(text)
         if recent is not None:
             return recent
-        data = _frozen(text.encode())
+        try:
+            data = _frozen(text.encode())
+        except UnicodeEncodeError:
+            return None
         with self._lock:
             code = kernels.find_text(data, self._table, self._hashes, self._arena, self._starts)
         return None if code == kernels.FREE else int(code)
