@@ -132,11 +132,20 @@ def fmt(
 
 @app.command()
 @guarded
-def plan(program: Program, include: Includes = None, macro: Macros = None) -> None:
-    """Print what the engine will run."""
+def plan(
+    program: Program,
+    *,
+    fact_dir: Annotated[
+        Path | None,
+        typer.Option("-F", "--fact-dir", metavar="DIR", help="Choose orders by the sizes of these facts."),
+    ] = None,
+    include: Includes = None,
+    macro: Macros = None,
+) -> None:
+    """Print what the engine will run: relational algebra, operators, orders, indexes."""
     from tidelog.cli.plan import print_plan  # noqa: PLC0415 - starts quickly otherwise
 
-    print_plan(program, tuple(include or ()), _defines(macro))
+    print_plan(program, fact_dir, tuple(include or ()), _defines(macro))
 
 
 @app.command()

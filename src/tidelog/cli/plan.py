@@ -5,11 +5,44 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tidelog.cli.programs import read_program
-from tidelog.program import build_program, print_program
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.io import read_relation
+from tidelog.plan.passes import keep_wanted
+from tidelog.plan.report import report_plan
+from tidelog.plan.statistics import KnownSizes
+from tidelog.program import build_program
+from tidelog.program.nodes import Program
 from tidelog.syntax import parse
+from tidelog.values import Codec
 
 
-def print_plan(path: Path, include_path: tuple[Path, ...], defines: Mapping[str, str]) -> None:
-    """Print the checked program as core Datalog, stratum by stratum."""
+def print_plan(
+    path: Path, fact_directory: Path | None, include_path: tuple[Path, ...], defines: Mapping[str, str]
+) -> None:
+    """Print for each stratum its rules as algebra, the operators of its delta rules, and its indexes.
+
+    With a folder of facts, orders are chosen by the sizes of the inputs in it.
+    """
     program, _ = build_program(parse(read_program(path), include_path=include_path, defines=defines))
-    sys.stdout.write(print_program(program))
+    sizes = {} if fact_directory is None else _input_sizes(program, fact_directory)
+    sys.stdout.write(report_plan(keep_wanted(program), KnownSizes(sizes)))
+
+
+def _input_sizes(program: Program, folder: Path) -> dict[str, float]:
+    """Return the number of rows of each input; mistakes in all of them are reported together."""
+    codec = Codec(program.types)
+    sizes: dict[str, float] = {}
+    diagnostics: list[Diagnostic] = []
+    for directive in program.directives:
+        if directive.kind != "input":
+            continue
+        try:
+            columns = read_relation(program.relations[directive.relation], directive, codec, folder)
+        except TidelogError as error:
+            diagnostics += error.diagnostics
+            continue
+        if columns:
+            sizes[directive.relation] = sizes.get(directive.relation, 0.0) + len(columns[0])
+    if diagnostics:
+        raise TidelogError(diagnostics)
+    return sizes

@@ -1,0 +1,189 @@
+"""Plans as text: the operators of every delta rule, and the indexes they need."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tidelog.plan.operators import (
+    Check,
+    Comparison,
+    Compute,
+    Filter,
+    Generate,
+    Join,
+    Layout,
+    Operand,
+    Operator,
+    Project,
+    Reduce,
+    RulePlan,
+    Scan,
+    Start,
+    StratumPlan,
+    TakeApart,
+    View,
+)
+from tidelog.plan.statistics import UNKNOWN_SIZE, KnownSizes, Statistics, matches_per_key
+from tidelog.program.nodes import Constant, Program
+from tidelog.program.printing import print_literal, print_term
+
+Index = tuple[str, tuple[int, ...]]
+
+_NO_STATISTICS: Final = KnownSizes()
+
+
+def print_plan(
+    plan: StratumPlan | RulePlan, program: Program, statistics: Statistics = _NO_STATISTICS
+) -> str:
+    """Return the plan, a line for each operator below the rule as written.
+
+    With each operator stands the view it reads, its key, what it binds, its filters, how many facts
+    it is expected to meet for each binding, and behind the arrow the variables that go on:
+
+        path(x, z) :- path(x, y), edge(y, z).
+          delta rule of atom 1, about 317 bindings
+            scan delta path: x, y → x, y
+            join full edge by x = y: y as z (~316 each) → x, z
+            insert path
+    """
+    printer = _Printer(program, statistics)
+    if isinstance(plan, RulePlan):
+        return "\n".join(printer.rule(plan))
+    lines: list[str] = []
+    for rule in (*plan.once, *plan.repeated):
+        lines.extend(printer.rule(rule))
+    lines.extend(print_indexes(plan, program))
+    return "\n".join(lines)
+
+
+def indexes_of(plan: StratumPlan | RulePlan) -> tuple[Index, ...]:
+    """Return the indexes that the operators look up: a relation and its key columns, each once."""
+    rules = (plan,) if isinstance(plan, RulePlan) else (*plan.once, *plan.repeated)
+    found = {index: None for rule in rules for index in _indexes(rule.operators)}
+    return tuple(sorted(found))
+
+
+def print_indexes(plan: StratumPlan | RulePlan, program: Program) -> Iterator[str]:
+    """Yield a line for each index: `index edge by x`."""
+    for relation, key in indexes_of(plan):
+        columns = program.relations[relation].columns
+        # A check of whole facts asks the membership table that every relation has.
+        if 0 < len(key) < len(columns):
+            yield f"index {relation} by {', '.join(columns[place].name for place in key)}"
+
+
+def _indexes(operators: tuple[Operator, ...]) -> Iterator[Index]:
+    for operator in operators:
+        match operator:
+            case Join() | Check():
+                yield operator.relation, operator.key
+            case Reduce():
+                yield from _indexes(operator.body)
+            case _:
+                pass
+
+
+class _Printer:
+    """Prints operators with the names of a program's columns."""
+
+    def __init__(self, program: Program, statistics: Statistics) -> None:
+        self._program = program
+        self._statistics = statistics
+
+    def rule(self, plan: RulePlan) -> list[str]:
+        version = "once" if plan.delta_atom is None else f"delta rule of atom {plan.delta_atom + 1}"
+        return [
+            " ".join(plan.span.text.split()),
+            f"  {version}, about {_number(plan.estimate)} bindings",
+            *("    " + line for line in self.operators(plan.operators)),
+            f"    insert {plan.relation}",
+        ]
+
+    def operators(self, operators: tuple[Operator, ...]) -> Iterator[str]:
+        for operator in operators:
+            line = f"{self.operator(operator)}{self.filters(operator)}"
+            yield f"{line} → {_layout(operator.outputs)}"
+            if isinstance(operator, Reduce):
+                yield from ("  " + line for line in self.operators(operator.body))
+
+    def operator(self, operator: Operator) -> str:  # noqa: C901 - one case per kind of operator
+        match operator:
+            case Start():
+                return "start"
+            case Scan():
+                facts = self.binds(operator) + self.size(operator)
+                return f"scan {operator.view.value} {operator.relation}{facts}"
+            case Join():
+                key = self.key(operator.relation, operator.key, operator.operands)
+                facts = f"(~{self.matches(operator)} each)"
+                return f"join {operator.view.value} {operator.relation}{key}{self.binds(operator)} {facts}"
+            case Check():
+                key = self.key(operator.relation, operator.key, operator.operands)
+                word = "reject" if operator.is_negated else "check"
+                return f"{word} {operator.view.value} {operator.relation}{key}"
+            case Compute():
+                return f"compute {operator.variable} = {print_term(operator.term)}"
+            case Filter():
+                return f"filter {print_literal(operator.constraint)}"
+            case Project():
+                return "project"
+            case Generate():
+                return f"generate {operator.variable}: {print_literal(operator.generator)}"
+            case TakeApart():
+                return f"take apart {operator.variable} = {print_term(operator.pattern)}"
+            case Reduce():
+                outer = f" for each {', '.join(operator.outer)}" if operator.outer else ""
+                return f"reduce {operator.variable} = {operator.functor}{outer}"
+            case _:
+                # Looks up the row number of a whole fact.
+                return f"{type(operator).__name__.lower()} {operator.relation}"
+
+    def size(self, operator: Scan) -> str:
+        if operator.view is View.DELTA:
+            return ""
+        size = self._statistics.size(operator.relation)
+        return f" (~{_number(UNKNOWN_SIZE)}, not known)" if size is None else f" (~{_number(size)})"
+
+    def matches(self, operator: Join) -> str:
+        arity = self._program.relations[operator.relation].arity
+        return _number(matches_per_key(self._statistics, operator.relation, arity, operator.key))
+
+    def key(self, relation: str, key: tuple[int, ...], operands: tuple[Operand, ...]) -> str:
+        if not key:
+            return ""
+        names = (self._program.relations[relation].columns[place].name for place in key)
+        pairs = zip(names, operands, strict=True)
+        return " by " + ", ".join(f"{name} = {_operand(operand)}" for name, operand in pairs)
+
+    def binds(self, operator: Scan | Join) -> str:
+        # The column after the last one is the row number.
+        columns = [*(column.name for column in self._program.relations[operator.relation].columns), "row"]
+        names = [(columns[place], variable) for place, variable in operator.binds]
+        if not names:
+            return ""
+        return ": " + ", ".join(
+            column if column == variable else f"{column} as {variable}" for column, variable in names
+        )
+
+    def filters(self, operator: Operator) -> str:
+        match operator:
+            case Scan() | Join() | Compute() | TakeApart() if operator.filters:
+                return " where " + ", ".join(_comparison(each) for each in operator.filters)
+            case _:
+                return ""
+
+
+def _comparison(comparison: Comparison) -> str:
+    return f"{_operand(comparison.left)} {comparison.op} {_operand(comparison.right)}"
+
+
+def _operand(operand: Operand) -> str:
+    return print_term(operand) if isinstance(operand, Constant) else operand
+
+
+def _layout(layout: Layout) -> str:
+    return ", ".join(_operand(operand) for operand in layout) or "()"
+
+
+def _number(number: float) -> str:
+    """Return a rough number as people read it: `0.5`, `316`, `1,200,000`."""
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"

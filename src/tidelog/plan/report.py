@@ -1,0 +1,58 @@
+"""Everything about how a program will run, as text."""
+
+from collections.abc import Iterator
+
+from tidelog.plan.algebra_text import print_algebra
+from tidelog.plan.flatten import is_fact
+from tidelog.plan.printing import print_indexes, print_plan
+from tidelog.plan.statistics import Statistics
+from tidelog.plan.stratum import plan_stratum
+from tidelog.plan.translate import translate_rule
+from tidelog.program.nodes import Program, Rule, Stratum
+from tidelog.program.printing import print_rule
+
+# A program may hold thousands of facts; the first few tell what they look like.
+_FACTS_SHOWN = 3
+
+
+def report_plan(program: Program, statistics: Statistics) -> str:
+    """Return for each stratum its rules, each with its algebra and the operators of its delta rules.
+
+    The statistics tell the sizes of input relations, as far as they are known.
+    """
+    sections = (
+        _stratum(number, stratum, program, statistics) for number, stratum in enumerate(program.strata)
+    )
+    return "\n".join("\n".join(section) + "\n" for section in sections)
+
+
+def _stratum(number: int, stratum: Stratum, program: Program, statistics: Statistics) -> Iterator[str]:
+    recursive = " (recursive)" if stratum.is_recursive else ""
+    yield f"stratum {number}: {', '.join(stratum.relations)}{recursive}"
+    for name in stratum.relations:
+        size = statistics.size(name)
+        if program.is_input(name):
+            yield f"  input {name}" + ("" if size is None else f", facts: {size:,.0f}")
+    yield from _facts([rule for rule in stratum.rules if is_fact(rule)])
+    plan = plan_stratum(stratum, program, statistics)
+    for rule in stratum.rules:
+        if not is_fact(rule):
+            yield f"  {print_rule(rule)}"
+            yield from _indented(print_algebra(translate_rule(rule, program)), 4)
+            for each in (each for each in (*plan.once, *plan.repeated) if each.rule == rule.id):
+                # The rule stands above already.
+                yield from _indented("\n".join(print_plan(each, program, statistics).split("\n")[1:]), 2)
+    for subsumption in stratum.subsumptions:
+        yield f"  {print_rule(subsumption)}"
+    yield from (f"  {line}" for line in print_indexes(plan, program))
+
+
+def _facts(facts: list[Rule]) -> Iterator[str]:
+    for fact in facts[:_FACTS_SHOWN]:
+        yield f"  {print_rule(fact)}"
+    if len(facts) > _FACTS_SHOWN:
+        yield f"  ... and {len(facts) - _FACTS_SHOWN:,} more facts"
+
+
+def _indented(text: str, depth: int) -> Iterator[str]:
+    return (" " * depth + line for line in text.split("\n"))
