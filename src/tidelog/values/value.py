@@ -1,7 +1,6 @@
 """Values as Python sees them."""
 
 from dataclasses import dataclass
-from typing import Union
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +15,7 @@ class Branch:
 
 
 # number and unsigned: int; symbol: str; record: tuple, nil: None; algebraic type: Branch.
-Value = Union[int, float, str, tuple["Value", ...], None, Branch]
+Value = int | float | str | tuple["Value", ...] | None | Branch
 Fact = tuple[Value, ...]
 
 
