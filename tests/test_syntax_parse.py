@@ -51,6 +51,7 @@ def term(text):
         ("bnot a + lnot b", "(bnot(a) + lnot(b))"),
         ("(1 + 2) * 3 % 4 / 5", "((((1 + 2) * 3) % 4) / 5)"),
         ("x-1", "(x - 1)"),
+        ("[] + nil", "([] + nil)"),
     ],
 )
 def test_operators_bind_as_in_souffle(text, shown):
@@ -246,6 +247,8 @@ b(1).
 }
 .typ T = number
 e(1) f(2).
+.plan 0:(1)
+g(1.
 """
     assert mistakes(text) == [
         ("syntax", "number"),
@@ -254,6 +257,7 @@ e(1) f(2).
         ("syntax", ")"),
         ("unknown-directive", ".typ"),
         ("syntax", "f"),
+        ("syntax", "."),
     ]
 
 

@@ -1,6 +1,7 @@
 """Reading items: rules, directives, components; and going on after a mistake."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Final, NoReturn
 
@@ -61,6 +62,8 @@ class ItemParser(DeclarationParser):
                 self.diagnostics.append(error.diagnostic)
                 self.nesting = level
                 self._skip_item(start, is_component=is_component)
+                with suppress(ParseError):  # a plan belongs to the rule that was skipped
+                    self._plan()
         return items, overrides
 
     def _item(self) -> Sequence[Item]:

@@ -40,6 +40,7 @@ BINARY_LEVEL: Final = {
     operator: level for level, operators in enumerate(BINARY_LEVELS) for operator in operators
 }
 PREFIXES: Final = {"-": "neg", "bnot": "bnot", "lnot": "lnot"}
+_PLAIN_TERMS: Final = frozenset({"number", "string", "word"})
 _AFTER_PLAIN_TERM: Final = frozenset({",", ")", "]"})
 _UNSUPPORTED: Final = frozenset({"__ITERATION__", "iteration", "debug_delta"})
 
@@ -54,7 +55,7 @@ class TermParser(Cursor):
     def term(self) -> Term:
         """Return a term, operators and all."""
         # Most terms are one token; facts by the hundred thousand are read along this way.
-        if self.token.kind != "end" and self.tokens[self.position + 1].kind in _AFTER_PLAIN_TERM:
+        if self.token.kind in _PLAIN_TERMS and self.tokens[self.position + 1].kind in _AFTER_PLAIN_TERM:
             return self._primary()
         self.enter()
         term = self._binary(0)
