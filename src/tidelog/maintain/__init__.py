@@ -1,1 +1,5 @@
 """Strategies that turn a state and a change into the next state and a delta."""
+
+from tidelog.maintain.engine import MaintainedEngine
+
+__all__ = ["MaintainedEngine"]

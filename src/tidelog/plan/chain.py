@@ -14,6 +14,7 @@ from tidelog.plan.operators import (
     Comparison,
     Compute,
     Filter,
+    Find,
     Generate,
     Join,
     Layout,
@@ -65,7 +66,8 @@ class Body:
 
     `given` are variables bound from outside. With `counting`, every derivation must be found, so
     an atom that binds nothing needed is still joined and not only checked for existence.
-    Relations in `growing` will hold more facts than they do now.
+    Relations in `growing` will hold more facts than they do now. With `numbered`, every atom binds
+    its row number to `row_name(place)`; `places` are the places of the literals.
     """
 
     literals: tuple[Literal, ...]
@@ -76,11 +78,23 @@ class Body:
     given: tuple[str, ...] = ()
     counting: bool = False
     growing: frozenset[str] = frozenset()
+    numbered: bool = False
+    places: tuple[int, ...] = ()
 
     @property
     def atoms(self) -> tuple[Atom, ...]:
         """Return the positive atoms, in the order written."""
         return tuple(literal for literal in self.literals if isinstance(literal, Atom))
+
+
+def row_name(literal: int) -> str:
+    """Return the variable that holds the row number of a body's literal."""
+    return f"%row{literal}"
+
+
+def _place(body: Body, wanted: Literal) -> int:
+    """Return the place of this very literal; an equal one may stand elsewhere in the body."""
+    return next(place for place, literal in zip(body.places, body.literals, strict=True) if literal is wanted)
 
 
 PlanInner = Callable[[Body], Chain]
@@ -160,6 +174,10 @@ class _Builder:
                 case _:
                     raise AssertionError(f"flat atoms hold no {term}")
         arity = len(atom.terms)
+        row = row_name(_place(self.body, atom)) if self.body.numbered else None
+        if row is not None:
+            binds.append((arity, row))
+            new[row] = arity
         matches = matches_per_key(self.body.statistics, atom.relation, arity, key)
         if view is View.DELTA and not self.operators:
             matches = 1.0
@@ -175,6 +193,8 @@ class _Builder:
         if not self.operators:
             filters = self._key_filters(key, operands, binds) + filters
             self.operators.append(Scan(atom.relation, view, tuple(binds), tuple(filters), outputs))
+        elif len(key) == arity and row is not None:
+            self.operators.append(Find(atom.relation, tuple(operands), row, False, outputs))
         elif len(key) == arity:
             self.operators.append(
                 Check(atom.relation, view, tuple(key), tuple(operands), False, outputs)
@@ -277,6 +297,11 @@ class _Builder:
                 return None
             key.append(column)
             operands.append(operand)
+        if self.body.numbered:
+            assert len(key) == len(atom.terms), "a negated atom with wildcards is projected before"
+            row = row_name(_place(self.body, literal))
+            self.bound.add(row)
+            return Find(atom.relation, tuple(operands), row, True, self.layout())
         return Check(atom.relation, View.FULL, tuple(key), tuple(operands), True, self.layout())
 
     def constraint(self, literal: Constraint) -> Operator | None:
@@ -406,7 +431,7 @@ def _reads(operator: Operator) -> set[str]:
     """Return the variables an operator needs from the batch it is given."""
     names: set[str] = set()
     match operator:
-        case Join() | Check():
+        case Join() | Check() | Find():
             names.update(operand for operand in operator.operands if isinstance(operand, str))
         case Compute():
             names |= variables_of(operator.term)
@@ -437,5 +462,7 @@ def _writes(operator: Operator) -> set[str]:
             return {name for _, name in operator.binds}
         case Compute() | Generate() | Reduce():
             return {operator.variable}
+        case Find():
+            return {operator.row}
         case _:
             return set()

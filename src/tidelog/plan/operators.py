@@ -58,7 +58,10 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Extends each binding by the facts whose `key` columns equal the operands."""
+    """Extends each binding by the facts whose `key` columns equal the operands.
+
+    In `binds`, the column after the last one is the row number.
+    """
 
     relation: str
     view: View
@@ -77,6 +80,20 @@ class Check:
     view: View
     key: tuple[int, ...]
     operands: tuple[Operand, ...]
+    is_negated: bool
+    outputs: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """Binds `row` to the number of the fact whose columns equal the operands.
+
+    Without such a fact the binding is dropped, or, where the atom is negated, kept with -1.
+    """
+
+    relation: str
+    operands: tuple[Operand, ...]
+    row: str
     is_negated: bool
     outputs: Layout
 
@@ -146,7 +163,7 @@ class Reduce:
     outputs: Layout
 
 
-Operator = Start | Scan | Join | Check | Compute | Filter | Project | Generate | TakeApart | Reduce
+Operator = Start | Scan | Join | Check | Find | Compute | Filter | Project | Generate | TakeApart | Reduce
 
 
 @dataclass(frozen=True, slots=True)

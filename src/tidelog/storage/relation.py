@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.storage.annotations import ABSENT, locate_rows
 from tidelog.storage.index import Index
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.memory import zeros
@@ -33,6 +34,9 @@ class StoredRelation:
     only once a row was deleted.
     """
 
+    # As `first_new`: no row is new, so nothing adds to the count of a row that is there.
+    NEVER = 1 << 62
+
     def __init__(self, arity: int, dtype: npt.DTypeLike, *, counting: bool = False) -> None:
         self.arity = arity
         self.rows: CodeArray = np.empty((_SMALLEST, arity), dtype)
@@ -41,6 +45,8 @@ class StoredRelation:
         self.may_use_pairs = False
         self.alive: Bools = NO_BYTES
         self.counts: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
+        self.levels: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
+        self.previous: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
         self.count = 0
         self.deleted = 0
         self.indexes: dict[tuple[int, ...], Index] = {}
@@ -66,6 +72,8 @@ class StoredRelation:
             self.rows = _enlarged(self.rows, capacity, self.count)
             if self.counts.size:
                 self.counts = _enlarged(self.counts, capacity, self.count)
+                self.levels = _enlarged(self.levels, capacity, self.count)
+                self.previous = _enlarged(self.previous, capacity, self.count)
             if self.alive.size:
                 self.alive = _enlarged(self.alive, capacity, self.count)
         if self._pairs is None and needed * 2 > self._slots.shape[0]:
@@ -189,6 +197,33 @@ class StoredRelation:
         for block in blocks:
             block[:] = 0
 
+    def locate(self, candidates: CodeArray) -> Int64s:
+        """Return the row number of each candidate; rows not there yet are appended as absent."""
+        self.reserve(candidates.shape[0])
+        if not self.alive.size:
+            self.alive = np.ones(self.rows.shape[0], np.uint8)
+        numbers = np.empty(candidates.shape[0], np.int64)
+        before = self.count
+        self.count = int(locate_rows(self.slots, self.rows, before, candidates, numbers))
+        if self.count > before:
+            self.alive[before : self.count] = 0
+            self.levels[before : self.count] = ABSENT
+            self.previous[before : self.count] = ABSENT
+            self.counts[before : self.count] = 0
+            self.deleted += self.count - before
+        return numbers
+
+    def show_rows(self, numbers: Int64s) -> None:
+        """Let joins see rows that are facts of the old or of the new epoch."""
+        hidden = numbers[self.alive[numbers] == 0] if self.alive.size else numbers[:0]
+        self.alive[hidden] = 1
+        self.deleted -= np.unique(hidden).size
+
+    def hide_absent_rows(self, numbers: Int64s) -> None:
+        """Let joins no longer see those rows that are no facts now."""
+        gone = numbers[self.levels[numbers] == ABSENT]
+        self.delete_rows(gone)
+
     def delete_rows(self, numbers: Int64s) -> None:
         """Mark rows as deleted; their content may be inserted again later."""
         if not self.alive.size:
@@ -228,9 +263,13 @@ class StoredRelation:
         return rows[self.alive[first:last] != 0]
 
     def widened(self) -> "StoredRelation":
-        """Return the same rows with codes of 64 bits; indexes are built again on demand."""
+        """Return the same facts with codes of 64 bits; indexes are built again on demand."""
         wide = StoredRelation(self.arity, np.int64, counting=bool(self.counts.size))
-        wide.insert(self.live_rows().astype(np.int64))
+        numbers = np.flatnonzero(self.alive[: self.count]) if self.deleted else np.arange(self.count)
+        wide.insert(self.rows[numbers].astype(np.int64))
+        if self.counts.size:
+            for name in ("counts", "levels", "previous"):
+                getattr(wide, name)[: wide.count] = getattr(self, name)[numbers]
         return wide
 
 

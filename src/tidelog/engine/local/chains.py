@@ -15,6 +15,7 @@ from tidelog.engine.local.steps import (
     ComputeStep,
     ExtendingStep,
     FilterStep,
+    FindStep,
     GenerateStep,
     JoinStep,
     ProjectStep,
@@ -26,6 +27,7 @@ from tidelog.plan.operators import (
     Check,
     Compute,
     Filter,
+    Find,
     Generate,
     Join,
     Layout,
@@ -99,6 +101,8 @@ def _make_step(operator: Operator, layout: Layout, state: LocalState, expression
             if 0 < len(operator.key) < relation.arity:
                 relation.index(operator.key)
             return CheckStep(operator, layout, state, expressions)
+        case Find():
+            return FindStep(operator, layout, state, expressions)
         case Filter():
             return FilterStep(operator, layout, state, expressions)
         case Project():

@@ -1,22 +1,12 @@
 """The local engine: Numba kernels over codes, one machine, all its cores."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
-import numpy.typing as npt
 import psutil
 
-from tidelog.engine.epoch import (
-    Action,
-    EngineState,
-    EpochResult,
-    MaintenanceSettings,
-    RelationChange,
-    RelationState,
-    Strategy,
-    StratumReport,
-)
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
 from tidelog.engine.local.statistics import StateStatistics
@@ -40,21 +30,18 @@ from tidelog.values.codec import Codec
 class LocalEngine:
     """Runs a program on this machine; see `engine.protocol.Engine`."""
 
-    def __init__(self, program: Program, codec: Codec, settings: Settings, functions: UserFunctions) -> None:
+    def __init__(
+        self, program: Program, codec: Codec, settings: Settings, functions: UserFunctions, *, counting: bool = False
+    ) -> None:
         self._program = program
         self._settings = settings
         self._functions = functions
-        self._state = LocalState(program)
+        self._state = LocalState(program, counting=counting)
         self._expressions = Expressions(program, codec, functions)
         self._process = psutil.Process()
-        self._given: dict[str, list[Codes]] = {
-            name: [np.empty(0, np.int64) for _ in relation.columns] for name, relation in program.relations.items()
-        }
 
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
-        before = self._given[relation]
-        self._given[relation] = [np.concatenate([a, b]) for a, b in zip(before, columns, strict=True)]
         self._state.insert(relation, columns)
         self._check_memory()
 
@@ -62,20 +49,25 @@ class LocalEngine:
         """Bring every relation to its fixpoint, stratum by stratum."""
         start = time.perf_counter()
         finished: list[StratumStatistics] = []
-        workers = Workers(self._settings.jobs)
-        try:
-            around = Surroundings(
-                self._state, self._expressions, self._functions, self._settings,
-                StateStatistics(self._state), workers, self._check_memory,
-            )  # fmt: skip
+        with self._surroundings() as around:
             for number, stratum in enumerate(self._program.strata):
                 observer.stratum_started(number, len(self._program.strata), stratum.relations)
                 statistics = self._run_stratum(number, stratum, around, observer)
                 observer.stratum_finished(number, statistics)
                 finished.append(statistics)
+        return RunStatistics(tuple(finished), time.perf_counter() - start)
+
+    @contextmanager
+    def _surroundings(self) -> Iterator[Surroundings]:
+        """Yield what strata run in, with threads that are let go at the end."""
+        workers = Workers(self._settings.jobs)
+        try:
+            yield Surroundings(
+                self._state, self._expressions, self._functions, self._settings,
+                StateStatistics(self._state), workers, self._check_memory, self._state.counting,
+            )  # fmt: skip
         finally:
             workers.close()
-        return RunStatistics(tuple(finished), time.perf_counter() - start)
 
     def _run_stratum(
         self, number: int, stratum: Stratum, around: Surroundings, observer: Observer
@@ -108,79 +100,6 @@ class LocalEngine:
             if code is not None:
                 keep &= rows[:, place] == code
         return _columns(rows[keep])
-
-    # --- epochs -----------------------------------------------------------------------------
-
-    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
-        """Say of each fact whether it is an input fact now."""
-        rows = {tuple(row) for row in zip(*(c.tolist() for c in self._given[relation]), strict=True)}
-        asked = list(zip(*(column.tolist() for column in columns), strict=True))
-        return np.array([row in rows for row in asked], np.bool_)
-
-    def apply(
-        self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings, observer: Observer
-    ) -> EpochResult:
-        """Bring the state to the next epoch."""
-        after = {}
-        for name, columns in self._given.items():
-            rows = set(zip(*(c.tolist() for c in columns), strict=True))
-            if name in changes:
-                rows -= set(zip(*(c.tolist() for c in changes[name].deleted), strict=True))
-                rows |= set(zip(*(c.tolist() for c in changes[name].inserted), strict=True))
-            after[name] = rows
-        return self._become(self._program, after, settings, observer)
-
-    def change_rules(
-        self, program: Program, settings: MaintenanceSettings, observer: Observer
-    ) -> EpochResult:
-        """Go on with another program."""
-        after = {
-            name: set(zip(*(c.tolist() for c in columns), strict=True))
-            for name, columns in self._given.items()
-            if name in program.relations
-        }
-        return self._become(program, after, settings, observer)
-
-    def _become(self, program, after, settings, observer):
-        other = LocalEngine(program, self._expressions.codec, self._settings, self._functions)
-        for name, rows in after.items():
-            if rows:
-                other.insert(name, list(np.array(sorted(rows), np.int64).T))
-        start = time.perf_counter()
-        other.evaluate(observer)
-        inserted, deleted = {}, {}
-        for name in program.relations:
-            new = set(zip(*(c.tolist() for c in other.facts(name)), strict=True))
-            known = name in self._program.relations
-            old = set(zip(*(c.tolist() for c in self.facts(name)), strict=True)) if known else set()
-            width = program.relations[name].arity
-            if new - old:
-                inserted[name] = list(np.array(sorted(new - old), np.int64).reshape(-1, width).T)
-            if old - new:
-                deleted[name] = list(np.array(sorted(old - new), np.int64).reshape(-1, width).T)
-        self.__dict__.update(other.__dict__)
-        reports = tuple(
-            StratumReport(s.relations, Action.RECOMPUTED, Strategy.RECOMPUTE, "all is recomputed", 0, 0, time.perf_counter() - start)
-            for s in program.strata
-        )
-        return EpochResult(inserted, deleted, reports)
-
-    def export_state(self) -> EngineState:
-        """Return all relations with annotations."""
-        result = {}
-        for name in self._program.relations:
-            columns = self.facts(name)
-            count = self.size(name)
-            result[name] = RelationState(
-                columns, np.ones(count, np.int32), np.ones(count, np.int32), self.given(name, columns)
-            )
-        return EngineState(result)
-
-    def import_state(self, state: EngineState) -> None:
-        """Take over an exported state."""
-        for name, relation in state.relations.items():
-            self._given[name] = [column[relation.given] for column in relation.columns]
-            self._state.insert(name, relation.columns)
 
     def _check_memory(self) -> None:
         limit = self._settings.memory_limit_bytes

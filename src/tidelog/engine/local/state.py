@@ -42,15 +42,20 @@ class LocalState:
     """All relations, in 32-bit codes until `widen`; never both widths at once."""
 
     program: Program
+    counting: bool = False
     dtype: npt.DTypeLike = np.int32
     relations: dict[str, StoredRelation] = field(init=False)
     visible: dict[str, Visible] = field(init=False)
 
     def __post_init__(self) -> None:
         self.relations = {
-            name: StoredRelation(relation.arity, self.dtype) for name, relation in self.program.relations.items()
+            name: self.empty_relation(name) for name in self.program.relations
         }
         self.visible = {name: Visible() for name in self.relations}
+
+    def empty_relation(self, name: str) -> StoredRelation:
+        """Return a relation without facts, of the state's width and annotations."""
+        return StoredRelation(self.program.relations[name].arity, self.dtype, counting=self.counting)
 
     @property
     def is_wide(self) -> bool:
@@ -62,7 +67,8 @@ class LocalState:
         if not self.is_wide and not all(fits_narrow(column) for column in columns):
             self.widen()
         relation = self.relations[name]
-        relation.insert(self.pack(columns, len(columns[0]) if columns else 1))
+        # An input fact given twice has one derivation.
+        relation.insert(self.pack(columns, len(columns[0]) if columns else 1), first_new=relation.NEVER)
         self.show_all(name)
 
     def pack(self, columns: Sequence[npt.NDArray[np.int64]], count: int) -> CodeArray:
@@ -93,8 +99,8 @@ class LocalState:
 
     def replace(self, name: str, rows: CodeArray) -> None:
         """Let a relation hold exactly these rows."""
-        relation = StoredRelation(self.program.relations[name].arity, self.dtype)
-        relation.insert(rows)
+        relation = self.empty_relation(name)
+        relation.insert(rows, first_new=relation.NEVER)
         self.relations[name] = relation
         self.show_all(name)
 

@@ -17,6 +17,7 @@ from tidelog.plan.operators import (
     Comparison,
     Compute,
     Filter,
+    Find,
     Generate,
     Join,
     Layout,
@@ -161,7 +162,8 @@ class JoinStep(Step):
         self._key_columns = join.key
         rest = [column for column in range(self._relation.arity) if column not in join.key]
         names = dict(join.binds)
-        bound = [names.get(column, f"%unread{column}") for column in rest]
+        # The last column of an entry, after those that are not in the key, is the row number.
+        bound = [names.get(column, f"%unread{column}") for column in (*rest, self._relation.arity)]
         sources = Sources(layout, bound, state, expressions)
         self._key = sources.numbers(join.operands)
         self._filters = sources.filters(join.filters)
@@ -257,6 +259,34 @@ class CheckStep(SelectingStep):
         if self._wanted == 0:
             keep = keep ^ np.uint8(1)
         self.push(batch, keep)
+
+
+class FindStep(SelectingStep):
+    """Binds the number of a fact's row."""
+
+    def __init__(self, find: Find, layout: Layout, state: LocalState, expressions: Expressions) -> None:
+        super().__init__(find.outputs, layout, (find.row,), state, expressions)
+        self._relation = state.relations[find.relation]
+        self._key = self._all_sources.numbers(find.operands)
+        self._constants = self._all_sources.constants()
+        self._is_negated = find.is_negated
+
+    def run(self, batch: CodeArray) -> None:
+        """Push the bindings with the row number in a further column."""
+        relation = self._relation
+        found = np.empty(batch.shape[0], np.int64)
+        find_bindings(batch, self._constants, self._key, relation.slots, relation.rows, found)
+        wide = np.empty((batch.shape[0], batch.shape[1] + 1), self._state.dtype)
+        wide[:, :-1] = batch
+        wide[:, -1] = found
+        if self._is_negated:
+            keep = np.ones(batch.shape[0], np.uint8)
+        else:
+            present = found >= 0
+            if relation.alive.size:
+                present &= relation.alive[np.maximum(found, 0)] != 0
+            keep = present.view(np.uint8)
+        self.push(wide, keep)
 
 
 class FilterStep(SelectingStep):

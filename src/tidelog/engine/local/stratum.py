@@ -45,6 +45,7 @@ class Surroundings:
     statistics: Statistics
     workers: Workers
     check_memory: Callable[[], None]
+    counting: bool = False
 
 
 class _RunnableRule:
@@ -75,6 +76,7 @@ class StratumRun:
         self._settlers: dict[str, Settler] = {}
         self._once: list[_RunnableRule] = []
         self._repeated: list[_RunnableRule] = []
+        self._iteration_start = dict.fromkeys(stratum.relations, 0)
         self._planned_size = 0
         self._derivations = 0
 
@@ -88,7 +90,7 @@ class StratumRun:
             while True:
                 iteration += 1
                 self._check_iterations(iteration)
-                new = self._iterate(first=iteration == 1)
+                new = self._iterate(iteration)
                 observer.iteration_finished(number, iteration, new, self._state.size())
                 self._around.check_memory()
                 if not new or not self._stratum.is_recursive or self._is_full():
@@ -109,20 +111,29 @@ class StratumRun:
             relation = state.program.relations[name]
             if needs_settling(relation):
                 inputs = state.relations[name].live_rows()
-                # Emptied in place: plans and queries hold on to the stored relation.
-                state.relations[name] = StoredRelation(relation.arity, state.dtype)
+                state.relations[name] = state.empty_relation(name)
                 self._settlers[name] = Settler(
                     relation, state.relations[name], state.program, self._around.expressions.codec,
                     self._around.functions,
                 )  # fmt: skip
                 self._settlers[name].settle(inputs)
-        self._show_delta({name: 0 for name in self._stratum.relations})
+        self._label(dict.fromkeys(self._stratum.relations, 0), 0)
+        self._show_delta(dict.fromkeys(self._stratum.relations, 0))
 
-    def _iterate(self, *, first: bool) -> int:
+    def _label(self, before: dict[str, int], iteration: int) -> None:
+        """Annotate the rows found since `before` with their iteration."""
+        if self._around.counting:
+            for name, count in before.items():
+                relation = self._state.relations[name]
+                relation.levels[count : relation.count] = iteration
+                relation.previous[count : relation.count] = iteration
+
+    def _iterate(self, iteration: int) -> int:
         """Run one iteration and return how many facts are new."""
         state = self._state
         before = {name: state.relations[name].count for name in self._stratum.relations}
-        if first:
+        self._iteration_start = before
+        if iteration == 1:
             self._insert_facts()
             for rule in self._once:
                 self._run_rule(rule)
@@ -133,6 +144,7 @@ class StratumRun:
             self._run_rule(rule)
         for settler in self._settlers.values():
             settler.settle()
+        self._label(before, iteration)
         return self._show_delta(before)
 
     def _show_delta(self, before: dict[str, int]) -> int:
@@ -173,7 +185,7 @@ class StratumRun:
             self._derivations += len(rows)
             columns = np.array(rows, np.int64).reshape(len(rows), -1)
             packed = self._state.pack([columns[:, place] for place in range(columns.shape[1])], len(rows))
-            self._target(name).insert(packed)
+            self._target(name).insert(packed, first_new=self._iteration_start[name])
 
     def _target(self, name: str) -> StoredRelation:
         """Return where candidates of a relation are collected."""
@@ -188,15 +200,18 @@ class StratumRun:
             return
         is_plain = rule.plan.relation not in self._settlers and not target.alive.size
         if last - first >= _ROWS_FOR_THREADS and is_plain and rule.threads:
-            self._around.workers.run_chains(rule.threads, target, first, last)
+            first_new = self._iteration_start[rule.plan.relation]
+            self._around.workers.run_chains(rule.threads, target, first_new, first, last)
         else:
-            rule.end.relation, rule.end.first_new = target, target.count
+            rule.end.relation, rule.end.first_new = target, self._iteration_start[rule.plan.relation]
             rule.chain.run(first, last)
 
     def _plan_rules(self) -> None:
         """Plan the rules by the sizes as they stand and make them runnable."""
         self._planned_size = sum(len(self._state.relations[name]) for name in self._stratum.relations)
-        plan = plan_stratum(self._stratum, self._state.program, self._around.statistics)
+        plan = plan_stratum(
+            self._stratum, self._state.program, self._around.statistics, counting=self._around.counting
+        )
         self._drop_unused_indexes(plan)
         self._allow_pairs(plan)
         self._once = [_RunnableRule(rule, self._around) for rule in plan.once]

@@ -41,10 +41,11 @@ class Workers:
             future.result()
 
     def run_chains(
-        self, chains: Sequence[tuple[Chain, SharedEmitStep]], target: StoredRelation, first: int, last: int
-    ) -> None:
+        self, chains: Sequence[tuple[Chain, SharedEmitStep]], target: StoredRelation, first_new: int,
+        first: int, last: int,
+    ) -> None:  # fmt: skip
         """Run one rule over a range of rows, each thread with a chain of its own."""
-        insertion = SharedInsertion(target, len(chains), target.count)
+        insertion = SharedInsertion(target, len(chains), first_new)
         for _, end in chains:
             end.insertion = insertion
         size = max(_SMALLEST_MORSEL, min(BUFFER_ROWS, (last - first) // (4 * self.jobs)))

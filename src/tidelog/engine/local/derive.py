@@ -1,0 +1,86 @@
+"""Enumerates derivations around given rows, for the strategies of `maintain`."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tidelog.engine.local.chains import Chain, make_chain
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.statistics import StateStatistics
+from tidelog.engine.local.steps import BUFFER_ROWS, Step
+from tidelog.plan.maintenance import MaintainedRule, RuleLiteral, backward_chain, forward_chain
+from tidelog.plan.operators import Operator
+from tidelog.storage.kernel import CodeArray, Int64s
+
+Sink = Callable[[CodeArray], None]
+
+
+class SinkStep(Step):
+    """The end of a chain: hands batches to whoever asked for the derivations."""
+
+    def __init__(self) -> None:
+        self.sink: Sink
+
+    def run(self, batch: CodeArray) -> None:
+        """Hand the batch on."""
+        self.sink(batch)
+
+
+class LocalDerivations:
+    """Chains from rows to derivations, planned when first needed and kept.
+
+    Chains hold on to stored relations; `forget` them when a relation is replaced.
+    """
+
+    def __init__(self, state: LocalState, expressions: Expressions) -> None:
+        self._state = state
+        self._expressions = expressions
+        self._statistics = StateStatistics(state)
+        self._chains: dict[tuple[int, int], tuple[Chain, SinkStep]] = {}
+
+    def forget(self) -> None:
+        """Plan anew from here on."""
+        self._chains = {}
+
+    def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
+        """Push the derivations that use these rows at a literal."""
+        self._run((rule.rule.id, literal.place), literal.relation, numbers, sink, lambda: forward_chain(
+            rule, literal, self._state.program, self._statistics
+        ))  # fmt: skip
+
+    def backward(self, rule: MaintainedRule, numbers: Int64s, sink: Sink) -> None:
+        """Push the derivations of these head rows."""
+        self._run((rule.rule.id, -1), rule.relation, numbers, sink, lambda: backward_chain(
+            rule, self._state.program, self._statistics
+        ))  # fmt: skip
+
+    def _run(
+        self, key: tuple[int, int], relation: str, numbers: Int64s, sink: Sink,
+        plan: Callable[[], tuple[Operator, ...]],
+    ) -> None:  # fmt: skip
+        known = self._chains.get(key)
+        if known is None:
+            end = SinkStep()
+            known = (make_chain(plan(), self._state, self._expressions, end), end)
+            self._chains[key] = known
+        chain, end = known
+        end.sink = sink
+        self._refresh()
+        rows = self._state.relations[relation].rows
+        for first in range(0, numbers.size, BUFFER_ROWS):
+            piece = numbers[first : first + BUFFER_ROWS]
+            batch = np.empty((piece.size, rows.shape[1] + 1), rows.dtype)
+            batch[:, :-1] = rows[piece]
+            batch[:, -1] = piece
+            chain.first.run(batch)
+
+    def _refresh(self) -> None:
+        """Let indexes and views cover the rows appended since the last run."""
+        for name, relation in self._state.relations.items():
+            visible = self._state.visible[name]
+            if visible.end != relation.count:
+                visible.delta = visible.end = relation.count
+            for index in relation.indexes.values():
+                if index.rows_indexed < relation.count:
+                    index.add_rows(relation.rows, relation.count)

@@ -1,0 +1,234 @@
+"""The local engine with a state that follows changes of its input facts."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.epoch import (
+    EngineState,
+    EpochResult,
+    MaintenanceSettings,
+    RelationChange,
+    RelationState,
+)
+from tidelog.engine.local import LocalEngine
+from tidelog.engine.local.derive import LocalDerivations
+from tidelog.engine.local.state import NeedsWideCodes, fits_narrow
+from tidelog.engine.protocol import Codes, Observer, RunStatistics, Settings, SilentObserver, UserFunctions
+from tidelog.maintain.epoch import Maintainer
+from tidelog.maintain.update import RowChange
+from tidelog.program.nodes import Program, Stratum
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT
+from tidelog.values.codec import Codec
+
+_NO_ROWS = np.empty(0, np.int64)
+
+
+class MaintainedEngine(LocalEngine):
+    """Runs a program and then epochs; see `engine.epoch.MaintainedEngine`."""
+
+    def __init__(self, program: Program, codec: Codec, settings: Settings, functions: UserFunctions) -> None:
+        super().__init__(program, codec, settings, functions, counting=True)
+        self._codec = codec
+        self._start_maintenance((0,) * len(program.strata))
+
+    def _start_maintenance(self, stratum_work: Sequence[int]) -> None:
+        self.derivations = LocalDerivations(self._state, self._expressions)
+        self._replaced: dict[str, StoredRelation] = {}
+        self._maintainer = Maintainer(self._program, self, stratum_work)
+
+    @property
+    def relations(self) -> Mapping[str, StoredRelation]:
+        """Return the stored relations by name."""
+        return self._state.relations
+
+    def evaluate(self, observer: Observer) -> RunStatistics:
+        """Bring every relation to its fixpoint and annotate every fact."""
+        statistics = super().evaluate(observer)
+        self._start_maintenance([stratum.derivations for stratum in statistics.strata])
+        return statistics
+
+    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+        """Say of each fact whether it is an input fact now."""
+        stored = self._state.relations[relation]
+        count = len(columns[0]) if columns else 1
+        if not self._state.is_wide and not all(fits_narrow(column) for column in columns):
+            wide = [np.where((c >= -(1 << 31)) & (c < 1 << 31), c, 0) for c in columns]
+            fits = np.all([w == c for w, c in zip(wide, columns, strict=True)], axis=0)
+            numbers = stored.find(self._state.pack(wide, count))
+            numbers[~fits] = -1
+        else:
+            numbers = stored.find(self._state.pack(columns, count))
+        return (numbers >= 0) & (stored.levels[np.maximum(numbers, 0)] == 0)
+
+    def apply(
+        self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings, observer: Observer
+    ) -> EpochResult:
+        """Bring the state to the next epoch; on any exception the state is as it was."""
+        codes = [column for change in changes.values() for column in (*change.inserted, *change.deleted)]
+        if not self._state.is_wide and not all(fits_narrow(column) for column in codes):
+            self._widen()
+        try:
+            return self._apply(changes, settings)
+        except NeedsWideCodes:
+            self._widen()
+            return self._apply(changes, settings)
+
+    def _apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
+        inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
+        try:
+            found, reports = self._maintainer.run(inputs, settings)
+        except BaseException:
+            self._maintainer.undo()
+            for name, relation in self._replaced.items():
+                self._state.relations[name] = relation
+            self._finish_epoch()
+            raise
+        inserted = {name: self._columns_of(name, change.inserted) for name, change in found.items() if change.inserted.size}
+        deleted = {name: self._columns_of(name, change.deleted) for name, change in found.items() if change.deleted.size}
+        self._maintainer.commit(found)
+        self._finish_epoch()
+        return EpochResult(inserted, deleted, reports)
+
+    def _finish_epoch(self) -> None:
+        if self._replaced:
+            self.derivations.forget()
+            self._replaced = {}
+
+    def _rows_of(self, name: str, change: RelationChange) -> RowChange:
+        stored = self._state.relations[name]
+        deleted = stored.find(self._packed(change.deleted)) if _length(change.deleted) else _NO_ROWS
+        inserted = stored.locate(self._packed(change.inserted)) if _length(change.inserted) else _NO_ROWS
+        assert (stored.levels[deleted] == 0).all(), "only input facts are deleted"
+        return RowChange(deleted, inserted)
+
+    def _packed(self, columns: Sequence[Codes]) -> npt.NDArray[np.signedinteger[npt.NBitBase]]:
+        return self._state.pack(columns, _length(columns))
+
+    def _columns_of(self, name: str, numbers: npt.NDArray[np.int64]) -> list[Codes]:
+        rows = self._state.relations[name].rows[numbers]
+        return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])]
+
+    def recompute(
+        self, stratum: Stratum, inputs: Mapping[str, RowChange], lower: Mapping[str, RowChange]
+    ) -> tuple[dict[str, RowChange], int]:
+        """Evaluate a stratum from nothing; return what changed and the derivations it took."""
+        old = {name: self._state.relations[name] for name in stratum.relations}
+        for name, relation in old.items():
+            change = inputs.get(name, RowChange(_NO_ROWS, _NO_ROWS))
+            is_given = relation.levels[: relation.count] == 0
+            is_given[change.deleted] = False
+            is_given[change.inserted] = True
+            self._state.replace(name, relation.rows[: relation.count][is_given])
+            self._replaced.setdefault(name, relation)
+        self.derivations.forget()
+        number = self._program.strata.index(stratum)
+        for name, change in lower.items():
+            # Until the epoch ends, deleted facts stay visible for updates; an evaluation must not see them.
+            self._state.relations[name].delete_rows(change.deleted)
+            self._state.show_all(name)
+        try:
+            with self._surroundings() as around:
+                statistics = self._run_stratum(number, stratum, around, SilentObserver())
+        finally:
+            for name, change in lower.items():
+                self._state.relations[name].show_rows(change.deleted)
+        if self._state.relations[stratum.relations[0]].dtype != old[stratum.relations[0]].dtype:
+            raise NeedsWideCodes
+        changes = {name: self._compare(relation, self._state.relations[name]) for name, relation in old.items()}
+        return {name: change for name, change in changes.items() if change is not None}, statistics.derivations
+
+    def _compare(self, old: StoredRelation, new: StoredRelation) -> RowChange | None:
+        """Annotate the new rows with their old levels, and enter the facts that are gone."""
+        new_numbers = np.flatnonzero(new.alive[: new.count]) if new.deleted else np.arange(new.count)
+        in_old = old.find(new.rows[new_numbers])
+        new.previous[new_numbers] = np.where(in_old >= 0, old.levels[np.maximum(in_old, 0)], ABSENT)
+        inserted = new_numbers[in_old < 0]
+        is_kept = np.zeros(old.count, np.bool_)
+        is_kept[in_old[in_old >= 0]] = True
+        gone = np.flatnonzero((old.levels[: old.count] != ABSENT) & ~is_kept)
+        if not gone.size and not inserted.size:
+            return None
+        deleted = new.locate(np.ascontiguousarray(old.rows[gone]))
+        new.levels[deleted] = ABSENT
+        new.previous[deleted] = old.levels[gone]
+        new.show_rows(deleted)
+        return RowChange(deleted, inserted)
+
+    def _widen(self) -> None:
+        self._state.widen()
+        self._start_maintenance(self._maintainer.work())
+
+    # --- other programs, other processes ----------------------------------------------------------
+
+    def change_rules(
+        self, program: Program, settings: MaintenanceSettings, observer: Observer
+    ) -> EpochResult:
+        """Go on with another program whose input relations keep their facts."""
+        other = MaintainedEngine(program, self._codec, self._settings, self._functions)
+        for name, relation in self._state.relations.items():
+            if name in program.relations:
+                is_given = relation.levels[: relation.count] == 0
+                if is_given.any():
+                    rows = relation.rows[: relation.count][is_given]
+                    other.insert(name, [rows[:, place].astype(np.int64) for place in range(rows.shape[1])])
+        other.evaluate(observer)
+        inserted: dict[str, list[Codes]] = {}
+        deleted: dict[str, list[Codes]] = {}
+        for name, new in other.relations.items():
+            old = self._state.relations.get(name)
+            gone, come = _difference(old, new)
+            if come.size:
+                inserted[name] = other._columns_of(name, come)  # noqa: SLF001 - the same class
+            if gone.size:
+                deleted[name] = self._columns_of(name, gone)
+        self._program, self._state, self._expressions = other._program, other._state, other._expressions  # noqa: SLF001
+        self._start_maintenance(other._maintainer.work())  # noqa: SLF001
+        return EpochResult(inserted, deleted, ())
+
+    def export_state(self) -> EngineState:
+        """Return all that is needed to go on from here in another process."""
+        relations = {}
+        for name, stored in self._state.relations.items():
+            numbers = np.flatnonzero(stored.levels[: stored.count] != ABSENT)
+            levels = stored.levels[numbers]
+            relations[name] = RelationState(
+                self._columns_of(name, numbers), levels, stored.counts[numbers], levels == 0
+            )
+        return EngineState(relations, self._maintainer.work())
+
+    def import_state(self, state: EngineState) -> None:
+        """Take over an exported state instead of `insert` and `evaluate`."""
+        for name, exported in state.relations.items():
+            if len(exported.levels):
+                self._state.insert(name, exported.columns)
+                stored = self._state.relations[name]
+                numbers = stored.find(self._packed(exported.columns) if exported.columns else stored.rows[:1])
+                stored.levels[numbers] = exported.levels
+                stored.previous[numbers] = exported.levels
+                stored.counts[numbers] = exported.counts
+        self._start_maintenance(state.stratum_work or (0,) * len(self._program.strata))
+
+
+def _length(columns: Sequence[Codes]) -> int:
+    return len(columns[0]) if columns else 1
+
+
+def _difference(
+    old: StoredRelation | None, new: StoredRelation
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the rows of `old` that `new` lacks and the rows of `new` that `old` lacks."""
+    come = np.flatnonzero(new.levels[: new.count] != ABSENT)
+    if old is None:
+        return _NO_ROWS, come
+    if old.dtype != new.dtype:
+        old_wide, new_wide = old, new
+        come = come[old_wide.find(new_wide.rows[come].astype(old.dtype)) < 0]
+        gone = np.flatnonzero(old.levels[: old.count] != ABSENT)
+        return gone[new.find(old.rows[gone].astype(new.dtype)) < 0], come
+    gone = np.flatnonzero(old.levels[: old.count] != ABSENT)
+    return gone[new.find(old.rows[gone]) < 0], come[old.find(new.rows[come]) < 0]
+
+

@@ -1,0 +1,239 @@
+"""One epoch: every stratum in order, each brought to the new facts in the way that costs least.
+
+    skipped      nothing it reads changed
+    extended     only insertions through positive atoms: derivation goes on from where it stopped
+    updated      levels and counts are maintained, see `maintain.update`
+    recomputed   evaluated from nothing and compared
+
+A stratum is recomputed when its rules cannot be followed, when the change is predicted to cost
+more than the allowed share of that, or when an update turns out to. Either every stratum arrives or
+the whole epoch is undone.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
+from tidelog.maintain.labels import RelationLabels
+from tidelog.maintain.update import Derivations, OverBudget, RowChange, StratumUpdate
+from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
+from tidelog.program.nodes import Aggregate, Atom, Constraint, NegatedAtom, Program, Stratum
+from tidelog.storage import StoredRelation
+
+# An enumerated derivation costs an update this many times what it costs an evaluation from
+# nothing: rows are looked up one by one and every literal's annotation is read.
+UPDATE_COST = 8.0
+# Work that is never worth a prediction.
+_FREE_WORK = 20_000
+
+
+class EpochEngine(Protocol):
+    """What an engine offers to an epoch."""
+
+    relations: Mapping[str, StoredRelation]
+    derivations: Derivations
+
+    def recompute(
+        self, stratum: Stratum, inputs: Mapping[str, RowChange], lower: Mapping[str, RowChange]
+    ) -> tuple[dict[str, RowChange], int]:
+        """Evaluate a stratum from nothing; return what changed and the derivations it took."""
+
+
+@dataclass
+class _Learned:
+    """What past epochs cost a stratum."""
+
+    recompute_work: int = 0
+    work_per_row: float = 0.0
+
+    def learn(self, rows: int, work: int) -> None:
+        rate = work / max(rows, 1)
+        self.work_per_row = rate if not self.work_per_row else 0.7 * self.work_per_row + 0.3 * rate
+
+
+@dataclass
+class Maintainer:
+    """Runs epochs over the strata of one program and remembers what they cost."""
+
+    program: Program
+    engine: EpochEngine
+    stratum_work: Sequence[int]
+    labels: dict[str, RelationLabels] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._learned = [_Learned(work) for work in self.stratum_work]
+        self._rules: list[tuple[MaintainedRule, ...]] = [
+            tuple(maintained_rule(rule, self.program) for rule in stratum.rules) for stratum in self.program.strata
+        ]
+        self._reasons = [reason_to_recompute(stratum, self.program) for stratum in self.program.strata]
+        self._read = [_relations_read(stratum) for stratum in self.program.strata]
+
+    def run(
+        self, inputs: Mapping[str, RowChange], settings: MaintenanceSettings
+    ) -> tuple[dict[str, RowChange], tuple[StratumReport, ...]]:
+        """Bring all strata to the new epoch; return what changed. The caller commits or undoes."""
+        changes: dict[str, RowChange] = {}
+        reports = []
+        for number, stratum in enumerate(self.program.strata):
+            own = {name: inputs[name] for name in stratum.relations if name in inputs}
+            lower = {name: changes[name] for name in self._read[number] if name in changes}
+            start = time.perf_counter()
+            decision = self._decide(number, own, lower, settings)
+            found, decision, work = self._carry_out(number, stratum, own, lower, decision)
+            changes.update(found)
+            reports.append(
+                StratumReport(
+                    stratum.relations, decision.action, decision.strategy, decision.reason,
+                    int(decision.predicted), work, time.perf_counter() - start,
+                )
+            )  # fmt: skip
+        return changes, tuple(reports)
+
+    def label(self, name: str) -> RelationLabels:
+        """Return the labels of a relation, made anew if the relation was replaced."""
+        relation = self.engine.relations[name]
+        labels = self.labels.get(name)
+        if labels is None or labels.relation is not relation:
+            labels = RelationLabels(relation)
+            self.labels[name] = labels
+        return labels
+
+    def commit(self, changes: Mapping[str, RowChange]) -> None:
+        """Forget the old epoch."""
+        for name in set(changes) | set(self.labels):
+            relation = self.engine.relations[name]
+            rows = self.label(name).touched()
+            if name in changes:
+                rows = np.union1d(rows, np.concatenate([changes[name].deleted, changes[name].inserted]))
+            relation.previous[rows] = relation.levels[rows]
+            if rows.size:
+                relation.hide_absent_rows(rows)
+            self.labels[name].forget()
+
+    def undo(self) -> None:
+        """Go back to the old epoch in all relations that were updated in place."""
+        for name, labels in self.labels.items():
+            if labels.relation is self.engine.relations[name]:
+                labels.undo()
+
+    def work(self) -> tuple[int, ...]:
+        """Return the derivations that evaluating each stratum from nothing takes."""
+        return tuple(learned.recompute_work for learned in self._learned)
+
+    # --- one stratum ----------------------------------------------------------------------------
+
+    def _decide(
+        self, number: int, own: Mapping[str, RowChange], lower: Mapping[str, RowChange], settings: MaintenanceSettings
+    ) -> "_Decision":
+        rows = sum(change.deleted.size + change.inserted.size for change in (*own.values(), *lower.values()))
+        if not rows:
+            return _Decision(Action.SKIPPED, settings.strategy, "nothing it reads changed")
+        if not self._rules[number]:
+            return _Decision(Action.UPDATED, Strategy.UPDATE, "it has no rules")
+        strategy = settings.strategy
+        if self._reasons[number] is not None:
+            return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, f"{self._reasons[number]}")
+        if strategy is Strategy.RECOMPUTE:
+            return _Decision(Action.RECOMPUTED, strategy, "recomputing was asked for")
+        is_growing = self._is_growing(number, own, lower)
+        action = Action.EXTENDED if is_growing else Action.UPDATED
+        how = "only insertions through positive atoms" if is_growing else f"{rows:,} changed facts reach it"
+        if strategy is not Strategy.AUTO:
+            return _Decision(action, strategy, f"{how}; {strategy.value} was asked for")
+        learned = self._learned[number]
+        predicted = rows * learned.work_per_row
+        budget = max(settings.switch * learned.recompute_work / UPDATE_COST, _FREE_WORK)
+        if predicted > budget:
+            reason = (
+                f"{how}, predicted to take {predicted:,.0f} derivations, more than the {budget:,.0f} allowed "
+                f"beside the {learned.recompute_work:,} of a recompute"
+            )
+            return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, reason, predicted)
+        return _Decision(action, Strategy.UPDATE, how, predicted, budget)
+
+    def _is_growing(self, number: int, own: Mapping[str, RowChange], lower: Mapping[str, RowChange]) -> bool:
+        """Say whether nothing can be lost: no deletion at a positive atom, no insertion at a negated one."""
+        if any(change.deleted.size for change in own.values()):
+            return False
+        for rule in self._rules[number]:
+            for literal in rule.literals:
+                change = lower.get(literal.relation)
+                if change is not None and (change.inserted if literal.is_negated else change.deleted).size:
+                    return False
+        return True
+
+    def _carry_out(
+        self, number: int, stratum: Stratum, own: Mapping[str, RowChange], lower: Mapping[str, RowChange],
+        decision: "_Decision",
+    ) -> tuple[dict[str, RowChange], "_Decision", int]:  # fmt: skip
+        if decision.action is Action.SKIPPED:
+            return {}, decision, 0
+        learned = self._learned[number]
+        spent = 0
+        if decision.action is not Action.RECOMPUTED:
+            labels = {name: self.label(name) for name in stratum.relations}
+            update = StratumUpdate(
+                self._rules[number], self.engine.relations, labels, lower, self.engine.derivations,
+                decision.budget, decision.strategy,
+            )  # fmt: skip
+            rows = sum(change.deleted.size + change.inserted.size for change in (*own.values(), *lower.values()))
+            try:
+                changes = update.run(own)
+            except OverBudget:
+                for label in labels.values():
+                    label.undo()
+                spent = update.work
+                learned.learn(rows, 2 * update.work)
+                decision = _Decision(
+                    Action.RECOMPUTED, Strategy.RECOMPUTE,
+                    f"the update was given up after {spent:,} derivations, more than the {decision.budget:,.0f} allowed",
+                    decision.predicted,
+                )  # fmt: skip
+            else:
+                learned.learn(rows, update.work)
+                return changes, decision, update.work
+        changes, work = self.engine.recompute(stratum, own, lower)
+        learned.recompute_work = work
+        return changes, decision, spent + work
+
+
+@dataclass(frozen=True)
+class _Decision:
+    action: Action
+    strategy: Strategy
+    reason: str
+    predicted: float = 0.0
+    budget: float = float("inf")
+
+
+def _relations_read(stratum: Stratum) -> frozenset[str]:
+    """Return the relations of earlier strata that a stratum's rules look at."""
+    found: set[str] = set()
+    waiting = [literal for rule in stratum.rules for literal in rule.body]
+    waiting.extend(literal for subsumption in stratum.subsumptions for literal in subsumption.body)
+    terms = [term for rule in stratum.rules for term in rule.head.terms]
+    while waiting or terms:
+        if terms:
+            term = terms.pop()
+            terms.extend(getattr(term, "terms", ()))
+            if isinstance(term, Aggregate):
+                waiting.extend(term.body)
+                terms.extend(inner for inner in (term.target, term.init) if inner is not None)
+            continue
+        literal = waiting.pop()
+        match literal:
+            case Atom():
+                found.add(literal.relation)
+                terms.extend(literal.terms)
+            case NegatedAtom():
+                found.add(literal.atom.relation)
+                terms.extend(literal.atom.terms)
+            case Constraint():
+                terms.extend((literal.left, literal.right))
+            case _:
+                terms.extend((literal.start, literal.stop))
+    return frozenset(found - set(stratum.relations))

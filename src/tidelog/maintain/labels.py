@@ -1,0 +1,117 @@
+"""What an epoch knows about the rows of one relation while it is under way."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT, lose_derivations, relax
+from tidelog.storage.kernel import Int32s, Int64s
+
+UNTOUCHED = 0
+AFFECTED = 1
+CURRENT = 2
+
+
+class RelationLabels:
+    """Marks and tentative labels beside a relation's annotations.
+
+    The arrays live as long as the relation and are cleared row by row after each epoch, so that
+    a small epoch does not pay for a large relation. Whatever changes a count is remembered, so
+    that the epoch can be undone; levels are restored from the relation's `previous` ones.
+    """
+
+    def __init__(self, relation: StoredRelation) -> None:
+        self.relation = relation
+        self.marks = np.zeros(0, np.uint8)
+        self.tentative: Int32s = np.zeros(0, np.int32)
+        self.tentative_counts: Int32s = np.zeros(0, np.int32)
+        self.before: Int32s = np.zeros(0, np.int32)
+        self._touched: list[Int64s] = []
+        self._journal: list[tuple[Int64s, Int32s]] = []
+
+    def ensure_room(self) -> None:
+        """Make the arrays as long as the relation's; new places are zero."""
+        capacity = self.relation.rows.shape[0]
+        if self.marks.shape[0] < capacity:
+            self.marks = _longer(self.marks, capacity)
+            self.tentative = _longer(self.tentative, capacity)
+            self.tentative_counts = _longer(self.tentative_counts, capacity)
+            self.before = _longer(self.before, capacity)
+
+    def touch(self, numbers: Int64s) -> None:
+        """Remember the rows and their counts before they change."""
+        if numbers.size:
+            self._touched.append(numbers)
+            self._journal.append((numbers, self.relation.counts[numbers]))
+
+    def lose(self, numbers: Int64s) -> Int64s:
+        """Take one derivation from each row; return the rows that have none left."""
+        self.touch(numbers)
+        exhausted = np.empty(numbers.size, np.int64)
+        found = lose_derivations(self.relation.counts, numbers, exhausted)
+        return exhausted[:found]
+
+    def offer(self, numbers: Int64s, labels: Int32s) -> Int64s:
+        """Offer labels to rows; return the rows whose tentative label became smaller."""
+        self.ensure_room()
+        self.touch(numbers)
+        improved = np.empty(numbers.size, np.int64)
+        relation = self.relation
+        found = relax(
+            relation.levels, relation.counts, self.tentative, self.tentative_counts, numbers, labels, improved
+        )
+        return improved[:found]
+
+    def settle(self, numbers: Int64s) -> None:
+        """Give rows their tentative label; their level before is kept while they are current."""
+        relation = self.relation
+        self.touch(numbers)
+        self.before[numbers] = relation.levels[numbers]
+        relation.levels[numbers] = self.tentative[numbers] - 1
+        relation.counts[numbers] = self.tentative_counts[numbers]
+        self.tentative[numbers] = 0
+        relation.show_rows(numbers)
+        self.marks[numbers] = CURRENT
+
+    def drop(self, numbers: Int64s) -> None:
+        """Take the label from affected rows."""
+        self.relation.levels[numbers] = ABSENT
+
+    def touched(self) -> Int64s:
+        """Return every row that may have changed, once."""
+        if not self._touched:
+            return np.empty(0, np.int64)
+        return np.unique(np.concatenate(self._touched))
+
+    def undo(self) -> None:
+        """Restore all annotations to what they were before the epoch."""
+        relation = self.relation
+        for numbers, counts in reversed(self._journal):
+            relation.counts[numbers] = counts
+        rows = self.touched()
+        relation.levels[rows] = relation.previous[rows]
+        relation.hide_absent_rows(rows)
+        self.forget()
+
+    def forget(self) -> None:
+        """Clear marks and tentative labels; the epoch is committed or undone."""
+        rows = self.touched()
+        self.marks[rows] = UNTOUCHED
+        self.tentative[rows] = 0
+        self._touched = []
+        self._journal = []
+
+
+def _longer(array: npt.NDArray[np.generic], capacity: int) -> npt.NDArray[np.generic]:
+    longer = np.zeros(capacity, array.dtype)
+    longer[: array.shape[0]] = array
+    return longer
+
+
+def rows_by_level(levels: Int32s, numbers: Int64s) -> Iterable[tuple[int, Int64s]]:
+    """Yield the rows of each level."""
+    of_rows = levels[numbers]
+    for level in np.unique(of_rows):
+        yield int(level), numbers[of_rows == level]

@@ -1,0 +1,407 @@
+"""Maintain first iterations and derivation counts as shortest paths are.
+
+The level of a fact is the length of its shortest derivation, its count the number of derivations
+that attain it; those are the tight ones. An epoch goes through a stratum in three sweeps:
+
+1. Lost derivations lower the counts of their heads if they were tight. A fact whose count reaches
+   zero is affected, and the tight derivations that use it are lost in turn. Tight derivations
+   strictly raise the level, so going up the levels finds exactly the facts whose level grows or
+   that vanish.
+2. Affected facts look for derivations from facts that are not affected, and newly possible
+   derivations offer levels to their heads.
+3. Offers are settled in increasing order; a settled fact makes offers to the heads it helps derive.
+
+An affected fact that is never settled is deleted. The state is then exactly what evaluation from
+nothing gives, level by level and count by count.
+
+That is the strategy `update`. Two relatives differ in the first sweep alone: `dred` needs no counts
+and takes every fact with any lost derivation for affected; `backward-forward` looks for the
+derivations a fact has left before it takes it for affected.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.epoch import Strategy
+from tidelog.maintain.labels import AFFECTED, CURRENT, UNTOUCHED, RelationLabels, rows_by_level
+from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+
+Mask = npt.NDArray[np.bool_]
+
+
+class OverBudget(Exception):  # noqa: N818 - a decision, no error
+    """The update did more work than it may; it is undone and the stratum recomputed."""
+
+
+class Sink(Protocol):
+    """Takes batches of derivations."""
+
+    def __call__(self, batch: CodeArray) -> None:
+        """Take one batch; it is only valid during the call."""
+
+
+class Derivations(Protocol):
+    """Enumerates derivations around given rows; what an engine offers to this strategy."""
+
+    def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
+        """Push the derivations that use these rows at a literal, absent and present ones alike.
+
+        A batch has the head's columns, then the row number at each literal of the rule (-1 for a
+        negated literal without any row).
+        """
+
+    def backward(self, rule: MaintainedRule, numbers: Int64s, sink: Sink) -> None:
+        """Push the derivations of these head rows: the head's row number, then the literals'."""
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """Rows of a relation that are no longer facts, and rows that have become facts."""
+
+    deleted: Int64s
+    inserted: Int64s
+
+
+class StratumUpdate:
+    """One epoch of one stratum."""
+
+    def __init__(
+        self,
+        rules: Sequence[MaintainedRule],
+        relations: Mapping[str, StoredRelation],
+        labels: Mapping[str, RelationLabels],
+        lower: Mapping[str, RowChange],
+        derivations: Derivations,
+        budget: float,
+        strategy: Strategy = Strategy.UPDATE,
+    ) -> None:
+        self._rules = rules
+        self._relations = relations
+        self._labels = labels
+        self._lower = lower
+        self._derivations = derivations
+        self._budget = budget
+        self._strategy = strategy
+        self.work = 0
+
+    def run(self, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
+        """Bring the stratum to the new epoch and return what changed.
+
+        `inputs` are rows that stop or start being input facts. On `OverBudget` the caller undoes.
+        """
+        for labels in self._labels.values():
+            labels.ensure_room()
+        affected = self._find_affected(inputs)
+        for name, rows in affected.items():
+            self._labels[name].drop(rows)
+        offers = _Offers(self._labels)
+        for name, change in inputs.items():
+            offers.make(name, change.inserted, np.zeros(change.inserted.size, np.int32))
+        self._offer_backward(affected, offers)
+        self._offer_new(offers)
+        self._settle(offers)
+        return self._changes()
+
+    # --- sweep 1 ------------------------------------------------------------------------------
+
+    def _find_affected(self, inputs: Mapping[str, RowChange]) -> dict[str, Int64s]:
+        """Mark and return the facts whose level grows or that vanish."""
+        buckets: dict[int, dict[str, list[Int64s]]] = defaultdict(lambda: defaultdict(list))
+
+        def lose(name: str, numbers: Int64s) -> None:
+            exhausted = self._exhausted(name, numbers)
+            for level, rows in rows_by_level(self._relations[name].levels, exhausted):
+                buckets[level][name].append(rows)
+
+        for name, change in inputs.items():
+            if change.deleted.size:
+                lose(name, change.deleted)
+        for rule, place, rows in self._changed_literals(lost=True):
+            self._derivations.forward(
+                rule, rule.literals[place], rows, self._losing(rule, place, lose, by_lower=True)
+            )
+        found: dict[str, list[Int64s]] = defaultdict(list)
+        while buckets:
+            current = self._without_proof(buckets.pop(min(buckets)))
+            for name, rows in current.items():
+                self._labels[name].marks[rows] = CURRENT
+                found[name].append(rows)
+            for rule, place, rows in self._stratum_literals(current):
+                self._derivations.forward(
+                    rule, rule.literals[place], rows, self._losing(rule, place, lose, by_lower=False)
+                )
+            for name, rows in current.items():
+                self._labels[name].marks[rows] = AFFECTED
+        return {name: np.concatenate(rows) for name, rows in found.items()}
+
+    def _exhausted(self, name: str, numbers: Int64s) -> Int64s:
+        """Take a derivation from each row; return those that may have lost their level by it."""
+        labels = self._labels[name]
+        match self._strategy:
+            case Strategy.DRED | Strategy.BACKWARD_FORWARD:
+                labels.touch(numbers)
+                numbers = np.unique(numbers)
+                return numbers[labels.marks[numbers] == UNTOUCHED]
+            case _:
+                return labels.lose(numbers)
+
+    def _without_proof(self, bucket: Mapping[str, list[Int64s]]) -> dict[str, Int64s]:
+        """Return the rows of a bucket that are affected.
+
+        Backward/forward looks for the derivations each row has left; the others know already.
+        """
+        rows = {name: np.unique(np.concatenate(parts)) for name, parts in bucket.items()}
+        rows = {name: part[self._labels[name].marks[part] == UNTOUCHED] for name, part in rows.items()}
+        if self._strategy is Strategy.BACKWARD_FORWARD:
+            rows = {name: self._recounted(name, part) for name, part in rows.items()}
+        return {name: part for name, part in rows.items() if part.size}
+
+    def _recounted(self, name: str, numbers: Int64s) -> Int64s:
+        """Count the tight derivations that rows still have; return the rows without any."""
+        relation = self._relations[name]
+        derived = numbers[relation.levels[numbers] > 0]
+        self._labels[name].touch(numbers)
+        relation.counts[numbers] = 0
+        for rule in self._rules:
+            if rule.relation == name and derived.size:
+                self._derivations.backward(rule, derived, self._counting(rule, relation))
+        return numbers[relation.counts[numbers] == 0]
+
+    def _counting(self, rule: MaintainedRule, head: StoredRelation) -> Sink:
+        """Return the sink that counts tight derivations which the epoch leaves standing."""
+
+        def sink(batch: CodeArray) -> None:
+            self._spend(batch.shape[0])
+            keep = np.ones(batch.shape[0], np.bool_)
+            level = np.zeros(batch.shape[0], np.int32)
+            for other, literal in enumerate(rule.literals):
+                rows = batch[:, 1 + other]
+                if literal.relation in self._labels:
+                    largest_level(self._relations[literal.relation].levels, batch, 1 + other, level)
+                    keep &= self._labels[literal.relation].marks[rows] == UNTOUCHED
+                elif self._must_check(literal):
+                    keep &= self._held(literal, rows, new=False) & self._held(literal, rows, new=True)
+            numbers = batch[:, 0].astype(np.int64)
+            keep &= (level != ABSENT) & (head.levels[numbers] == level + 1)
+            np.add.at(head.counts, numbers[keep], 1)
+
+        return sink
+
+    def _losing(self, rule: MaintainedRule, place: int, lose: "_Lose", *, by_lower: bool) -> Sink:
+        """Return the sink that takes lost tight derivations from their heads.
+
+        A derivation lost through several literals is lost at the first of them: changed literals of
+        earlier strata first, then affected facts in the order in which they were found.
+        """
+        arity = len(rule.rule.head.terms)
+        head = self._relations[rule.relation]
+
+        def sink(batch: CodeArray) -> None:
+            self._spend(batch.shape[0])
+            keep = np.ones(batch.shape[0], np.bool_)
+            level = np.zeros(batch.shape[0], np.int32)
+            for other, literal in enumerate(rule.literals):
+                column = arity + other
+                if literal.relation in self._labels:
+                    largest_level(self._relations[literal.relation].levels, batch, column, level)
+                    if not by_lower and other != place:
+                        marks = self._labels[literal.relation].marks[batch[:, column]]
+                        keep &= (marks == UNTOUCHED) | ((marks == CURRENT) & (other > place))
+                elif self._must_check(literal) and other != place:
+                    before = self._held(literal, batch[:, column], new=False)
+                    keep &= before
+                    if not by_lower or other < place:
+                        keep &= self._held(literal, batch[:, column], new=True)
+            if by_lower:
+                keep &= level != ABSENT
+            numbers = head.find(np.ascontiguousarray(batch[keep, :arity]))
+            if self._strategy is Strategy.DRED:
+                # Over-deletion: a fact is doomed by any derivation it loses, unless it is given.
+                lose(rule.relation, numbers[head.levels[numbers] > 0])
+                return
+            tight = head.levels[numbers] == level[keep] + 1
+            lose(rule.relation, numbers[tight])
+
+        return sink
+
+    # --- sweep 2 ------------------------------------------------------------------------------
+
+    def _offer_backward(self, affected: Mapping[str, Int64s], offers: "_Offers") -> None:
+        """Let affected facts be derived by what is not affected."""
+        for rule in self._rules:
+            rows = affected.get(rule.relation)
+            if rows is not None:
+                self._derivations.backward(rule, rows, self._offering(rule, offers, columns=1))
+
+    def _offer_new(self, offers: "_Offers") -> None:
+        """Let derivations that changes of earlier strata made possible offer levels to their heads."""
+        for rule, place, rows in self._changed_literals(lost=False):
+            arity = len(rule.rule.head.terms)
+            self._derivations.forward(
+                rule, rule.literals[place], rows, self._offering(rule, offers, columns=arity, place=place)
+            )
+
+    def _offering(
+        self, rule: MaintainedRule, offers: "_Offers", *, columns: int, place: int | None = None
+    ) -> Sink:
+        """Return the sink that offers the level of each possible derivation to its head.
+
+        With `place`, a derivation belongs to the first literal that became true, and affected heads
+        are left out: they found it going backward.
+        """
+
+        def sink(batch: CodeArray) -> None:
+            self._spend(batch.shape[0])
+            keep = np.ones(batch.shape[0], np.bool_)
+            level = np.zeros(batch.shape[0], np.int32)
+            for other, literal in enumerate(rule.literals):
+                rows = batch[:, columns + other]
+                if literal.relation in self._labels:
+                    largest_level(self._relations[literal.relation].levels, batch, columns + other, level)
+                elif self._must_check(literal) and other != place:
+                    keep &= self._held(literal, rows, new=True)
+                    if place is not None and other < place:
+                        keep &= self._held(literal, rows, new=False)
+            keep &= level != ABSENT
+            if place is None:
+                numbers = batch[keep, 0].astype(np.int64)
+                offers.make(rule.relation, numbers, level[keep] + 1)
+                return
+            numbers = self._heads(rule.relation, batch[keep, :columns])
+            open_to_offers = self._labels[rule.relation].marks[numbers] != AFFECTED
+            offers.make(rule.relation, numbers[open_to_offers], level[keep][open_to_offers] + 1)
+
+        return sink
+
+    def _heads(self, relation: str, rows: CodeArray) -> Int64s:
+        numbers = self._relations[relation].locate(np.ascontiguousarray(rows))
+        self._labels[relation].ensure_room()
+        return numbers
+
+    # --- sweep 3 ------------------------------------------------------------------------------
+
+    def _settle(self, offers: "_Offers") -> None:
+        """Settle offers in increasing order."""
+        while (batch := offers.take_lowest()) is not None:
+            for name, rows in batch.items():
+                self._labels[name].settle(rows)
+            for rule, place, rows in self._stratum_literals(batch):
+                self._derivations.forward(rule, rule.literals[place], rows, self._relaxing(rule, place, offers))
+            for name, rows in batch.items():
+                self._labels[name].marks[rows] = UNTOUCHED
+
+    def _relaxing(self, rule: MaintainedRule, place: int, offers: "_Offers") -> Sink:
+        """Return the sink that offers heads the levels that settled facts made smaller."""
+        arity = len(rule.rule.head.terms)
+
+        def sink(batch: CodeArray) -> None:
+            self._spend(batch.shape[0])
+            keep = np.ones(batch.shape[0], np.bool_)
+            level = np.zeros(batch.shape[0], np.int32)
+            before = np.zeros(batch.shape[0], np.int32)
+            for other, literal in enumerate(rule.literals):
+                column = arity + other
+                labels = self._labels.get(literal.relation)
+                if labels is not None:
+                    levels = labels.relation.levels
+                    largest_level(levels, batch, column, level)
+                    largest_level_before(levels, labels.before, labels.marks, CURRENT, batch, column, before)
+                    if other < place:
+                        keep &= labels.marks[batch[:, column]] != CURRENT
+                elif self._must_check(literal):
+                    keep &= self._held(literal, batch[:, column], new=True)
+            keep &= level < before
+            numbers = self._heads(rule.relation, batch[keep, :arity])
+            offers.make(rule.relation, numbers, level[keep] + 1)
+
+        return sink
+
+    def _changes(self) -> dict[str, RowChange]:
+        """Return the rows of each relation that were or became facts."""
+        changes = {}
+        for name, labels in self._labels.items():
+            rows = labels.touched()
+            was = labels.relation.previous[rows] != ABSENT
+            now = labels.relation.levels[rows] != ABSENT
+            if (was != now).any():
+                changes[name] = RowChange(rows[was & ~now], rows[now & ~was])
+        return changes
+
+    # --- shared -------------------------------------------------------------------------------
+
+    def _spend(self, derivations: int) -> None:
+        self.work += derivations
+        if self.work > self._budget:
+            raise OverBudget
+
+    def _must_check(self, literal: RuleLiteral) -> bool:
+        """Say whether a derivation pushed by the engine may fail at this literal of an earlier stratum."""
+        return literal.is_negated or literal.relation in self._lower
+
+    def _held(self, literal: RuleLiteral, rows: CodeArray, *, new: bool) -> Mask:
+        """Say where a literal over an earlier stratum held in the new epoch, or in the old one."""
+        relation = self._relations[literal.relation]
+        levels = relation.levels if new else relation.previous
+        present = (rows >= 0) & (levels[np.maximum(rows, 0)] != ABSENT)
+        return ~present if literal.is_negated else present
+
+    def _changed_literals(self, *, lost: bool) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
+        """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
+        for rule in self._rules:
+            for place, literal in enumerate(rule.literals):
+                change = self._lower.get(literal.relation)
+                if change is None or literal.relation in self._labels:
+                    continue
+                rows = change.deleted if lost != literal.is_negated else change.inserted
+                if rows.size:
+                    yield rule, place, rows
+
+    def _stratum_literals(self, rows: Mapping[str, Int64s]) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
+        """Yield the literals of this stratum that the rows can stand for."""
+        for rule in self._rules:
+            for place, literal in enumerate(rule.literals):
+                if literal.relation in rows and literal.relation in self._labels:
+                    yield rule, place, rows[literal.relation]
+
+
+class _Lose(Protocol):
+    def __call__(self, name: str, numbers: Int64s) -> None: ...
+
+
+class _Offers:
+    """Tentative labels in buckets of equal label."""
+
+    def __init__(self, labels: Mapping[str, RelationLabels]) -> None:
+        self._labels = labels
+        self._buckets: dict[int, dict[str, list[Int64s]]] = defaultdict(lambda: defaultdict(list))
+
+    def make(self, relation: str, numbers: Int64s, levels: Int32s) -> None:
+        """Offer levels to rows."""
+        if not numbers.size:
+            return
+        labels = self._labels[relation]
+        improved = labels.offer(numbers, levels.astype(np.int32, copy=False))
+        for label, rows in rows_by_level(labels.tentative, improved):
+            self._buckets[label - 1][relation].append(rows)
+
+    def take_lowest(self) -> dict[str, Int64s] | None:
+        """Return the rows of the lowest bucket that are still offered its label, None at the end."""
+        while self._buckets:
+            label = min(self._buckets)
+            batch = {}
+            for name, rows in self._buckets.pop(label).items():
+                numbers = np.unique(np.concatenate(rows))
+                numbers = numbers[self._labels[name].tentative[numbers] == label + 1]
+                if numbers.size:
+                    batch[name] = numbers
+            if batch:
+                return batch
+        return None

@@ -1,0 +1,203 @@
+"""Plans that follow a change through the rules of a stratum.
+
+Every chain starts from given facts of one literal (forward) or of the head (backward) and joins
+the rest of the body over all rows, facts of the old epoch as well as of the new one. It yields the
+head's columns and the row number of every literal; which of these derivations count is decided
+afterwards, by the annotations of those rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tidelog.plan.chain import Body, row_name
+from tidelog.plan.flatten import flatten_rule
+from tidelog.plan.operators import Layout, Operator, View
+from tidelog.plan.order import best_chain
+from tidelog.plan.statistics import Statistics
+from tidelog.program.nodes import (
+    Aggregate,
+    Atom,
+    Constant,
+    Constraint,
+    Counter,
+    Literal,
+    NegatedAtom,
+    Program,
+    Rule,
+    Stratum,
+    Term,
+    UserApplication,
+    Variable,
+    Wildcard,
+)
+
+HEAD_ROW = "%head"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLiteral:
+    """An atom of a flat body, as maintenance sees it; `place` is its position in the body."""
+
+    place: int
+    relation: str
+    is_negated: bool
+
+
+@dataclass(frozen=True)
+class MaintainedRule:
+    """A flat rule and its atoms, positive ones first."""
+
+    rule: Rule
+    literals: tuple[RuleLiteral, ...]
+
+    @property
+    def relation(self) -> str:
+        """Return the relation the rule derives."""
+        return self.rule.head.relation
+
+
+def maintained_rule(rule: Rule, program: Program) -> MaintainedRule:
+    """Return the rule flattened, with its atoms numbered."""
+    flat = flatten_rule(rule, program)
+    positive = [
+        RuleLiteral(place, x.relation, False) for place, x in enumerate(flat.body) if isinstance(x, Atom)
+    ]
+    negated = [
+        RuleLiteral(place, x.atom.relation, True) for place, x in enumerate(flat.body) if isinstance(x, NegatedAtom)
+    ]
+    return MaintainedRule(flat, (*positive, *negated))
+
+
+def forward_chain(
+    rule: MaintainedRule, literal: RuleLiteral, program: Program, statistics: Statistics
+) -> tuple[Operator, ...]:
+    """Return the chain from facts of one literal to derivations.
+
+    A batch given to it has the literal's columns and then the row number. The outputs are the
+    head's columns, then the row numbers of the rule's literals.
+    """
+    body = rule.rule.body
+    start = body[literal.place]
+    atom = start.atom if isinstance(start, NegatedAtom) else start
+    assert isinstance(atom, Atom)
+    given, equalities = _given_columns(atom, program)
+    rest = {place: other for place, other in enumerate(body) if place != literal.place}
+    outputs = (*_head_operands(rule.rule), *(row_name(other.place) for other in rule.literals))
+    return _chain(rest, equalities, (*given, row_name(literal.place)), outputs, program, statistics)
+
+
+def backward_chain(rule: MaintainedRule, program: Program, statistics: Statistics) -> tuple[Operator, ...]:
+    """Return the chain from facts of the head to their derivations.
+
+    A batch given to it has the head's columns and then the row number. The outputs are the head's
+    row number, then the row numbers of the rule's literals.
+    """
+    given, equalities = _given_columns(rule.rule.head, program)
+    outputs = (HEAD_ROW, *(row_name(literal.place) for literal in rule.literals))
+    literals = dict(enumerate(rule.rule.body))
+    return _chain(literals, equalities, (*given, HEAD_ROW), outputs, program, statistics)
+
+
+def _chain(
+    literals: Mapping[int, Literal], equalities: tuple[Literal, ...], given: tuple[str, ...], outputs: Layout,
+    program: Program, statistics: Statistics,
+) -> tuple[Operator, ...]:  # fmt: skip
+    views = tuple(View.FULL for literal in literals.values() if isinstance(literal, Atom))
+    places = (*literals, *(-1 for _ in equalities))
+    body = Body(
+        (*literals.values(), *equalities), views, outputs, program, statistics, given,
+        counting=True, numbered=True, places=places,
+    )  # fmt: skip
+    return best_chain(body).operators
+
+
+def _given_columns(atom: Atom, program: Program) -> tuple[tuple[str, ...], tuple[Literal, ...]]:
+    """Return a variable for each column of an atom, and what must hold between them."""
+    names: list[str] = []
+    equalities: list[Literal] = []
+    for column, term in enumerate(atom.terms):
+        if isinstance(term, Variable) and term.name not in names:
+            names.append(term.name)
+            continue
+        name = f"%given{column}"
+        names.append(name)
+        if not isinstance(term, Wildcard):
+            made = Variable(name, term.type, span=term.span)
+            equalities.append(Constraint("=", program.kind_of(term.type), made, term, span=term.span))
+    return tuple(names), tuple(equalities)
+
+
+def _head_operands(rule: Rule) -> Layout:
+    return tuple(
+        term.name if isinstance(term, Variable) else term
+        for term in rule.head.terms
+        if isinstance(term, Variable | Constant)
+    )
+
+
+def reason_to_recompute(stratum: Stratum, program: Program) -> str | None:
+    """Return why a stratum can only be recomputed, None if its rules can be followed."""
+    for name in stratum.relations:
+        relation = program.relations[name]
+        if relation.is_equivalence:
+            return f"`{name}` is an equivalence relation"
+        if relation.choices:
+            return f"`{name}` has a choice-domain"
+        if any(column.is_lattice for column in relation.columns):
+            return f"`{name}` has a lattice column"
+        if relation.size_limit is not None:
+            return f"`{name}` has a size limit"
+    if stratum.subsumptions:
+        return f"facts of `{stratum.subsumptions[0].less.relation}` subsume one another"
+    for rule in stratum.rules:
+        for term in _terms(rule):
+            match term:
+                case Aggregate():
+                    return f"a rule of `{rule.head.relation}` has an aggregate"
+                case Counter():
+                    return f"a rule of `{rule.head.relation}` counts with autoinc()"
+                case UserApplication(name=name) if program.functors[name].is_stateful:
+                    return f"the functor `{name}` is stateful"
+                case _:
+                    continue
+        flat = flatten_rule(rule, program)
+        for literal in flat.body:
+            if isinstance(literal, NegatedAtom) and any(isinstance(t, Wildcard) for t in literal.atom.terms):
+                return f"a rule of `{rule.head.relation}` negates an atom with a wildcard"
+            if isinstance(literal, Constraint) and isinstance(literal.right, Aggregate):
+                return f"a rule of `{rule.head.relation}` negates an atom with a wildcard inside a record"
+    return None
+
+
+def _terms(rule: Rule) -> list[Term]:
+    """Return all terms of a rule, outer ones before those inside them."""
+    waiting: list[Term] = list(rule.head.terms)
+    for literal in rule.body:
+        match literal:
+            case Atom():
+                waiting.extend(literal.terms)
+            case NegatedAtom():
+                waiting.extend(literal.atom.terms)
+            case Constraint():
+                waiting.extend((literal.left, literal.right))
+            case _:
+                waiting.extend((literal.start, literal.stop))
+                if literal.step is not None:
+                    waiting.append(literal.step)
+    found: list[Term] = []
+    while waiting:
+        term = waiting.pop()
+        found.append(term)
+        waiting.extend(getattr(term, "terms", ()))
+    return found
+
+
+__all__ = [
+    "HEAD_ROW",
+    "MaintainedRule",
+    "RuleLiteral",
+    "backward_chain",
+    "forward_chain",
+    "maintained_rule",
+    "reason_to_recompute",
+]

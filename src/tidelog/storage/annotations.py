@@ -1,0 +1,107 @@
+"""Kernels over the annotations of rows: first iteration (level) and number of derivations."""
+
+import numpy as np
+
+from tidelog.storage.hashing import hash_row
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, kernel
+from tidelog.storage.membership import same_rows
+
+# The level of a row that is not a fact now.
+ABSENT = np.int32(2**31 - 1)
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_EMPTY = np.uint64(0)
+_ONE = np.uint64(1)
+
+
+@kernel
+def locate_rows(slots: Slots, rows: CodeArray, count: int, candidates: CodeArray, numbers: Int64s) -> int:
+    """Write the row number of each candidate, appending the rows that are not there yet.
+
+    Return the number of rows then. Requires room in `slots` and `rows` for all candidates.
+    """
+    mask = np.uint64(slots.shape[0] - 1)
+    for candidate in range(candidates.shape[0]):
+        digest = hash_row(candidates, candidate)
+        place = digest & mask
+        while True:
+            word = slots[place]
+            if word == _EMPTY:
+                for column in range(rows.shape[1]):
+                    rows[count, column] = candidates[candidate, column]
+                numbers[candidate] = count
+                count += 1
+                slots[place] = (digest << _HALF) | np.uint64(count)
+                break
+            if word >> _HALF == digest:
+                row = np.int64(word & _LOW) - 1
+                if same_rows(rows, row, candidates, candidate):
+                    numbers[candidate] = row
+                    break
+            place = (place + _ONE) & mask
+    return count
+
+
+@kernel
+def lose_derivations(counts: Int32s, numbers: Int64s, exhausted: Int64s) -> int:
+    """Take one derivation from each row and write the rows that have none left; return how many."""
+    found = 0
+    for position in range(numbers.shape[0]):
+        row = numbers[position]
+        counts[row] -= 1
+        if counts[row] == 0:
+            exhausted[found] = row
+            found += 1
+    return found
+
+
+@kernel
+def relax(
+    levels: Int32s, counts: Int32s, tentative: Int32s, tentative_counts: Int32s, numbers: Int64s,
+    labels: Int32s, improved: Int64s,
+) -> int:  # fmt: skip
+    """Offer each row a label; write the rows whose tentative label became smaller; return how many.
+
+    A label smaller than the row's replaces it, an equal one adds a derivation, a larger one is
+    nothing. A row that has a tentative label is judged by that one; `tentative` holds labels plus
+    one, zero meaning none.
+    """
+    found = 0
+    for position in range(numbers.shape[0]):
+        row = numbers[position]
+        label = labels[position]
+        waiting = tentative[row]
+        current = waiting - 1 if waiting != 0 else levels[row]
+        if label < current:
+            tentative[row] = label + 1
+            tentative_counts[row] = 1
+            improved[found] = row
+            found += 1
+        elif label == current:
+            if waiting != 0:
+                tentative_counts[row] += 1
+            else:
+                counts[row] += 1
+    return found
+
+
+@kernel
+def largest_level(levels: Int32s, batch: CodeArray, column: int, result: Int32s) -> None:
+    """Raise `result` to the level of the row named in a column of the batch."""
+    for row in range(batch.shape[0]):
+        level = levels[batch[row, column]]
+        if level > result[row]:
+            result[row] = level
+
+
+@kernel
+def largest_level_before(
+    levels: Int32s, before: Int32s, marks: Bools, settling: int, batch: CodeArray, column: int, result: Int32s
+) -> None:
+    """Raise `result` to the level a row had before it was marked as settling."""
+    for row in range(batch.shape[0]):
+        number = batch[row, column]
+        level = before[number] if marks[number] == settling else levels[number]
+        if level > result[row]:
+            result[row] = level
