@@ -60,3 +60,24 @@ def test_a_code_of_another_width_is_our_mistake():
 
     with pytest.raises(AssertionError):
         records.unpack(np.array([code]), 3)
+
+
+@given(st.lists(st.lists(st.integers(-2, 2), max_size=3)), st.lists(st.lists(st.integers(-2, 2), max_size=3)))
+def test_rows_appended_to_other_records_keep_their_codes(early, late):
+    """Rows that came since a code have the same codes in other records they are appended to."""
+    records, copy = Records(), Records()
+    for row in early:
+        records.code_of(row)
+        copy.code_of(row)
+    known = len(records)
+    for row in late:
+        records.code_of(row)
+
+    copy.append(*records.rows_from(known))
+
+    assert len(copy) == len(records)
+    assert [copy.row(code) for code in range(1, len(copy))] == [
+        records.row(code) for code in range(1, len(records))
+    ]
+    assert [copy.code_of(row) for row in [*early, *late]] == [records.code_of(row) for row in [*early, *late]]
+    assert copy.code_of([9, 9, 9]) == len(records)

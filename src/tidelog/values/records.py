@@ -82,6 +82,39 @@ class Records:
             first[rows] = self._shelves[width].contents[self._places[codes[rows]], 0]
         return first
 
+    def rows_from(self, first: int) -> tuple[Codes, Codes]:
+        """Return the widths of all rows from a code on, and their fields one after another."""
+        with self._lock:
+            codes = np.arange(max(first, NIL + 1), self._count)
+            widths = self._widths[codes]
+            fields = np.empty(int(widths.sum()), dtype=np.int64)
+            starts = np.cumsum(widths) - widths
+            for width in np.unique(widths).tolist():
+                rows = np.flatnonzero(widths == width)
+                fields[starts[rows, None] + np.arange(width)] = self.unpack(codes[rows], width)
+            return widths, fields
+
+    def append(self, widths: Codes, fields: Codes) -> None:
+        """Give the next codes to rows that `rows_from` returned, in their order.
+
+        None of the rows may have a code yet.
+        """
+        with self._lock:
+            starts = np.cumsum(widths) - widths
+            first, self._count = self._count, self._count + widths.size
+            if self._count > self._widths.size:
+                self._widths = _longer(self._widths, self._count)
+                self._places = _longer(self._places, self._count)
+            self._widths[first : self._count] = widths
+            for width in np.unique(widths).tolist():
+                rows = np.flatnonzero(widths == width)
+                shelf = self._shelves.setdefault(width, _Shelf(width))
+                before = shelf.count
+                shelf.intern(fields[starts[rows, None] + np.arange(width)])
+                assert shelf.count == before + rows.size, "a row that has a code"
+                self._places[first + rows] = np.arange(before, shelf.count)
+                shelf.codes[before : shelf.count] = first + rows
+
     def _give_codes(self, shelf: "_Shelf", before: int) -> None:
         """Give codes to the rows that a shelf took up since it held `before`."""
         added = shelf.count - before

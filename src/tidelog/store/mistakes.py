@@ -1,0 +1,78 @@
+"""What can be wrong with a store, in words."""
+
+from pathlib import Path
+
+from tidelog.errors import Diagnostic, TidelogError
+
+
+def missing(path: Path) -> TidelogError:
+    """Return the error for a folder that holds no store."""
+    return _error("no-store", f"there is no store in `{path}`", "give the program too, and one is made there")
+
+
+def existing(path: Path) -> TidelogError:
+    """Return the error for making a store where one is, or where other files are."""
+    return _error("store-exists", f"`{path}` is not empty", "choose a new folder for a new store")
+
+
+def in_use(path: Path, writer: str) -> TidelogError:
+    """Return the error for a second writer; `writer` says who the first one is."""
+    return _error(
+        "store-in-use",
+        f"the store `{path}` is open for writing in {writer}",
+        "close it there, or open the store for reading only",
+    )
+
+
+def read_only(path: Path) -> TidelogError:
+    """Return the error for changing a store that was opened for reading."""
+    return _error("read-only-store", f"the store `{path}` is open for reading only", "open it for writing")
+
+
+def newer(path: Path, form: object) -> TidelogError:
+    """Return the error for a store in a form that this Tidelog does not know."""
+    return _error(
+        "unknown-store-format", f"the store `{path}` has format {form}, which is not known", "upgrade Tidelog"
+    )
+
+
+def damaged(file: Path, place: str, found: str) -> TidelogError:
+    """Return the error for a file whose content is not what was written."""
+    return _error(
+        "damaged-store",
+        f"`{file}` is damaged at {place}: {found}",
+        "restore the store from a copy; nothing was changed",
+    )
+
+
+def unwritable(file: Path, cause: OSError) -> TidelogError:
+    """Return the error for a file that cannot be written, such as on a full disk."""
+    reason = cause.strerror or str(cause)
+    return _error(
+        "unwritable-store",
+        f"`{file}` cannot be written: {reason}",
+        "make room or allow it; the store is as it was before",
+    )
+
+
+def unreadable(file: Path, cause: OSError) -> TidelogError:
+    """Return the error for a file that is there but cannot be read."""
+    return _error("unreadable-store", f"`{file}` cannot be read: {cause.strerror or cause}")
+
+
+def uncertain(path: Path) -> TidelogError:
+    """Return the error for going on after the disk refused to take a failed epoch back."""
+    return _error(
+        "uncertain-store",
+        f"a write to the store `{path}` failed and could not be taken back",
+        "open the store again: it holds every epoch that was committed",
+    )
+
+
+def unsupported() -> TidelogError:
+    """Return the error for a system without file locks."""
+    return _error("no-file-locks", "this system has no file locks, which a store needs")
+
+
+def _error(code: str, message: str, hint: str | None = None) -> TidelogError:
+    return TidelogError([Diagnostic(code=code, message=message, hint=hint)])

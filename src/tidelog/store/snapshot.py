@@ -1,0 +1,141 @@
+"""A whole state as files, and back."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from tidelog.engine.epoch import EngineState, RelationState
+from tidelog.program.nodes import Program
+from tidelog.store import mistakes, relation_file
+from tidelog.store.growth import Known
+from tidelog.store.manifest import Manifest, StoredFile
+from tidelog.store.sync import digest, sync_folder
+from tidelog.values import Codec
+
+_RELATIONS: Final = "relations"
+# Texts and records only ever get more, so a snapshot writes the new ones; so many files at most.
+_MOST_PIECES: Final = 8
+
+
+@dataclass(frozen=True)
+class SnapshotFiles:
+    """The files of a snapshot, as the manifest will name them."""
+
+    relations: Mapping[str, StoredFile]
+    symbols: tuple[StoredFile, ...]
+    records: tuple[StoredFile, ...]
+
+
+def write_snapshot(  # noqa: PLR0913, PLR0917 - a snapshot has no fewer parts
+    folder: Path,
+    generation: int,
+    state: EngineState,
+    program: Program,
+    codec: Codec,
+    before: Manifest | None,
+) -> SnapshotFiles:
+    """Write what changed since the manifest before; return all files of the state.
+
+    Files that the manifest before names are left as they are. On return all are safe on the disk.
+    """
+    (folder / _RELATIONS).mkdir(exist_ok=True)
+    old = before.relations if before is not None else {}
+    relations: dict[str, StoredFile] = {}
+    for number, (name, relation_state) in enumerate(state.relations.items()):
+        content = relation_file.content_of(relation_state)
+        if name in old and old[name].content == content:
+            relations[name] = old[name]
+            continue
+        file = f"{_RELATIONS}/{re.sub(r'[^A-Za-z0-9_]', '-', name)[:80]}.{number}.{generation}.parquet"
+        checksum = relation_file.write_relation(
+            folder / file, relation_state, program.relations.get(name), codec
+        )
+        size = (folder / file).stat().st_size
+        relations[name] = StoredFile(file, size, checksum.hex(), relation_state.levels.size, content)
+    symbols = _write_symbols(folder, generation, codec, before)
+    records = _write_records(folder, generation, codec, before)
+    sync_folder(folder / _RELATIONS)
+    sync_folder(folder)
+    return SnapshotFiles(relations, symbols, records)
+
+
+def read_dictionaries(folder: Path, manifest: Manifest, handles: Mapping[str, int], codec: Codec) -> None:
+    """Give the codec the texts and records of a snapshot, with their codes."""
+    assert Known.by(codec) == Known(), "a codec that knows other texts already"
+    for file in manifest.symbols:
+        data = read_checked(folder / file.file, handles[file.file], file)
+        codec.symbols.encode_arrow(relation_file.read_symbols(data))
+    for file in manifest.records:
+        data = read_checked(folder / file.file, handles[file.file], file)
+        codec.records.append(*relation_file.read_records(data))
+
+
+def read_state(folder: Path, manifest: Manifest, handles: Mapping[str, int]) -> EngineState:
+    """Return the state of a snapshot."""
+    relations: dict[str, RelationState] = {}
+    for name, file in manifest.relations.items():
+        data = read_checked(folder / file.file, handles[file.file], file)
+        relations[name] = relation_file.read_relation(data)
+    return EngineState(relations, manifest.stratum_work)
+
+
+def read_checked(path: Path, handle: int, file: StoredFile) -> pa.Buffer:
+    """Return the content of a file if it is what was written."""
+    try:
+        with open(handle, "rb", closefd=False) as opened:
+            opened.seek(0)
+            data = opened.read()
+    except OSError as cause:
+        raise mistakes.unreadable(path, cause) from cause
+    if len(data) != file.size_bytes:
+        raise mistakes.damaged(path, f"byte {len(data)}", f"it ends there, not at {file.size_bytes}")
+    if digest(data).hex() != file.checksum:
+        raise mistakes.damaged(path, "an unknown place", "its checksum does not fit")
+    return pa.py_buffer(data)
+
+
+def delete_unnamed(folder: Path, manifest: Manifest | None) -> None:
+    """Delete the files of other snapshots; a file that cannot be deleted only takes room."""
+    kept = {manifest.log, *(file.file for file in manifest.files)} if manifest is not None else set()
+    for path in _own_files(folder):
+        if path.relative_to(folder).as_posix() not in kept:
+            with suppress(OSError):
+                path.unlink()
+
+
+def _own_files(folder: Path) -> Iterator[Path]:
+    for pattern in ("log.*", "symbols.*.parquet", "records.*.parquet", "*.new", f"{_RELATIONS}/*.parquet"):
+        yield from folder.glob(pattern)
+
+
+def _write_symbols(
+    folder: Path, generation: int, codec: Codec, before: Manifest | None
+) -> tuple[StoredFile, ...]:
+    pieces = _kept_pieces(before.symbols if before is not None else ())
+    first = Known().symbols + sum(piece.count for piece in pieces)
+    if len(codec.symbols) == first:
+        return pieces
+    file = f"symbols.{generation}.parquet"
+    checksum, count = relation_file.write_symbols(folder / file, first, codec)
+    return (*pieces, StoredFile(file, (folder / file).stat().st_size, checksum.hex(), count))
+
+
+def _write_records(
+    folder: Path, generation: int, codec: Codec, before: Manifest | None
+) -> tuple[StoredFile, ...]:
+    pieces = _kept_pieces(before.records if before is not None else ())
+    first = Known().records + sum(piece.count for piece in pieces)
+    if len(codec.records) == first:
+        return pieces
+    file = f"records.{generation}.parquet"
+    checksum, count = relation_file.write_records(folder / file, first, codec)
+    return (*pieces, StoredFile(file, (folder / file).stat().st_size, checksum.hex(), count))
+
+
+def _kept_pieces(pieces: tuple[StoredFile, ...]) -> tuple[StoredFile, ...]:
+    return pieces if len(pieces) < _MOST_PIECES else ()
