@@ -107,8 +107,9 @@ class Maintainer:
         for name in set(changes) | set(self.labels):
             relation = self.engine.relations[name]
             rows = self.label(name).touched()
-            if name in changes:
-                rows = np.union1d(rows, np.concatenate([changes[name].deleted, changes[name].inserted]))
+            if not rows.size and name in changes:
+                # A recomputed relation was not touched row by row.
+                rows = np.concatenate([changes[name].deleted, changes[name].inserted])
             relation.previous[rows] = relation.levels[rows]
             if rows.size:
                 relation.hide_absent_rows(rows)

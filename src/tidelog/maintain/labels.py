@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage import StoredRelation
-from tidelog.storage.annotations import ABSENT, lose_derivations, relax
-from tidelog.storage.kernel import Int32s, Int64s
+from tidelog.storage.annotations import ABSENT, first_touched, lose_derivations, relax, take_offers
+from tidelog.storage.kernel import Bools, Int32s, Int64s
 
 UNTOUCHED = 0
 AFFECTED = 1
@@ -24,11 +24,11 @@ class RelationLabels:
 
     def __init__(self, relation: StoredRelation) -> None:
         self.relation = relation
-        self.marks = np.zeros(0, np.uint8)
+        self.marks: Bools = np.zeros(0, np.uint8)
+        self._flags: Bools = np.zeros(0, np.uint8)
         self.tentative: Int32s = np.zeros(0, np.int32)
         self.tentative_counts: Int32s = np.zeros(0, np.int32)
         self.before: Int32s = np.zeros(0, np.int32)
-        self._touched: list[Int64s] = []
         self._journal: list[tuple[Int64s, Int32s]] = []
 
     def ensure_room(self) -> None:
@@ -36,15 +36,18 @@ class RelationLabels:
         capacity = self.relation.rows.shape[0]
         if self.marks.shape[0] < capacity:
             self.marks = _longer(self.marks, capacity)
+            self._flags = _longer(self._flags, capacity)
             self.tentative = _longer(self.tentative, capacity)
             self.tentative_counts = _longer(self.tentative_counts, capacity)
             self.before = _longer(self.before, capacity)
 
     def touch(self, numbers: Int64s) -> None:
-        """Remember the rows and their counts before they change."""
-        if numbers.size:
-            self._touched.append(numbers)
-            self._journal.append((numbers, self.relation.counts[numbers]))
+        """Remember the rows that were not touched yet, and their counts before they change."""
+        fresh = np.empty(numbers.size, np.int64)
+        found = first_touched(self._flags, numbers, fresh)
+        if found:
+            rows = fresh[:found]
+            self._journal.append((rows, self.relation.counts[rows]))
 
     def lose(self, numbers: Int64s) -> Int64s:
         """Take one derivation from each row; return the rows that have none left."""
@@ -64,12 +67,18 @@ class RelationLabels:
         )
         return improved[:found]
 
+    def take(self, numbers: Int64s, label: int) -> Int64s:
+        """Return the rows that still have this tentative label, each once, to be settled."""
+        taken = np.empty(numbers.size, np.int64)
+        found = take_offers(self.tentative, numbers, label + 1, taken)
+        return taken[:found]
+
     def settle(self, numbers: Int64s) -> None:
-        """Give rows their tentative label; their level before is kept while they are current."""
+        """Give taken rows their tentative label; their level before is kept while they are current."""
         relation = self.relation
         self.touch(numbers)
         self.before[numbers] = relation.levels[numbers]
-        relation.levels[numbers] = self.tentative[numbers] - 1
+        relation.levels[numbers] = -self.tentative[numbers] - 1
         relation.counts[numbers] = self.tentative_counts[numbers]
         self.tentative[numbers] = 0
         relation.show_rows(numbers)
@@ -81,14 +90,14 @@ class RelationLabels:
 
     def touched(self) -> Int64s:
         """Return every row that may have changed, once."""
-        if not self._touched:
+        if not self._journal:
             return np.empty(0, np.int64)
-        return np.unique(np.concatenate(self._touched))
+        return np.concatenate([rows for rows, _ in self._journal])
 
     def undo(self) -> None:
         """Restore all annotations to what they were before the epoch."""
         relation = self.relation
-        for numbers, counts in reversed(self._journal):
+        for numbers, counts in self._journal:
             relation.counts[numbers] = counts
         rows = self.touched()
         relation.levels[rows] = relation.previous[rows]
@@ -99,8 +108,8 @@ class RelationLabels:
         """Clear marks and tentative labels; the epoch is committed or undone."""
         rows = self.touched()
         self.marks[rows] = UNTOUCHED
+        self._flags[rows] = 0
         self.tentative[rows] = 0
-        self._touched = []
         self._journal = []
 
 
@@ -112,6 +121,15 @@ def _longer(array: npt.NDArray[np.generic], capacity: int) -> npt.NDArray[np.gen
 
 def rows_by_level(levels: Int32s, numbers: Int64s) -> Iterable[tuple[int, Int64s]]:
     """Yield the rows of each level."""
+    if not numbers.size:
+        return
     of_rows = levels[numbers]
-    for level in np.unique(of_rows):
-        yield int(level), numbers[of_rows == level]
+    lowest, highest = int(of_rows.min()), int(of_rows.max())
+    if lowest == highest:
+        yield lowest, numbers
+        return
+    order = np.argsort(of_rows, kind="stable")
+    of_rows, numbers = of_rows[order], numbers[order]
+    starts = np.flatnonzero(np.diff(of_rows, prepend=of_rows[0] - 1))
+    for start, end in zip(starts, (*starts[1:], of_rows.size), strict=True):
+        yield int(of_rows[start]), numbers[start:end]

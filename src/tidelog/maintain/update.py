@@ -398,8 +398,7 @@ class _Offers:
             label = min(self._buckets)
             batch = {}
             for name, rows in self._buckets.pop(label).items():
-                numbers = np.unique(np.concatenate(rows))
-                numbers = numbers[self._labels[name].tentative[numbers] == label + 1]
+                numbers = self._labels[name].take(np.concatenate(rows), label)
                 if numbers.size:
                     batch[name] = numbers
             if batch:

@@ -87,6 +87,32 @@ def relax(
 
 
 @kernel
+def first_touched(flags: Bools, numbers: Int64s, fresh: Int64s) -> int:
+    """Flag the rows and write those that were not flagged before; return how many."""
+    found = 0
+    for position in range(numbers.shape[0]):
+        row = numbers[position]
+        if flags[row] == 0:
+            flags[row] = 1
+            fresh[found] = row
+            found += 1
+    return found
+
+
+@kernel
+def take_offers(tentative: Int32s, numbers: Int64s, offer: int, taken: Int64s) -> int:
+    """Write each row that still has this offer once and return how many; their offers are negated."""
+    found = 0
+    for position in range(numbers.shape[0]):
+        row = numbers[position]
+        if tentative[row] == offer:
+            tentative[row] = -offer
+            taken[found] = row
+            found += 1
+    return found
+
+
+@kernel
 def largest_level(levels: Int32s, batch: CodeArray, column: int, result: Int32s) -> None:
     """Raise `result` to the level of the row named in a column of the batch."""
     for row in range(batch.shape[0]):

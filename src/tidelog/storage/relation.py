@@ -214,21 +214,21 @@ class StoredRelation:
         return numbers
 
     def show_rows(self, numbers: Int64s) -> None:
-        """Let joins see rows that are facts of the old or of the new epoch."""
-        hidden = numbers[self.alive[numbers] == 0] if self.alive.size else numbers[:0]
-        self.alive[hidden] = 1
-        self.deleted -= np.unique(hidden).size
+        """Let joins see distinct rows that are facts of the old or of the new epoch."""
+        if self.alive.size:
+            self.deleted -= int(np.count_nonzero(self.alive[numbers] == 0))
+            self.alive[numbers] = 1
 
     def hide_absent_rows(self, numbers: Int64s) -> None:
         """Let joins no longer see those rows that are no facts now."""
         gone = numbers[self.levels[numbers] == ABSENT]
-        self.delete_rows(gone)
+        if gone.size:
+            self.delete_rows(gone)
 
     def delete_rows(self, numbers: Int64s) -> None:
-        """Mark rows as deleted; their content may be inserted again later."""
+        """Mark distinct rows as deleted; their content may be inserted again later."""
         if not self.alive.size:
             self.alive = np.ones(self.rows.shape[0], np.uint8)
-        numbers = np.unique(numbers)
         self.deleted += int(np.count_nonzero(self.alive[numbers]))
         self.alive[numbers] = 0
 

@@ -60,7 +60,7 @@ def delete_dominated(
             before = relation.deleted
             for batch in batches:
                 numbers = relation.find(np.ascontiguousarray(batch))
-                relation.delete_rows(numbers[numbers >= 0])
+                relation.delete_rows(np.unique(numbers[numbers >= 0]))
             deleted += relation.deleted - before
         if not deleted:
             return
