@@ -5,6 +5,7 @@ from typing import Final
 
 from tidelog.plan.dead import remove_dead, wanted_relations
 from tidelog.plan.fold import fold_constants
+from tidelog.plan.magic import restrict_to_demand
 from tidelog.plan.propagate import propagate_equalities
 from tidelog.plan.prune import prune_bodies
 from tidelog.program.nodes import Program
@@ -34,4 +35,5 @@ def run_passes(program: Program) -> Program:
 
 def keep_wanted(program: Program) -> Program:
     """Return what a run needs that shows only outputs and printed sizes."""
-    return remove_dead(run_passes(program), wanted_relations(program))
+    wanted = wanted_relations(program)
+    return restrict_to_demand(remove_dead(run_passes(program), wanted), wanted)
