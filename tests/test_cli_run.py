@@ -221,7 +221,7 @@ def test_our_own_mistakes_are_one_line(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a wheel\ncame off")
 
-    monkeypatch.setattr("tidelog.cli.run.start_session", fail)
+    monkeypatch.setattr("tidelog.cli.run.evaluate_once", fail)
     monkeypatch.delenv("TIDELOG_DEBUG", raising=False)
     status, _, err = tidelog(*RUN)
     monkeypatch.setenv("TIDELOG_DEBUG", "1")

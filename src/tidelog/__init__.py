@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tidelog.errors import Diagnostic, TidelogError
-    from tidelog.session import Session, functor
+    from tidelog.session import Change, Session, functor
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
     from tidelog.values import Branch
-    from tidelog.views import Answer, RelationView
+    from tidelog.views import Answer, Delta, RelationView
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
     "Branch",
+    "Change",
+    "Delta",
     "Diagnostic",
     "RelationView",
     "Session",
@@ -40,6 +42,8 @@ __all__ = [
 _HOMES: Final = {
     "Answer": ("tidelog.views", "Answer"),
     "Branch": ("tidelog.values", "Branch"),
+    "Change": ("tidelog.session", "Change"),
+    "Delta": ("tidelog.views", "Delta"),
     "Diagnostic": ("tidelog.errors", "Diagnostic"),
     "RelationView": ("tidelog.views", "RelationView"),
     "Session": ("tidelog.session", "Session"),

@@ -14,10 +14,11 @@ from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
 from tidelog.engine.protocol import Settings
 from tidelog.plan.passes import keep_wanted
-from tidelog.session import Session
+from tidelog.session.open import evaluate_once
+from tidelog.session.prepare import Request, make_settings, prepare
 from tidelog.session.recorder import Recorder
-from tidelog.session.session import Request, make_settings, prepare, start_session
 from tidelog.session.write import print_sizes, write_outputs
+from tidelog.views import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +50,23 @@ def run_program(options: RunOptions) -> None:
     recorder.add("start", seconds_since_start())
     settings = make_settings(options.jobs, options.memory_limit)
     try:
-        session = _evaluate(options, settings, recorder, progress or nullcontext())
+        snapshot = _evaluate(options, settings, recorder, progress or nullcontext())
         with recorder.phase("write"):
-            write_outputs(session.snapshot, options.output_directory)
-            print_sizes(session.snapshot, sys.stdout)
+            write_outputs(snapshot, options.output_directory)
+            print_sizes(snapshot, sys.stdout)
     except BaseException:
         # A run stopped on its way, by its memory limit for one, still tells how far it came.
         if options.stats is not None and "load" in recorder.statistics().seconds:
             write_stats(options.stats, recorder, settings, {}, is_complete=False)
         raise
     if options.stats is not None:
-        sizes = {name: len(session[name]) for name in session.relations}
+        sizes = {name: snapshot.engine.size(name) for name in snapshot.program.relations}
         write_stats(options.stats, recorder, settings, sizes, is_complete=True)
 
 
 def _evaluate(
     options: RunOptions, settings: Settings, recorder: Recorder, progress: AbstractContextManager[object]
-) -> Session:
+) -> Snapshot:
     request = Request(
         read_program(options.program),
         options.fact_directory,
@@ -82,4 +83,4 @@ def _evaluate(
         # Nobody can ask a finished run for other relations; the oracle runs what was written.
         prepared = replace(prepared, program=keep_wanted(prepared.program))
     with progress:
-        return start_session(prepared, recorder)
+        return evaluate_once(prepared, recorder)

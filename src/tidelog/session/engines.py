@@ -1,33 +1,43 @@
 """The engines a user may choose."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, get_args
 
+from tidelog.engine.epoch import MaintainedEngine
 from tidelog.engine.protocol import Engine, Settings, UserFunctions
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Program
 from tidelog.values import Codec
 
 EngineName = Literal["local", "reference"]
-EngineClass = Callable[[Program, Codec, Settings, UserFunctions], Engine]
 
 
-def find_engine(name: str) -> EngineClass:
-    """Return the class of the named engine.
+@dataclass(frozen=True, slots=True)
+class EngineKind:
+    """How to make engines of one sort.
+
+    `passes` gives the program as the engine runs it. `maintain` makes an engine that follows
+    changes, `evaluate` one that runs once; both are given programs after the passes.
+    """
+
+    name: EngineName
+    passes: Callable[[Program], Program]
+    maintain: Callable[[Program, Codec, Settings, UserFunctions], MaintainedEngine]
+    evaluate: Callable[[Program, Codec, Settings, UserFunctions], Engine]
+
+
+def find_engine(name: str) -> EngineKind:
+    """Return the named sort of engine.
 
     Engines are imported when they are chosen: the local one brings its compiler, which takes
     longer to load than a small program takes to run on the reference engine.
     """
     match name:
         case "local":
-            from tidelog.engine.local import LocalEngine  # noqa: PLC0415 - see above
-            from tidelog.plan.passes import run_passes  # noqa: PLC0415 - see above
-
-            return lambda program, *rest: LocalEngine(run_passes(program), *rest)
+            return _local()
         case "reference":
-            from tidelog.engine.reference import ReferenceEngine  # noqa: PLC0415 - see above
-
-            return ReferenceEngine
+            return _reference()
     raise TidelogError(
         [
             Diagnostic(
@@ -37,3 +47,29 @@ def find_engine(name: str) -> EngineClass:
             )
         ]
     )
+
+
+def _local() -> EngineKind:
+    from tidelog.engine.local import LocalEngine  # noqa: PLC0415 - see above
+    from tidelog.plan.passes import run_passes  # noqa: PLC0415 - see above
+
+    def maintain(
+        program: Program, codec: Codec, settings: Settings, functions: UserFunctions
+    ) -> MaintainedEngine:
+        from tidelog.maintain import MaintainedEngine as Maintained  # noqa: PLC0415 - not needed by one run
+
+        return Maintained(program, codec, settings, functions)
+
+    return EngineKind("local", run_passes, maintain, LocalEngine)
+
+
+def _reference() -> EngineKind:
+    from tidelog.engine.reference import ReferenceEngine  # noqa: PLC0415 - see above
+    from tidelog.session.restart import RestartingEngine  # noqa: PLC0415 - see above
+
+    def maintain(
+        program: Program, codec: Codec, settings: Settings, functions: UserFunctions
+    ) -> MaintainedEngine:
+        return RestartingEngine(program, lambda other: ReferenceEngine(other, codec, settings, functions))
+
+    return EngineKind("reference", lambda program: program, maintain, ReferenceEngine)

@@ -1,6 +1,6 @@
 """Input facts, from a folder or from Python, into an engine."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,18 +15,16 @@ from tidelog.values import Codec
 Facts = Path | str | Mapping[str, object] | None
 
 
-def name_inputs(program: Program, facts: Facts) -> Program:
+def name_inputs(program: Program, given: Sequence[str]) -> Program:
     """Return the program with every relation that is given facts named as an input.
 
     Engines may leave out what no rule and no input can fill, so they are told first.
     """
-    if not isinstance(facts, Mapping):
-        return program
-    unknown = [name for name in facts if name not in program.relations]
+    unknown = [name for name in given if name not in program.relations]
     if unknown:
         raise TidelogError(_undeclared(name, program) for name in unknown)
-    added = tuple(Directive("input", name, {}) for name in facts if not program.is_input(name))
-    return replace(program, directives=(*program.directives, *added))
+    added = tuple(Directive("input", name, {}) for name in given if not program.is_input(name))
+    return replace(program, directives=(*program.directives, *added)) if added else program
 
 
 def load_facts(program: Program, facts: Facts, codec: Codec, engine: Engine) -> None:

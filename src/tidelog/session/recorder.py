@@ -27,7 +27,7 @@ class Recorder:
     """An observer that keeps what it is told and passes it on to another."""
 
     def __init__(self, observer: Observer | None = None) -> None:
-        self._observer = observer or SilentObserver()
+        self.observer = observer or SilentObserver()
         self._seconds: dict[str, float] = {}
         self._strata: list[StratumStatistics] = []
 
@@ -50,13 +50,13 @@ class Recorder:
 
     def stratum_started(self, stratum: int, strata: int, relations: Sequence[str]) -> None:
         """Pass it on."""
-        self._observer.stratum_started(stratum, strata, relations)
+        self.observer.stratum_started(stratum, strata, relations)
 
     def iteration_finished(self, stratum: int, iteration: int, new_facts: int, total_facts: int) -> None:
         """Pass it on."""
-        self._observer.iteration_finished(stratum, iteration, new_facts, total_facts)
+        self.observer.iteration_finished(stratum, iteration, new_facts, total_facts)
 
     def stratum_finished(self, stratum: int, statistics: StratumStatistics) -> None:
         """Keep it and pass it on."""
         self._strata.append(statistics)
-        self._observer.stratum_finished(stratum, statistics)
+        self.observer.stratum_finished(stratum, statistics)

@@ -1,156 +1,76 @@
 """The object a user holds: a program, its facts, and everything derived from them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tidelog.engine.protocol import Observer, Settings, UserFunctions
-from tidelog.errors import Diagnostic, Severity, TidelogError
-from tidelog.program import build_program
+from tidelog.engine.epoch import Strategy
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import did_you_mean
-from tidelog.session.engines import EngineName, find_engine
-from tidelog.session.functions import bind_functions
-from tidelog.session.load import Facts, load_facts, name_inputs
-from tidelog.session.memory import parse_memory_size
+from tidelog.session.changes import Changes, Gathering, SomeFacts
+from tidelog.session.epochs import Epochs, unused
 from tidelog.session.recorder import Recorder, Statistics
+from tidelog.session.rules import SomeRules, WrittenRule
+from tidelog.session.strategy import choose_strategy
+from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions
 from tidelog.session.text import find_source
+from tidelog.session.transaction import Transaction
 from tidelog.session.write import write_outputs
 from tidelog.source import Source
-from tidelog.syntax import parse
-from tidelog.values import Codec, Value
-from tidelog.views import Answer, RelationView, Snapshot, answer_query
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """Everything `open` was asked for; its docstring says what each part means."""
-
-    source: Source
-    facts: Facts = None
-    engine: str = "local"
-    settings: Settings = Settings()  # noqa: RUF009 - frozen, and the same for every request
-    functions: Mapping[str, Callable[..., Value]] | None = None
-    include_path: tuple[Path, ...] = ()
-    defines: Mapping[str, str] | None = None
-
-
-def open_session(  # noqa: PLR0913 - each is a choice of its own, all but the program have a default
-    program: str | Path,
-    *,
-    facts: Path | str | Mapping[str, object] | None = None,
-    engine: EngineName = "local",
-    jobs: int | None = None,
-    memory_limit: int | str | None = None,
-    functions: Mapping[str, Callable[..., Value]] | None = None,
-    include_path: Sequence[Path | str] = (),
-    defines: Mapping[str, str] | None = None,
-    observer: Observer | None = None,
-) -> "Session":
-    """Return a session over an evaluated program.
-
-    `program` is a file (a `Path`, or a string that ends in `.dl`) or the text of a program. `facts`
-    is a folder, read as the program's `.input` directives say, or a mapping from relations to facts:
-    tuples, a pandas or polars frame, anything that speaks Arrow, a mapping of columns, or the path
-    of a CSV, TSV, Parquet or JSON file. Without facts the inputs are empty. `jobs` is the number of
-    threads (all cores unless told), `memory_limit` an amount such as `"4G"` beyond which the
-    evaluation stops, `functions` Python callables for `.functor` declarations (before those
-    registered with `@tidelog.functor`), `include_path` folders for `#include`, `defines` macros,
-    `observer` receives progress. Raises `TidelogError` with all mistakes found.
-
-        db = tidelog.open("pointsto.dl", facts="facts/")
-        db["alias"].to_pandas()
-        db.query("alias('a', x)")
-    """
-    settings = make_settings(jobs, memory_limit)
-    request = Request(
-        find_source(program),
-        facts,
-        engine,
-        settings,
-        functions,
-        tuple(Path(folder) for folder in include_path),
-        defines,
-    )
-    recorder = Recorder(observer)
-    return start_session(prepare(request, recorder), recorder)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A request whose program was found right, before any fact is read."""
-
-    request: Request
-    program: Program
-    warnings: tuple[Diagnostic, ...]
-    functions: UserFunctions
-
-
-def prepare(request: Request, recorder: Recorder) -> Prepared:
-    """Return the checked program of a request and the functions it needs."""
-    with recorder.phase("parse"):
-        tree = parse(request.source, include_path=request.include_path, defines=request.defines)
-        program, warnings = build_program(tree)
-        program = name_inputs(program, request.facts)
-        functions = bind_functions(program, request.functions)
-    return Prepared(request, program, _without_given(warnings, program, request.facts), functions)
-
-
-def start_session(prepared: Prepared, recorder: Recorder) -> "Session":
-    """Return an evaluated session; the recorder knows how far it got if this raises."""
-    request, program, functions = prepared.request, prepared.program, prepared.functions
-    with recorder.phase("start"):
-        engine_class = find_engine(request.engine)
-    with recorder.phase("load"):
-        codec = Codec(program.types)
-        engine = engine_class(program, codec, request.settings, functions)
-        load_facts(program, request.facts, codec, engine)
-    with recorder.phase("evaluate"):
-        engine.evaluate(recorder)
-    snapshot = Snapshot(
-        program,
-        codec,
-        engine,
-        lambda other: engine_class(other, codec, request.settings, functions),
-    )
-    return Session(snapshot, recorder, prepared.warnings)
+from tidelog.syntax.changes import WrittenTransaction
+from tidelog.values import Value
+from tidelog.views import Answer, Delta, RelationView, Snapshot, answer_query
 
 
 class Session:
-    """An evaluated program: `db[name]` is a relation, `db.query(...)` an answer.
+    """An evaluated program: `db[name]` is a relation, `db.query(...)` an answer, `db.apply(...)` a delta.
 
-    Made by `tidelog.open`; usable as a context manager, after which it holds nothing.
+    Made by `tidelog.open`; usable as a context manager, after which it holds nothing. Several
+    threads may use a session: epochs happen one after the other, and whoever reads sees a whole one.
     """
 
-    def __init__(self, snapshot: Snapshot, recorder: Recorder, warnings: tuple[Diagnostic, ...]) -> None:
-        self._program = snapshot.program
-        self._snapshot: Snapshot | None = snapshot
+    def __init__(self, epochs: Epochs, recorder: Recorder) -> None:
+        self._epochs = epochs
         self._recorder = recorder
-        self._warnings = warnings
+        self._maintenance = epochs.request.maintenance
+        self._subscriptions = Subscriptions()
+        self._is_closed = False
+
+    # --- what is known -------------------------------------------------------------------------
 
     @property
     def program(self) -> Program:
         """Return the checked program."""
-        return self._program
+        return self._epochs.program
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of the present epoch; evaluating the program was epoch 0."""
+        return self._epochs.epoch
 
     @property
     def snapshot(self) -> Snapshot:
         """Return what is known, for tools that work on codes."""
-        if self._snapshot is None:
+        if self._is_closed:
             raise TidelogError([Diagnostic(code="session-closed", message="the session is closed")])
-        return self._snapshot
+        return self._epochs.snapshot
 
     @property
     def relations(self) -> tuple[str, ...]:
         """Return the names of all relations."""
-        return tuple(self._program.relations)
+        return tuple(self.program.relations)
+
+    @property
+    def rules(self) -> tuple[WrittenRule, ...]:
+        """Return the rules as they were written, each with its id, text and span."""
+        return self._epochs.text.rules
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Return what the checks found strange but not wrong."""
-        return self._warnings
+        return self._epochs.warnings
 
     @property
     def statistics(self) -> Statistics:
@@ -159,18 +79,18 @@ class Session:
 
     def __getitem__(self, name: str) -> RelationView:
         snapshot = self.snapshot
-        if name not in self._program.relations:
+        if name not in snapshot.program.relations:
             raise TidelogError([self._unknown(name)])
-        return RelationView(self._program.relations[name], snapshot.engine, snapshot.codec)
+        return RelationView(snapshot.program.relations[name], lambda: self.snapshot)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._program.relations
+        return name in self.program.relations
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._program.relations)
+        return iter(self.program.relations)
 
     def __len__(self) -> int:
-        return len(self._program.relations)
+        return len(self.program.relations)
 
     def query(self, text: str) -> Answer:
         """Return the bindings of the query's variables, in the order they first occur.
@@ -180,17 +100,146 @@ class Session:
             db.query("path(1, x)")
             db.query("edge(x, y), !edge(y, x), x < 10")
         """
-        return answer_query(text, self.snapshot)
+        with self._epochs.lock:
+            return answer_query(text, self.snapshot)
+
+    # --- epochs ----------------------------------------------------------------------------------
+
+    def apply(
+        self,
+        changes: Changes | WrittenTransaction | None = None,
+        /,
+        *,
+        insert: SomeFacts | None = None,
+        delete: SomeFacts | None = None,
+        strategy: str | Strategy | None = None,
+        switch: float | None = None,
+    ) -> Delta:
+        """Return what changes when input facts are inserted and deleted: one epoch, or nothing at all.
+
+        `insert` and `delete` map relations to facts in any form that `tidelog.open` takes, or are
+        texts. A fact in both is inserted. `changes` is a change script, or says by relation what to
+        do: a `tidelog.Change`, or the delta of another session or of an epoch taken back.
+
+            db.apply(insert={"edge": [(1, 2)]}, delete={"edge": frame})
+            db.apply(insert=["edge(1, 2)", "edge(2, 3)"])
+            db.apply("+edge(1, 2). -edge(2, 3).")
+
+        Only input relations can be changed. Every mistake is reported and then nothing has changed.
+        `strategy` and `switch` are for this epoch alone.
+        """
+        settings = choose_strategy(self._maintenance, strategy, switch)
+
+        def work() -> Delta:
+            gathering = self._epochs.gather()
+            if isinstance(changes, WrittenTransaction):
+                gathering.transaction(changes)
+            elif changes is not None:
+                gathering.changes(changes)
+            if delete is not None:
+                gathering.facts(delete, is_insert=False)
+            if insert is not None:
+                gathering.facts(insert, is_insert=True)
+            return self._epochs.apply(gathering, settings)
+
+        return self._commit(work)
+
+    def transaction(
+        self, *, strategy: str | Strategy | None = None, switch: float | None = None
+    ) -> Transaction:
+        """Return a collection of changes that is applied at the end of its `with` block.
+
+        with db.transaction() as t:
+            t.insert("edge", [(1, 2)])
+            t.delete("edge(2, 3)")
+        print(t.delta)
+        """
+        settings = choose_strategy(self._maintenance, strategy, switch)
+
+        def commit(gathering: Gathering) -> Delta:
+            return self._commit(lambda: self._epochs.apply(gathering, settings))
+
+        with self._epochs.lock:
+            self._check_open()
+            return Transaction(self._epochs.gather(), commit)
+
+    def add_rules(
+        self,
+        text: str | Path,
+        *,
+        functions: Mapping[str, Callable[..., Value]] | None = None,
+        strategy: str | Strategy | None = None,
+    ) -> Delta:
+        """Return what changes when the program gets more rules, or declarations and rules.
+
+        `text` is as for `tidelog.open`; the whole program is checked again. New input relations
+        start empty.
+        """
+        settings = choose_strategy(self._maintenance, strategy)
+
+        def work() -> Delta:
+            source = find_source(text)
+            if not isinstance(text, Path) and source.text == text:
+                source = Source(unused(piece.source.name for piece in self._epochs.text.pieces), text)
+            request = self._epochs.request
+            longer = self._epochs.text.with_source(source, request.include_path, request.defines)
+            return self._epochs.change_text(longer, functions, settings)
+
+        return self._commit(work)
+
+    def remove_rules(self, rules: SomeRules, *, strategy: str | Strategy | None = None) -> Delta:
+        """Return what changes when the program loses rules.
+
+        A rule is named by its id, by a member of `db.rules`, or by its text; several may be given.
+        Declarations stay.
+        """
+        settings = choose_strategy(self._maintenance, strategy)
+        return self._commit(
+            lambda: self._epochs.change_text(self._epochs.text.without(rules), None, settings)
+        )
+
+    def subscribe(self, relation: str, callback: Callback) -> Subscription:
+        """Return a subscription: after each epoch that changes the relation, the callback is given its delta.
+
+        Callbacks are called one at a time, in the order of epochs, after the commit; what one
+        raises is logged. Call the subscription to end it.
+        """
+        if relation not in self.program.relations:
+            raise TidelogError([self._unknown(relation)])
+        self._check_open()
+        return self._subscriptions.subscribe(relation, callback)
+
+    def deltas(self, bound: int = 1024) -> DeltaStream:
+        """Return an iterator over the deltas of the epochs from now on, for another thread perhaps.
+
+        It waits for the next epoch and ends when the session is closed. A reader that is more than
+        `bound` epochs behind gets an error.
+        """
+        self._check_open()
+        return self._subscriptions.stream(bound)
+
+    # --- the rest --------------------------------------------------------------------------------
 
     def write(self, directory: Path | str) -> None:
         """Write every `.output` relation as its directive says, all of them or none."""
         snapshot = self.snapshot
-        with self._recorder.phase("write"):
+        with self._recorder.phase("write"), snapshot.lock:
             write_outputs(snapshot, Path(directory))
+
+    def checkpoint(self) -> None:
+        """Write the whole state to the store, so that opening it again replays no epoch."""
+        with self._epochs.lock:
+            self._check_open()
+            self._epochs.save()
 
     def close(self) -> None:
         """Let go of all facts; only the program and the statistics can be asked afterwards."""
-        self._snapshot = None
+        with self._epochs.lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._epochs.close()
+        self._subscriptions.close()
 
     def __enter__(self) -> Self:
         return self
@@ -201,10 +250,22 @@ class Session:
         self.close()
 
     def __repr__(self) -> str:
-        if self._snapshot is None:
+        if self._is_closed:
             return "<closed session>"
-        sizes = ", ".join(f"{name}: {self._snapshot.engine.size(name):,}" for name in self.relations)
+        sizes = ", ".join(f"{name}: {len(self[name]):,}" for name in self.relations)
         return f"<session {sizes}>"
+
+    def _commit(self, work: Callable[[], Delta]) -> Delta:
+        with self._epochs.lock:
+            self._check_open()
+            delta = work()
+            self._subscriptions.add(delta)
+        # Without the lock: a callback may wait for another thread that uses the session.
+        self._subscriptions.tell()
+        return delta
+
+    def _check_open(self) -> None:
+        _ = self.snapshot
 
     def _unknown(self, name: str) -> Diagnostic:
         return Diagnostic(
@@ -212,28 +273,3 @@ class Session:
             message=f"the program has no relation `{name}`",
             hint=did_you_mean(name, self.relations, f"it has {', '.join(self.relations) or 'none'}"),
         )
-
-
-def make_settings(jobs: int | None, memory_limit: int | str | None) -> Settings:
-    """Return the settings a user chose; None leaves the default."""
-    settings = Settings()
-    if jobs is not None:
-        if jobs < 1:
-            raise TidelogError([Diagnostic(code="bad-jobs", message=f"{jobs} is not a number of threads")])
-        settings = replace(settings, jobs=jobs)
-    if memory_limit is not None:
-        settings = replace(settings, memory_limit_bytes=parse_memory_size(memory_limit))
-    return settings
-
-
-def _without_given(warnings: Sequence[Diagnostic], program: Program, facts: Facts) -> tuple[Diagnostic, ...]:
-    """Leave out the warnings that a relation has no source when facts are given for it."""
-    given = facts if isinstance(facts, Mapping) else {}
-    spans = {program.relations[name].span for name in given}
-    return tuple(
-        warning
-        for warning in warnings
-        if not (
-            warning.severity is Severity.WARNING and warning.code == "no-source" and warning.span in spans
-        )
-    )

@@ -1,47 +1,21 @@
-"""One relation of a session, and the answer to a query."""
+"""One relation of a session, facts set apart from it, and the answer to a query."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from tidelog.engine.protocol import Codes, Engine
+from tidelog.engine.protocol import Codes
 from tidelog.program.nodes import Column, Relation
-from tidelog.values import Codec
+from tidelog.values import Codec, Fact
 from tidelog.views.facts import FactSet
+from tidelog.views.snapshot import Snapshot
 
 
-class RelationView(FactSet):
-    """The facts of one relation.
-
-    `len` and `in` ask the engine; the first iteration or conversion fetches the facts and sorts
-    them, and later ones reuse that.
-    """
-
-    def __init__(self, relation: Relation, engine: Engine, codec: Codec) -> None:
-        super().__init__(relation.name, relation.columns, codec)
-        self._engine = engine
-
-    def __len__(self) -> int:
-        return self._engine.size(self.name)
-
-    def _codes(self) -> list[Codes]:
-        return self._engine.facts(self.name)
-
-    def _holds(self, fact: Sequence[int]) -> bool:
-        if not fact:
-            return len(self) > 0
-        return len(self._engine.match(self.name, fact)[0]) > 0
-
-
-class Answer(FactSet):
-    """The bindings of a query's variables, each once, in the order the variables first occur.
-
-    A query without variables has one empty binding when it holds and none otherwise, so an
-    answer is true exactly when the query holds.
-    """
+class FixedFacts(FactSet):
+    """Facts that stay as they are, whatever the session does."""
 
     def __init__(
-        self, query: str, columns: Sequence[Column], codec: Codec, codes: Sequence[Codes], size: int
+        self, name: str, columns: Sequence[Column], codec: Codec, codes: Sequence[Codes], size: int
     ) -> None:
-        super().__init__(query, columns, codec)
+        super().__init__(name, columns, codec)
         self._found = list(codes)
         self._size = size
 
@@ -50,3 +24,57 @@ class Answer(FactSet):
 
     def _codes(self) -> list[Codes]:
         return self._found
+
+
+class RelationView(FactSet):
+    """The facts of one relation as they are now: after an epoch it shows the new facts.
+
+    `len` and `in` ask the engine; the first iteration or conversion in an epoch fetches the facts
+    and sorts them, and later ones reuse that. `snapshot()` gives the facts of this epoch to keep.
+    """
+
+    def __init__(self, relation: Relation, read: Callable[[], Snapshot]) -> None:
+        super().__init__(relation.name, relation.columns, read().codec)
+        self._read = read
+        self._seen: int | None = None
+
+    def snapshot(self) -> FixedFacts:
+        """Return the facts of this epoch, which later epochs leave as they are."""
+        with self._read().lock:
+            size = len(self)
+            return FixedFacts(self.name, self._columns, self._codec, self.codes(), size)
+
+    def codes(self) -> list[Codes]:
+        """Return one array of codes per column, facts in value order."""
+        snapshot = self._read()
+        with snapshot.lock:
+            if self._seen != snapshot.epoch:
+                self._sorted, self._seen = None, snapshot.epoch
+            return super().codes()
+
+    def __len__(self) -> int:
+        snapshot = self._read()
+        with snapshot.lock:
+            return snapshot.engine.size(self.name)
+
+    def __iter__(self) -> Iterator[Fact]:
+        # A loop sees one epoch, also if it applies changes itself.
+        return iter(self.snapshot())
+
+    def _codes(self) -> list[Codes]:
+        return self._read().engine.facts(self.name)
+
+    def _holds(self, fact: Sequence[int]) -> bool:
+        if not fact:
+            return len(self) > 0
+        snapshot = self._read()
+        with snapshot.lock:
+            return len(snapshot.engine.match(self.name, fact)[0]) > 0
+
+
+class Answer(FixedFacts):
+    """The bindings of a query's variables, each once, in the order the variables first occur.
+
+    A query without variables has one empty binding when it holds and none otherwise, so an
+    answer is true exactly when the query holds. It is of the epoch in which it was asked.
+    """

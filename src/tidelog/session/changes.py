@@ -1,0 +1,266 @@
+"""Changes in whatever form a user has them, as the net change of input facts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tidelog import io
+from tidelog.engine.epoch import MaintainedEngine, RelationChange
+from tidelog.engine.protocol import Codes
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.nodes import Program, Relation
+from tidelog.program.suggest import did_you_mean
+from tidelog.session.ground import encode_atoms, find_relation
+from tidelog.source import Source, Span
+from tidelog.syntax import tree
+from tidelog.syntax.changes import WrittenChange, WrittenTransaction, parse_changes, parse_facts
+from tidelog.values import Codec
+from tidelog.views.delta import RelationDelta, Sides, fact_count
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What to insert into one relation and what to delete from it, in any form that facts have."""
+
+    insert: object = ()
+    delete: object = ()
+
+
+# A mapping from relations to facts, or texts such as `edge(1, 2)`.
+SomeFacts = Mapping[str, object] | str | Iterable[str]
+# A change script, or what to do to each relation.
+Changes = str | Mapping[str, Change | RelationDelta | Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class NetChange:
+    """Changes of input facts that have an effect, and those that have none."""
+
+    changes: Mapping[str, RelationChange]
+    without_effect: Mapping[str, Sides]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    is_insert: bool
+    relation: str
+    columns: Sequence[Codes]
+
+
+class Gathering:
+    """Changes in the order they were asked for; mistakes gather in `diagnostics`.
+
+    `changeable` names the relations whose input facts may change.
+    """
+
+    def __init__(self, program: Program, codec: Codec, changeable: frozenset[str]) -> None:
+        self._program = program
+        self._codec = codec
+        self._changeable = changeable
+        self._steps: list[_Step] = []
+        self.diagnostics: list[Diagnostic] = []
+
+    def facts(self, facts: SomeFacts, *, is_insert: bool) -> None:
+        """Take facts of several relations to insert or to delete."""
+        if isinstance(facts, Mapping):
+            for name, data in facts.items():
+                self.data(name, data, is_insert=is_insert)
+            return
+        texts = [facts] if isinstance(facts, str) else facts
+        for text in texts:
+            if not isinstance(text, str):
+                self.diagnostics.append(_no_text(text))
+                continue
+            try:
+                atoms = parse_facts(text)
+            except TidelogError as error:
+                self.diagnostics += error.diagnostics
+                continue
+            self._atoms([(is_insert, atom) for atom in atoms])
+
+    def data(self, name: str, data: object, *, is_insert: bool) -> None:
+        """Take facts of one relation, in any form that `tidelog.open` takes facts in."""
+        relation = self._program.relations.get(name)
+        if relation is None:
+            self.diagnostics.append(_undeclared(name, self._program))
+            return
+        if not self._may_change(relation, None):
+            return
+        try:
+            columns = io.columns_from(data, relation, self._codec)
+        except TidelogError as error:
+            self.diagnostics += error.diagnostics
+            return
+        if not relation.arity:
+            columns = [np.zeros(0 if columns is None else 1, dtype=np.int64)]
+        self._steps.append(_Step(is_insert, name, columns or ()))
+
+    def changes(self, changes: Changes) -> None:
+        """Take a change script, or changes by relation; deletions go before insertions there."""
+        if isinstance(changes, str):
+            for transaction in parse_changes(Source("changes", changes)):
+                self.transaction(transaction)
+            return
+        for name, change in changes.items():
+            match change:
+                case Change():
+                    insert, delete = change.insert, change.delete
+                case Mapping():
+                    insert, delete = change.get("insert", ()), change.get("delete", ())
+                    self.diagnostics += _unknown_words(name, set(change) - {"insert", "delete"})
+                case RelationDelta():
+                    insert, delete = change.inserted, change.deleted
+                case _:
+                    self.diagnostics.append(_no_change(name, change))
+                    continue
+            self.data(name, delete, is_insert=False)
+            self.data(name, insert, is_insert=True)
+
+    def transaction(self, transaction: WrittenTransaction) -> None:
+        """Take the changes of a script's transaction, and its mistakes."""
+        self.diagnostics += transaction.diagnostics
+        self.written(transaction.changes, transaction.line_offset)
+
+    def written(self, changes: Iterable[WrittenChange], line_offset: int = 0) -> None:
+        """Take changes read from a script."""
+        before = len(self.diagnostics)
+        self._atoms([(change.is_insert, change.atom) for change in changes])
+        if line_offset:
+            self.diagnostics[before:] = [
+                replace(each, line_offset=each.line_offset + line_offset)
+                for each in self.diagnostics[before:]
+            ]
+
+    def net(self, engine: MaintainedEngine) -> NetChange:
+        """Return what is left to do: of all that was asked about a fact the last counts.
+
+        Raises `TidelogError` with all mistakes.
+        """
+        if self.diagnostics:
+            raise TidelogError(self.diagnostics)
+        by_relation: dict[str, list[_Step]] = {}
+        for step in self._steps:
+            if fact_count(step.columns):
+                by_relation.setdefault(step.relation, []).append(step)
+        changes: dict[str, RelationChange] = {}
+        without_effect: dict[str, Sides] = {}
+        for name, steps in by_relation.items():
+            columns, is_wanted = _last_of_each(steps)
+            is_given = engine.given(name, columns)
+            inserted, deleted = is_wanted & ~is_given, ~is_wanted & is_given
+            if inserted.any() or deleted.any():
+                changes[name] = RelationChange(_pick(columns, inserted), _pick(columns, deleted))
+            idle = _pick(columns, is_wanted & is_given), _pick(columns, ~is_wanted & ~is_given)
+            if any(map(fact_count, idle)):
+                without_effect[name] = idle
+        return NetChange(changes, without_effect)
+
+    def _atoms(self, changes: Sequence[tuple[bool, tree.Atom]]) -> None:
+        """Take facts written as text; runs of the same relation and direction are read together."""
+        start = 0
+        for position in range(1, len(changes) + 1):
+            is_insert, atom = changes[start]
+            if position < len(changes):
+                next_insert, next_atom = changes[position]
+                if (next_insert, next_atom.relation, len(next_atom.terms)) == (
+                    is_insert,
+                    atom.relation,
+                    len(atom.terms),
+                ):
+                    continue
+            self._run([each for _, each in changes[start:position]], is_insert=is_insert)
+            start = position
+
+    def _run(self, atoms: Sequence[tree.Atom], *, is_insert: bool) -> None:
+        relation = find_relation(atoms[0], self._program)
+        if isinstance(relation, Diagnostic):
+            self.diagnostics.append(relation)
+        elif self._may_change(relation, atoms[0].span):
+            columns = encode_atoms(atoms, relation, self._codec, self.diagnostics)
+            self._steps.append(_Step(is_insert, relation.name, columns))
+
+    def _may_change(self, relation: Relation, span: Span | None) -> bool:
+        if relation.name in self._changeable:
+            return True
+        inputs = [name for name in self._program.relations if name in self._changeable]
+        self.diagnostics.append(
+            Diagnostic(
+                code="not-an-input",
+                message=f"`{relation.name}` is derived by rules, so its facts cannot be changed",
+                span=span,
+                hint=f"declare `.input {relation.name}`"
+                + (f", or change {', '.join(f'`{name}`' for name in inputs[:6])}" if inputs else ""),
+            )
+        )
+        return False
+
+
+def find_changeable(program: Program, given: Iterable[str]) -> frozenset[str]:
+    """Return the relations whose input facts may change.
+
+    These are the `.input` relations, those that were `given` facts, and those that no rule with a
+    body derives.
+    """
+    derived = {rule.head.relation for rule in program.rules if rule.body}
+    inputs = {directive.relation for directive in program.directives if directive.kind == "input"}
+    free = program.relations.keys() - derived
+    return frozenset(inputs | free | (set(given) & program.relations.keys()))
+
+
+def _last_of_each(steps: Sequence[_Step]) -> tuple[list[Codes], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """Return every fact once, and whether the last step that names it inserts it."""
+    width = len(steps[0].columns)
+    columns = [
+        np.concatenate([step.columns[place] for step in steps]) if len(steps) > 1 else steps[0].columns[place]
+        for place in range(width)
+    ]
+    counts = [fact_count(step.columns) for step in steps]
+    is_insert = np.repeat(np.array([step.is_insert for step in steps]), counts)
+    if len(is_insert) == 1:
+        return columns, is_insert
+    # Stable, so that equal facts stand in the order they were asked for.
+    order = np.lexsort(columns)
+    is_last = np.ones(len(order), dtype=np.bool_)
+    is_last[:-1] = np.logical_or.reduce([column[order[:-1]] != column[order[1:]] for column in columns])
+    kept = order[is_last]
+    return [column[kept] for column in columns], is_insert[kept]
+
+
+def _pick(columns: Sequence[Codes], rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Codes]:
+    return [column[rows] for column in columns]
+
+
+def _undeclared(name: str, program: Program) -> Diagnostic:
+    return Diagnostic(
+        code="undeclared-relation",
+        message=f"changes are given for `{name}`, which the program does not declare",
+        hint=did_you_mean(name, program.relations, f"declare it: .decl {name}(...)"),
+    )
+
+
+def _no_text(found: object) -> Diagnostic:
+    return Diagnostic(
+        code="bad-changes",
+        message=f"a list of facts holds texts such as 'edge(1, 2)', not {type(found).__name__}",
+        hint="give tuples in a mapping: insert={'edge': [(1, 2)]}",
+    )
+
+
+def _no_change(name: str, found: object) -> Diagnostic:
+    return Diagnostic(
+        code="bad-changes",
+        message=f"the changes of `{name}` are given as {type(found).__name__}",
+        hint="give tidelog.Change(insert=..., delete=...), or use insert= and delete=",
+    )
+
+
+def _unknown_words(name: str, words: set[str]) -> list[Diagnostic]:
+    return [
+        Diagnostic(
+            code="bad-changes",
+            message=f"the changes of `{name}` have a part {word!r}",
+            hint="the parts are 'insert' and 'delete'",
+        )
+        for word in sorted(words, key=str)
+    ]

@@ -1,0 +1,249 @@
+"""Program, engine and store, brought from epoch to epoch together."""
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from tidelog.engine.epoch import EpochResult, MaintainedEngine, MaintenanceSettings, RelationChange
+from tidelog.engine.protocol import Codes, Observer, Settings
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program import print_program
+from tidelog.program.nodes import Program
+from tidelog.session.changes import Gathering, NetChange, find_changeable
+from tidelog.session.engines import EngineKind
+from tidelog.session.prepare import Prepared, Request, prepare_text
+from tidelog.session.rules import ProgramText
+from tidelog.source import Source
+from tidelog.store import Store
+from tidelog.values import Codec, Value
+from tidelog.views import Delta, Snapshot
+from tidelog.views.delta import EpochReport, RelationDeltas, Sides
+
+_LOGGER: Final = logging.getLogger("tidelog")
+_NO_FACTS: Final[tuple[Codes, ...]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """An engine at work: the values it knows, and how to make another one."""
+
+    kind: EngineKind
+    codec: Codec
+    engine: MaintainedEngine
+    settings: Settings
+    observer: Observer
+
+
+class Epochs:
+    """The present epoch of a session, and the way to the next one.
+
+    Each step either succeeds in the engine and in the store, or leaves both as they were. Callers
+    hold `lock`.
+    """
+
+    def __init__(
+        self, prepared: Prepared, machine: Machine, store: Store | None = None, epoch: int = 0
+    ) -> None:
+        self.lock = threading.RLock()
+        self._prepared = prepared
+        self._machine = machine
+        self._store = store
+        self._epoch = epoch
+        self._settle()
+
+    def _settle(self) -> None:
+        """Say what is known in the new epoch."""
+        kind, codec, settings = self._machine.kind, self._machine.codec, self._machine.settings
+        functions = self._prepared.functions
+        self.snapshot = Snapshot(
+            self.program,
+            codec,
+            self._machine.engine,
+            lambda other: kind.evaluate(kind.passes(other), codec, settings, functions),
+            self._epoch,
+            self.lock,
+        )
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of the present epoch."""
+        return self._epoch
+
+    @property
+    def program(self) -> Program:
+        """Return the checked program."""
+        return self._prepared.program
+
+    @property
+    def request(self) -> Request:
+        """Return what the session was opened with."""
+        return self._prepared.request
+
+    @property
+    def text(self) -> ProgramText:
+        """Return the program as it was written."""
+        return self._prepared.text
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Return what the checks found strange about the program."""
+        return self._prepared.warnings
+
+    def gather(self) -> Gathering:
+        """Return an empty collection of changes."""
+        changeable = find_changeable(self.program, self._prepared.given)
+        return Gathering(self.program, self._machine.codec, changeable)
+
+    def apply(self, gathering: Gathering, settings: MaintenanceSettings) -> Delta:
+        """Bring about the epoch in which the changes have happened."""
+        machine = self._machine
+        net = gathering.net(machine.engine)
+
+        def take_back() -> object:
+            turned = {
+                name: RelationChange(change.deleted, change.inserted) for name, change in net.changes.items()
+            }
+            return machine.engine.apply(turned, settings, machine.observer)
+
+        result, seconds = self._step(
+            net.changes, lambda: machine.engine.apply(net.changes, settings, machine.observer), take_back
+        )
+        given = dict.fromkeys([*self._prepared.given, *net.changes])
+        self._prepared = replace(self._prepared, given=tuple(given))
+        return self._advance(result, seconds, net)
+
+    def change_text(
+        self,
+        text: ProgramText,
+        functions: Mapping[str, Callable[..., Value]] | None,
+        settings: MaintenanceSettings,
+    ) -> Delta:
+        """Bring about the epoch in which the program has another text."""
+        machine, before = self._machine, self._prepared
+        request = before.request
+        if functions:
+            request = replace(request, functions={**(request.functions or {}), **functions})
+        after = prepare_text(request, text, before.given)
+        # The engine was given these two when it was made, and goes on with them.
+        shared, types = before.functions, machine.codec.types
+        old_functions = dict(shared)
+        shared.update(after.functions)
+        machine.codec.types = {**types, **after.program.types}
+
+        def change() -> EpochResult:
+            return machine.engine.change_rules(machine.kind.passes(after.program), settings, machine.observer)
+
+        def take_back() -> object:
+            return machine.engine.change_rules(
+                machine.kind.passes(before.program), settings, machine.observer
+            )
+
+        try:
+            result, seconds = self._step(text.sources, change, take_back)
+        except BaseException:
+            shared.clear()
+            shared.update(old_functions)
+            machine.codec.types = types
+            raise
+        self._prepared = replace(after, functions=shared)
+        return self._advance(result, seconds, NetChange({}, {}))
+
+    def save(self) -> None:
+        """Write the present state to the store."""
+        if self._store is not None:
+            self._store.inputs = tuple(self._prepared.given)
+            program = self._machine.kind.passes(self.program)
+            self._store.snapshot(self._machine.engine.export_state(), program, fingerprint(program))
+
+    def close(self) -> None:
+        """Let go of the store and of all facts; only the program and its text can be asked for."""
+        if self._store is not None:
+            self._store.close()
+        del self.snapshot, self._machine
+
+    def _step(
+        self,
+        change: Mapping[str, RelationChange] | Sequence[Source],
+        work: Callable[[], EpochResult],
+        take_back: Callable[[], object],
+    ) -> tuple[EpochResult, float]:
+        """Return the engine's result and its seconds, with the epoch on the disk."""
+        store = self._store
+        if store is not None:
+            store.begin(change)
+        begun = time.perf_counter()
+        try:
+            result = work()
+        except BaseException:
+            if store is not None:
+                store.roll_back()
+            raise
+        seconds = time.perf_counter() - begun
+        if store is not None:
+            try:
+                store.commit(seconds)
+            except BaseException:
+                take_back()
+                raise
+        return result, seconds
+
+    def _advance(self, result: EpochResult, seconds: float, net: NetChange) -> Delta:
+        self._epoch += 1
+        self._settle()
+        program, codec = self.program, self._machine.codec
+        derived = {rule.head.relation for rule in program.rules}
+        report = EpochReport(
+            self._epoch,
+            result.strata,
+            seconds,
+            derived.__contains__,
+            RelationDeltas(
+                program,
+                codec,
+                {name: (change.inserted, change.deleted) for name, change in net.changes.items()},
+            ),
+            RelationDeltas(program, codec, net.without_effect),
+        )
+        names = dict.fromkeys([*result.inserted, *result.deleted])
+        ordered = [name for name in program.relations if name in names]
+        sides = {name: self._sides(name, result) for name in ordered}
+        delta = Delta(program, codec, sides, report)
+        self._save_if_due()
+        return delta
+
+    def _sides(self, name: str, result: EpochResult) -> Sides:
+        inserted, deleted = result.inserted.get(name, _NO_FACTS), result.deleted.get(name, _NO_FACTS)
+        if self.program.relations[name].arity:
+            return inserted, deleted
+        # A relation without columns is named only if its one fact changed.
+        one = [np.zeros(1, dtype=np.int64)]
+        return (one, _NO_FACTS) if name in result.inserted else (_NO_FACTS, one)
+
+    def _save_if_due(self) -> None:
+        if self._store is None or not self._store.wants_snapshot:
+            return
+        try:
+            self.save()
+        except TidelogError as error:
+            # The epoch is committed; only the next opening takes longer, and a later epoch tries again.
+            _LOGGER.warning("the store goes on without a new snapshot: %s", error)
+
+
+def fingerprint(program: Program) -> str:
+    """Return a text that tells apart programs whose annotations may differ."""
+    return hashlib.blake2b(print_program(program).encode(), digest_size=16).hexdigest()
+
+
+def unused(names: Iterable[str]) -> str:
+    """Return a name for added rules that no source has yet."""
+    taken = set(names)
+    number = 1
+    while f"added rules {number}" in taken:
+        number += 1
+    return f"added rules {number}"

@@ -1,0 +1,200 @@
+"""From a request to a session: new, or where a store left off."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tidelog.engine.epoch import MaintenanceSettings
+from tidelog.engine.protocol import Observer
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.session.engines import EngineName, find_engine
+from tidelog.session.epochs import Epochs, Machine, fingerprint
+from tidelog.session.load import load_facts
+from tidelog.session.prepare import Prepared, Request, make_settings, prepare, prepare_text
+from tidelog.session.recorder import Recorder
+from tidelog.session.rules import ProgramText
+from tidelog.session.session import Session
+from tidelog.session.strategy import choose_strategy
+from tidelog.session.text import find_source
+from tidelog.store import FactsEntry, Store
+from tidelog.values import Codec, Value
+from tidelog.views import Snapshot
+
+
+def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a default
+    program: str | Path | None = None,
+    *,
+    facts: Path | str | Mapping[str, object] | None = None,
+    engine: EngineName = "local",
+    jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    functions: Mapping[str, Callable[..., Value]] | None = None,
+    include_path: Sequence[Path | str] = (),
+    defines: Mapping[str, str] | None = None,
+    observer: Observer | None = None,
+    strategy: str = "auto",
+    switch: float = 0.2,
+    store: Path | str | None = None,
+    read_only: bool = False,
+) -> Session:
+    """Return a session over an evaluated program.
+
+    `program` is a file (a `Path`, or a string that ends in `.dl`) or the text of a program. `facts`
+    is a folder, read as the program's `.input` directives say, or a mapping from relations to facts:
+    tuples, a pandas or polars frame, anything that speaks Arrow, a mapping of columns, or the path
+    of a CSV, TSV, Parquet or JSON file. Without facts the inputs are empty. `jobs` is the number of
+    threads (all cores unless told), `memory_limit` an amount such as `"4G"` beyond which the
+    evaluation stops, `functions` Python callables for `.functor` declarations (before those
+    registered with `@tidelog.functor`), `include_path` folders for `#include`, `defines` macros,
+    `observer` receives progress. `strategy` and `switch` say how epochs are brought about.
+
+    `store` is a folder that keeps the program and its state. Where it holds a store already the
+    session goes on from there: the program may be left out, and `facts` are not read again.
+    `read_only` sees its last epoch while another process writes to it.
+
+    Raises `TidelogError` with all mistakes found.
+
+        db = tidelog.open("pointsto.dl", facts="facts/")
+        db["alias"].to_pandas()
+        db.query("alias('a', x)")
+        delta = db.apply(insert={"assign": [("a", "b")]})
+    """
+    request = Request(
+        None if program is None else find_source(program),
+        facts,
+        engine,
+        make_settings(jobs, memory_limit),
+        functions,
+        tuple(Path(folder) for folder in include_path),
+        defines,
+        choose_strategy(MaintenanceSettings(), strategy, switch),
+        None if store is None else Path(store),
+        read_only,
+    )
+    return start_session(request, Recorder(observer))
+
+
+def start_session(request: Request, recorder: Recorder) -> Session:
+    """Return the session of a request; the recorder knows how far it got if this raises."""
+    is_new = request.source is not None and not request.is_read_only
+    if request.store is not None and not (is_new and not Store.exists(request.store)):
+        return _reopen(request, request.store, recorder)
+    if request.source is None:
+        raise TidelogError([_no_program()])
+    return evaluate(prepare(request, recorder), recorder)
+
+
+def evaluate(prepared: Prepared, recorder: Recorder) -> Session:
+    """Return an evaluated session, whose store is new if the request names one."""
+    request, program = prepared.request, prepared.program
+    with recorder.phase("start"):
+        kind = find_engine(request.engine)
+    codec = Codec(program.types)
+    store = None
+    if request.store is not None:
+        store = Store.create(request.store, prepared.text.sources, codec, inputs=prepared.given)
+    try:
+        with recorder.phase("load"):
+            engine = kind.maintain(kind.passes(program), codec, request.settings, prepared.functions)
+            load_facts(program, request.facts, codec, engine)
+        with recorder.phase("evaluate"):
+            engine.evaluate(recorder)
+        machine = Machine(kind, codec, engine, request.settings, recorder.observer)
+        epochs = Epochs(prepared, machine, store)
+        epochs.save()
+    except BaseException:
+        if store is not None:
+            store.close()
+        raise
+    return Session(epochs, recorder)
+
+
+def evaluate_once(prepared: Prepared, recorder: Recorder) -> Snapshot:
+    """Return what a program derives, from an engine that will not follow changes."""
+    request, program, functions = prepared.request, prepared.program, prepared.functions
+    with recorder.phase("start"):
+        kind = find_engine(request.engine)
+    with recorder.phase("load"):
+        codec = Codec(program.types)
+        engine = kind.evaluate(kind.passes(program), codec, request.settings, functions)
+        load_facts(program, request.facts, codec, engine)
+    with recorder.phase("evaluate"):
+        engine.evaluate(recorder)
+    return Snapshot(
+        program,
+        codec,
+        engine,
+        lambda other: kind.evaluate(kind.passes(other), codec, request.settings, functions),
+    )
+
+
+def _reopen(request: Request, path: Path, recorder: Recorder) -> Session:
+    store = Store.open(path, read_only=request.is_read_only)
+    try:
+        return _replay(request, store, recorder)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
+    """Return the session of a store: its snapshot, and the epochs since applied again."""
+    with recorder.phase("parse"):
+        if request.source is not None:
+            _check_same_program(request, store)
+        # A stored text needs no files and no macros.
+        plain = replace(request, include_path=(), defines=None, facts=None)
+        prepared = prepare_text(plain, ProgramText.read(store.snapshot_sources), store.inputs)
+    with recorder.phase("start"):
+        kind = find_engine(request.engine)
+    with recorder.phase("load"):
+        codec = Codec(prepared.program.types)
+        loaded = store.load(codec)
+        program = kind.passes(prepared.program)
+        engine = kind.maintain(program, codec, request.settings, prepared.functions)
+        if loaded.fingerprint == fingerprint(program):
+            engine.import_state(loaded.state)
+        else:
+            for name, relation in loaded.state.relations.items():
+                if relation.given.any():
+                    engine.insert(name, [column[relation.given] for column in relation.columns])
+            engine.evaluate(recorder)
+    given = dict.fromkeys(prepared.given)
+    with recorder.phase("evaluate"):
+        for epoch in loaded.epochs:
+            if isinstance(epoch.change, FactsEntry):
+                given.update(dict.fromkeys(epoch.change.changes))
+                engine.apply(epoch.change.changes, request.maintenance, recorder.observer)
+            else:
+                text = ProgramText.read(epoch.change.sources)
+                after = prepare_text(plain, text, tuple(given))
+                prepared.functions.update(after.functions)
+                codec.types = {**codec.types, **after.program.types}
+                prepared = replace(after, functions=prepared.functions)
+                engine.change_rules(kind.passes(after.program), request.maintenance, recorder.observer)
+    prepared = replace(prepared, given=tuple(given))
+    machine = Machine(kind, codec, engine, request.settings, recorder.observer)
+    return Session(Epochs(prepared, machine, store, store.epoch), recorder)
+
+
+def _check_same_program(request: Request, store: Store) -> None:
+    assert request.source is not None
+    text = ProgramText.read([request.source], request.include_path, request.defines)
+    if text.sources[0].text != store.sources[0].text:
+        raise TidelogError(
+            [
+                Diagnostic(
+                    code="store-differs",
+                    message=f"the store `{store.path}` was made with another program than this one",
+                    hint="open it without a program, and change its rules with add_rules and remove_rules",
+                )
+            ]
+        )
+
+
+def _no_program() -> Diagnostic:
+    return Diagnostic(
+        code="no-program",
+        message="there is neither a program nor a store to open",
+        hint="tidelog.open('prog.dl'), or tidelog.open(store='folder')",
+    )

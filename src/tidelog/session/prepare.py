@@ -1,0 +1,92 @@
+"""From a request to a checked program and the functions it needs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tidelog.engine.epoch import MaintenanceSettings
+from tidelog.engine.protocol import Settings
+from tidelog.errors import Diagnostic, Severity, TidelogError
+from tidelog.program import build_program
+from tidelog.program.nodes import Program
+from tidelog.session.functions import bind_functions
+from tidelog.session.load import Facts, name_inputs
+from tidelog.session.memory import parse_memory_size
+from tidelog.session.recorder import Recorder
+from tidelog.session.rules import ProgramText
+from tidelog.source import Source
+from tidelog.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Everything `open` was asked for; its docstring says what each part means."""
+
+    source: Source | None
+    facts: Facts = None
+    engine: str = "local"
+    settings: Settings = Settings()  # noqa: RUF009 - frozen, and the same for every request
+    functions: Mapping[str, Callable[..., Value]] | None = None
+    include_path: tuple[Path, ...] = ()
+    defines: Mapping[str, str] | None = None
+    maintenance: MaintenanceSettings = MaintenanceSettings()  # noqa: RUF009 - as above
+    store: Path | None = None
+    is_read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request whose program was found right, before any fact is read.
+
+    `given` are the relations that have input facts though no directive may say so.
+    """
+
+    request: Request
+    text: ProgramText
+    program: Program
+    warnings: tuple[Diagnostic, ...]
+    functions: dict[str, Callable[..., Value]]
+    given: tuple[str, ...] = ()
+
+
+def prepare(request: Request, recorder: Recorder) -> Prepared:
+    """Return the checked program of a request and the functions it needs."""
+    assert request.source is not None, "a program is needed"
+    with recorder.phase("parse"):
+        text = ProgramText.read([request.source], request.include_path, request.defines)
+        given = tuple(request.facts) if isinstance(request.facts, Mapping) else ()
+        return prepare_text(request, text, given)
+
+
+def prepare_text(request: Request, text: ProgramText, given: Sequence[str]) -> Prepared:
+    """Return another text, checked in the place of the request's program."""
+    program, warnings = build_program(text.tree)
+    program = name_inputs(program, given)
+    functions = dict(bind_functions(program, request.functions))
+    return Prepared(request, text, program, _without_given(warnings, program, given), functions, tuple(given))
+
+
+def make_settings(jobs: int | None, memory_limit: int | str | None) -> Settings:
+    """Return the settings a user chose; None leaves the default."""
+    settings = Settings()
+    if jobs is not None:
+        if jobs < 1:
+            raise TidelogError([Diagnostic(code="bad-jobs", message=f"{jobs} is not a number of threads")])
+        settings = replace(settings, jobs=jobs)
+    if memory_limit is not None:
+        settings = replace(settings, memory_limit_bytes=parse_memory_size(memory_limit))
+    return settings
+
+
+def _without_given(
+    warnings: Sequence[Diagnostic], program: Program, given: Sequence[str]
+) -> tuple[Diagnostic, ...]:
+    """Leave out the warnings that a relation has no source when facts are given for it."""
+    spans = {program.relations[name].span for name in given}
+    return tuple(
+        warning
+        for warning in warnings
+        if not (
+            warning.severity is Severity.WARNING and warning.code == "no-source" and warning.span in spans
+        )
+    )

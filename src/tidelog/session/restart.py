@@ -1,0 +1,156 @@
+"""An engine that follows changes by evaluating everything again."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.epoch import (
+    Action,
+    EngineState,
+    EpochResult,
+    MaintenanceSettings,
+    RelationChange,
+    RelationState,
+    Strategy,
+    StratumReport,
+)
+from tidelog.engine.protocol import Codes, Columns, Engine, Observer, RunStatistics, SilentObserver
+from tidelog.program.nodes import Program
+
+Rows = set[tuple[int, ...]]
+
+
+class RestartingEngine:
+    """Gives an engine that can only evaluate the epochs of `engine.epoch.MaintainedEngine`.
+
+    Whatever the strategy asked for, it starts over; the reference engine is slow anyway, and what it
+    says of an epoch must not depend on cleverness.
+    """
+
+    def __init__(self, program: Program, make: Callable[[Program], Engine]) -> None:
+        self._program = program
+        self._make = make
+        self._engine = make(program)
+        self._given: dict[str, Rows] = {name: set() for name in program.relations}
+
+    def insert(self, relation: str, columns: Columns) -> None:
+        """Insert input facts."""
+        self._given[relation] |= _rows(columns) if columns else {()}
+        self._engine.insert(relation, columns)
+
+    def evaluate(self, observer: Observer) -> RunStatistics:
+        """Bring every derived relation to its fixpoint."""
+        return self._engine.evaluate(observer)
+
+    def size(self, relation: str) -> int:
+        """Return the number of facts."""
+        return self._engine.size(relation)
+
+    def facts(self, relation: str) -> list[Codes]:
+        """Return all facts."""
+        return self._engine.facts(relation)
+
+    def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
+        """Return the facts that agree with the pattern."""
+        return self._engine.match(relation, pattern)
+
+    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+        """Say of each fact whether it is an input fact now."""
+        given = self._given[relation]
+        width = self._program.relations[relation].arity
+        return np.array([row[:width] in given for row in _listed(columns)], dtype=np.bool_)
+
+    def apply(
+        self,
+        changes: Mapping[str, RelationChange],
+        settings: MaintenanceSettings,  # noqa: ARG002 - there is only one way here
+        observer: Observer,
+    ) -> EpochResult:
+        """Bring the state to the next epoch."""
+        given = dict(self._given)
+        for name, change in changes.items():
+            width = self._program.relations[name].arity
+            deleted, inserted = (
+                {row[:width] for row in _listed(side)} for side in (change.deleted, change.inserted)
+            )
+            given[name] = (given[name] - deleted) | inserted
+        return self._become(self._program, given, observer)
+
+    def change_rules(
+        self,
+        program: Program,
+        settings: MaintenanceSettings,  # noqa: ARG002 - there is only one way here
+        observer: Observer,
+    ) -> EpochResult:
+        """Go on with another program whose input relations keep their facts."""
+        return self._become(
+            program, {name: self._given.get(name, set()) for name in program.relations}, observer
+        )
+
+    def export_state(self) -> EngineState:
+        """Return all facts; nothing is known of iterations and counts, which are 1."""
+        relations: dict[str, RelationState] = {}
+        for name, relation in self._program.relations.items():
+            columns, size = self.facts(name), self.size(name)
+            asked = columns if relation.arity else [np.zeros(size, dtype=np.int64)]
+            given = self.given(name, asked)
+            ones = np.ones(size, dtype=np.int32)
+            relations[name] = RelationState(columns, np.where(given, 0, ones).astype(np.int32), ones, given)
+        return EngineState(relations)
+
+    def import_state(self, state: EngineState) -> None:
+        """Take over the input facts of an exported state and evaluate them."""
+        for name, relation in state.relations.items():
+            if relation.given.any():
+                self.insert(name, [column[relation.given] for column in relation.columns])
+        self._engine.evaluate(SilentObserver())
+
+    def _become(self, program: Program, given: dict[str, Rows], observer: Observer) -> EpochResult:
+        begun = time.perf_counter()
+        other = self._make(program)
+        for name, rows in given.items():
+            if rows:
+                other.insert(name, _columns(rows, program.relations[name].arity))
+        statistics = other.evaluate(observer)
+        inserted: dict[str, Sequence[Codes]] = {}
+        deleted: dict[str, Sequence[Codes]] = {}
+        for name, relation in program.relations.items():
+            before = self._facts_of(self._engine, name) if name in self._program.relations else set()
+            after = self._facts_of(other, name)
+            for side, rows in ((inserted, after - before), (deleted, before - after)):
+                if rows:
+                    side[name] = _columns(rows, relation.arity) or [np.zeros(1, dtype=np.int64)]
+        self._program, self._engine, self._given = program, other, given
+        seconds = time.perf_counter() - begun
+        reports = (
+            StratumReport(
+                stratum.relations,
+                Action.RECOMPUTED,
+                Strategy.RECOMPUTE,
+                "this engine always starts over",
+                stratum.derivations,
+                stratum.derivations,
+                seconds * stratum.seconds / max(statistics.seconds, 1e-9),
+            )
+            for stratum in statistics.strata
+        )
+        return EpochResult(inserted, deleted, tuple(reports))
+
+    @staticmethod
+    def _facts_of(engine: Engine, name: str) -> Rows:
+        return _rows(engine.facts(name)) or ({()} if engine.size(name) else set())
+
+
+def _listed(columns: Sequence[Codes]) -> list[tuple[int, ...]]:
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _rows(columns: Sequence[Codes]) -> Rows:
+    return set(_listed(columns))
+
+
+def _columns(rows: Rows, arity: int) -> list[Codes]:
+    table = np.array(sorted(rows), dtype=np.int64).reshape(len(rows), arity)
+    return [np.ascontiguousarray(table[:, place]) for place in range(arity)]

@@ -1,0 +1,102 @@
+"""Changes gathered one by one and applied together."""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.session.changes import Changes, Gathering, SomeFacts
+from tidelog.syntax.changes import WrittenChange
+from tidelog.views import Delta
+
+_NOTHING: Final = object()
+
+
+class Transaction:
+    """Changes that become one epoch at the end of the `with` block, or nothing at all.
+
+        with db.transaction() as t:
+            t.insert("edge", [(1, 2)])
+            t.delete("edge(2, 3)")
+        t.delta
+
+    Of all that is asked about a fact the last counts. Mistakes are reported at the end, all at
+    once. An exception inside the block leaves the session as it was.
+    """
+
+    def __init__(self, gathering: Gathering, commit: Callable[[Gathering], Delta]) -> None:
+        self._gathering: Gathering | None = gathering
+        self._commit = commit
+        self._delta: Delta | None = None
+
+    def insert(self, facts: SomeFacts, data: object = _NOTHING) -> None:
+        """Insert facts: `insert("edge", rows)`, `insert({"edge": rows})` or `insert("edge(1, 2)")`."""
+        self._take(facts, data, is_insert=True)
+
+    def delete(self, facts: SomeFacts, data: object = _NOTHING) -> None:
+        """Delete facts, given as for `insert`."""
+        self._take(facts, data, is_insert=False)
+
+    def change(self, changes: Changes) -> None:
+        """Take a change script such as `"+edge(1, 2). -edge(2, 3)."`, or changes by relation."""
+        self._open().changes(changes)
+
+    def written(self, change: WrittenChange) -> None:
+        """Take a change that was read from a script."""
+        self._open().written([change])
+
+    @property
+    def delta(self) -> Delta:
+        """Return what the transaction changed, once it is committed."""
+        if self._delta is None:
+            raise TidelogError([_not_committed()])
+        return self._delta
+
+    def commit(self) -> Delta:
+        """Apply the changes now; nothing can be added afterwards."""
+        gathering, self._gathering = self._open(), None
+        self._delta = self._commit(gathering)
+        return self._delta
+
+    def roll_back(self) -> None:
+        """Forget the changes; nothing can be added afterwards."""
+        self._gathering = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.roll_back()
+        elif self._gathering is not None:
+            self.commit()
+
+    def _take(self, facts: SomeFacts, data: object, *, is_insert: bool) -> None:
+        gathering = self._open()
+        if data is _NOTHING:
+            gathering.facts(facts, is_insert=is_insert)
+        else:
+            gathering.data(str(facts), data, is_insert=is_insert)
+
+    def _open(self) -> Gathering:
+        if self._gathering is None:
+            raise TidelogError([_ended()])
+        return self._gathering
+
+
+def _ended() -> Diagnostic:
+    return Diagnostic(
+        code="transaction-ended",
+        message="the transaction was committed or rolled back already",
+        hint="begin another one with db.transaction()",
+    )
+
+
+def _not_committed() -> Diagnostic:
+    return Diagnostic(
+        code="transaction-ended",
+        message="the transaction has no delta, because it was not committed",
+        hint="leave the `with` block first",
+    )

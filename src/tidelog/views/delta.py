@@ -1,0 +1,247 @@
+"""What an epoch changed: for every relation the facts inserted and deleted."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from tidelog.engine.epoch import StratumReport
+from tidelog.engine.protocol import Codes
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.nodes import Program, Relation
+from tidelog.program.suggest import did_you_mean
+from tidelog.values import Codec, Fact
+from tidelog.views.delta_text import delta_html, delta_text, strategy_text
+from tidelog.views.relation import FixedFacts
+
+Sides = tuple[Sequence[Codes], Sequence[Codes]]
+
+
+class RelationDelta:
+    """The facts of one relation that were inserted and those that were deleted.
+
+    Both are sets of facts like a relation. As text it is a change script.
+    """
+
+    __slots__ = ("_deleted", "_inserted")
+
+    def __init__(self, inserted: FixedFacts, deleted: FixedFacts) -> None:
+        self._inserted = inserted
+        self._deleted = deleted
+
+    @property
+    def name(self) -> str:
+        """Return the name of the relation."""
+        return self._inserted.name
+
+    @property
+    def inserted(self) -> FixedFacts:
+        """Return the facts that hold now and did not before."""
+        return self._inserted
+
+    @property
+    def deleted(self) -> FixedFacts:
+        """Return the facts that held before and do not now."""
+        return self._deleted
+
+    def __len__(self) -> int:
+        return len(self._inserted) + len(self._deleted)
+
+    def __iter__(self) -> Iterator[tuple[int, Fact]]:
+        """Yield a diff, -1 or 1, and a fact: deleted ones first."""
+        for fact in self._deleted:
+            yield -1, fact
+        for fact in self._inserted:
+            yield 1, fact
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RelationDelta):
+            return NotImplemented
+        return self.inserted == other.inserted and self.deleted == other.deleted
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_arrow(self) -> pa.Table:
+        """Return an Arrow table of the relation's columns and `diff`: -1 deleted, 1 inserted."""
+        table = pa.concat_tables([self._deleted.to_arrow(), self._inserted.to_arrow()])
+        diffs = np.ones(len(self), dtype=np.int8)
+        diffs[: len(self._deleted)] = -1
+        name = "diff"
+        while name in self._inserted.columns:
+            name += "_"
+        if not self._inserted.columns:
+            return pa.table({name: pa.array(diffs)})
+        return table.append_column(name, pa.array(diffs))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the Arrow PyCapsule stream of `to_arrow`."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {len(self._inserted):,} inserted, {len(self._deleted):,} deleted>"
+
+
+class RelationDeltas(Mapping[str, RelationDelta]):
+    """Deltas by relation; iterating gives the relations that have any, all others are empty."""
+
+    def __init__(self, program: Program, codec: Codec, sides: Mapping[str, Sides]) -> None:
+        self._program = program
+        self._codec = codec
+        self._sides = {
+            name: pair
+            for name, pair in sides.items()
+            if name in program.relations and (fact_count(pair[0]) or fact_count(pair[1]))
+        }
+
+    def __getitem__(self, name: str) -> RelationDelta:
+        if name not in self._program.relations:
+            raise TidelogError([_unknown(name, self._program)])
+        relation = self._program.relations[name]
+        inserted, deleted = self._sides.get(name, ((), ()))
+        return RelationDelta(self._facts(relation, inserted), self._facts(relation, deleted))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._sides
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sides)
+
+    def __len__(self) -> int:
+        return len(self._sides)
+
+    @property
+    def inserted_count(self) -> int:
+        """Return how many facts were inserted, over all relations."""
+        return sum(fact_count(inserted) for inserted, _ in self._sides.values())
+
+    @property
+    def deleted_count(self) -> int:
+        """Return how many facts were deleted, over all relations."""
+        return sum(fact_count(deleted) for _, deleted in self._sides.values())
+
+    def sides(self, name: str) -> Sides:
+        """Return the codes of the facts inserted and deleted."""
+        return self._sides.get(name, ((), ()))
+
+    def _facts(self, relation: Relation, columns: Sequence[Codes]) -> FixedFacts:
+        size = fact_count(columns)
+        own = list(columns)[: relation.arity] or [np.empty(0, dtype=np.int64)] * relation.arity
+        return FixedFacts(relation.name, relation.columns, self._codec, own, size)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochReport:
+    """What is told of an epoch beside its facts; `derives` says which relations have rules."""
+
+    epoch: int
+    strata: tuple[StratumReport, ...]
+    seconds: float
+    derives: Callable[[str], bool]
+    changes: RelationDeltas
+    without_effect: RelationDeltas
+
+
+class Delta(RelationDeltas):
+    """What one epoch changed.
+
+        delta["path"].inserted      a set of facts, as a relation is
+        list(delta)                 the relations that changed
+        delta.impact                how many derived facts changed
+        print(delta)                the changes as a change script
+
+    `changes` are the changes of input facts that led to it, and `without_effect` those that were asked
+    for in vain: facts inserted that were input already, or deleted that were not.
+    """
+
+    def __init__(
+        self, program: Program, codec: Codec, sides: Mapping[str, Sides], report: EpochReport
+    ) -> None:
+        super().__init__(program, codec, sides)
+        self._report = report
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of the epoch this delta leads to."""
+        return self._report.epoch
+
+    @property
+    def strata(self) -> tuple[StratumReport, ...]:
+        """Return what was done to each stratum, and why."""
+        return self._report.strata
+
+    @property
+    def seconds(self) -> float:
+        """Return how long the epoch took."""
+        return self._report.seconds
+
+    @property
+    def changes(self) -> RelationDeltas:
+        """Return the input facts that became or ceased to be input in this epoch."""
+        return self._report.changes
+
+    @property
+    def without_effect(self) -> RelationDeltas:
+        """Return the changes asked for that changed no input fact."""
+        return self._report.without_effect
+
+    @cached_property
+    def impact(self) -> int:
+        """Return the number of facts that changed and are not the changes themselves."""
+        return sum(self._impact_on(name) for name in self)
+
+    def inverse(self) -> Mapping[str, RelationDelta]:
+        """Return the changes that take this epoch back; `db.apply` takes them as they are."""
+        turned = {name: self.changes.sides(name)[::-1] for name in self.changes}
+        return RelationDeltas(self._program, self._codec, turned)
+
+    def to_arrow(self) -> dict[str, pa.Table]:
+        """Return an Arrow table with a column `diff` for every relation that changed."""
+        return {name: delta.to_arrow() for name, delta in self.items()}
+
+    def explain_strategy(self) -> str:
+        """Return what was done to each stratum, by which strategy, why, and what it took."""
+        return strategy_text(self.epoch, self.strata)
+
+    def __str__(self) -> str:
+        return delta_text(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<delta to epoch {self.epoch}: {self.inserted_count:,} inserted,"
+            f" {self.deleted_count:,} deleted, impact {self.impact:,}>"
+        )
+
+    def _repr_html_(self) -> str:
+        return delta_html(self)
+
+    def _impact_on(self, name: str) -> int:
+        changed = sum(map(fact_count, self.sides(name)))
+        if name not in self.changes:
+            return changed
+        if not self._report.derives(name):
+            return 0
+        # An input fact that rules derive as well may change without a trace in the relation.
+        pairs = zip(self.sides(name), self.changes.sides(name), strict=True)
+        return changed - sum(_common(one, other) for one, other in pairs)
+
+
+def fact_count(columns: Sequence[Codes]) -> int:
+    """Return the number of facts in columns of codes as an epoch has them."""
+    return len(columns[0]) if columns else 0
+
+
+def _common(one: Sequence[Codes], other: Sequence[Codes]) -> int:
+    if not fact_count(one) or not fact_count(other):
+        return 0
+    left, right = ({tuple(row) for row in np.stack(side, axis=1).tolist()} for side in (one, other))
+    return len(left & right)
+
+
+def _unknown(name: str, program: Program) -> Diagnostic:
+    return Diagnostic(
+        code="undeclared-relation",
+        message=f"the program has no relation `{name}`",
+        hint=did_you_mean(name, program.relations, f"it has {', '.join(program.relations) or 'none'}"),
+    )
