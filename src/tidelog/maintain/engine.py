@@ -17,6 +17,7 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Codes, Observer, RunStatistics, Settings, SilentObserver, UserFunctions
 from tidelog.maintain.epoch import Maintainer
+from tidelog.maintain.projections import project_negations
 from tidelog.maintain.update import RowChange
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
@@ -30,9 +31,10 @@ class MaintainedEngine(LocalEngine):
     """Runs a program and then epochs; see `engine.epoch.MaintainedEngine`."""
 
     def __init__(self, program: Program, codec: Codec, settings: Settings, functions: UserFunctions) -> None:
-        super().__init__(program, codec, settings, functions, counting=True)
+        super().__init__(project_negations(program), codec, settings, functions, counting=True)
+        self._user_program = program
         self._codec = codec
-        self._start_maintenance((0,) * len(program.strata))
+        self._start_maintenance((0,) * len(self._program.strata))
 
     def _start_maintenance(self, stratum_work: Sequence[int]) -> None:
         self.derivations = LocalDerivations(self._state, self._expressions)
@@ -86,10 +88,12 @@ class MaintainedEngine(LocalEngine):
                 self._state.relations[name] = relation
             self._finish_epoch()
             raise
-        inserted = {name: self._columns_of(name, change.inserted) for name, change in found.items() if change.inserted.size}
-        deleted = {name: self._columns_of(name, change.deleted) for name, change in found.items() if change.deleted.size}
+        seen = {name: change for name, change in found.items() if name in self._user_program.relations}
+        inserted = {name: self._columns_of(name, change.inserted) for name, change in seen.items() if change.inserted.size}
+        deleted = {name: self._columns_of(name, change.deleted) for name, change in seen.items() if change.deleted.size}
         self._maintainer.commit(found)
         self._finish_epoch()
+        reports = tuple(report for report in reports if report.relations[0] in self._user_program.relations)
         return EpochResult(inserted, deleted, reports)
 
     def _finish_epoch(self) -> None:
@@ -177,13 +181,15 @@ class MaintainedEngine(LocalEngine):
         other.evaluate(observer)
         inserted: dict[str, list[Codes]] = {}
         deleted: dict[str, list[Codes]] = {}
-        for name, new in other.relations.items():
+        for name in program.relations:
+            new = other.relations[name]
             old = self._state.relations.get(name)
             gone, come = _difference(old, new)
             if come.size:
                 inserted[name] = other._columns_of(name, come)  # noqa: SLF001 - the same class
             if gone.size:
                 deleted[name] = self._columns_of(name, gone)
+        self._user_program = program
         self._program, self._state, self._expressions = other._program, other._state, other._expressions  # noqa: SLF001
         self._start_maintenance(other._maintainer.work())  # noqa: SLF001
         return EpochResult(inserted, deleted, ())
@@ -191,7 +197,8 @@ class MaintainedEngine(LocalEngine):
     def export_state(self) -> EngineState:
         """Return all that is needed to go on from here in another process."""
         relations = {}
-        for name, stored in self._state.relations.items():
+        for name in self._user_program.relations:
+            stored = self._state.relations[name]
             numbers = np.flatnonzero(stored.levels[: stored.count] != ABSENT)
             levels = stored.levels[numbers]
             relations[name] = RelationState(
@@ -209,6 +216,10 @@ class MaintainedEngine(LocalEngine):
                 stored.levels[numbers] = exported.levels
                 stored.previous[numbers] = exported.levels
                 stored.counts[numbers] = exported.counts
+        with self._surroundings() as around:
+            for number, stratum in enumerate(self._program.strata):
+                if stratum.relations[0] not in self._user_program.relations:
+                    self._run_stratum(number, stratum, around, SilentObserver())
         self._start_maintenance(state.stratum_work or (0,) * len(self._program.strata))
 
 
