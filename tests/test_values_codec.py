@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidelog.errors import TidelogError
-from tidelog.values import NIL, Branch, Codec, TextError
+from tidelog.values import NIL, Branch, BranchType, Codec, Field, Kind, TextError, ValueType
 from value_types import TYPES, VALUES, same, type_names, typed_columns, value_key
 
 
@@ -124,6 +124,72 @@ def test_a_very_long_list_is_no_special_case():
     while rest is not None:
         depth, rest = depth + 1, rest[1]
     assert depth == 3000
+
+
+# Types whose rows are alike: a number, then a code of the dictionary or of a record.
+_ALIKE = {
+    "Pair": ValueType("Pair", Kind.RECORD, fields=(Field("number", "number"), Field("name", "symbol"))),
+    "List": ValueType("List", Kind.RECORD, fields=(Field("head", "number"), Field("tail", "List"))),
+    "Lists": ValueType("Lists", Kind.RECORD, fields=(Field("size", "number"), Field("first", "List"))),
+    "Tree": ValueType(
+        "Tree",
+        Kind.ADT,
+        branches=(
+            BranchType("Node", (Field("child", "Tree"),)),
+            BranchType("Leaf", (Field("list", "List"),)),
+        ),
+    ),
+}
+_bits = st.integers(0, 1)
+_short_lists = st.recursive(st.none(), lambda tails: st.tuples(_bits, tails), max_leaves=5)
+_alike_values = st.one_of(
+    st.tuples(st.just("Pair"), st.tuples(_bits, st.sampled_from("abcdefgh"))),
+    st.tuples(st.just("List"), _short_lists),
+    st.tuples(st.just("Lists"), st.none() | st.tuples(_bits, _short_lists)),
+    st.tuples(
+        st.just("Tree"),
+        st.recursive(
+            st.builds(lambda inner: Branch("Leaf", (inner,)), _short_lists),
+            lambda children: st.builds(lambda inner: Branch("Node", (inner,)), children),
+            max_leaves=4,
+        ),
+    ),
+)
+
+
+@given(st.lists(_alike_values, max_size=25))
+def test_records_of_types_that_share_rows_are_kept_apart(typed):
+    """A code is read by its type, though the code of a record inside it may be greater."""
+    codec = Codec(_ALIKE)
+    codec.encode_column(list("abcdefgh"), "symbol")
+
+    codes = [codec.encode(value, name) for name, value in typed]
+
+    assert [codec.decode(code, name) for code, (name, _) in zip(codes, typed, strict=True)] == [
+        value for _, value in typed
+    ]
+    for wanted in _ALIKE:
+        own = np.array([c for c, (name, _) in zip(codes, typed, strict=True) if name == wanted], np.int64)
+        values = [value for name, value in typed if name == wanted]
+        order = np.argsort(codec.order_keys(own, wanted), kind="stable").tolist()
+        assert codec.decode_column(own, wanted) == values
+        assert [values[row] for row in order] == sorted(values, key=value_key)
+
+
+def test_a_record_may_have_a_smaller_code_than_the_one_inside_it():
+    """A list that shares its row with an earlier pair is decoded and ordered all the same."""
+    codec = Codec(_ALIKE)
+    codec.encode_column(["a", "b", "c"], "symbol")
+    pair = codec.encode((0, "c"), "Pair")
+    one = codec.encode((0, None), "List")
+
+    two = codec.encode((0, (0, None)), "List")
+    keys = codec.order_keys(np.array([two, one, NIL]), "List")
+
+    assert two == pair < one
+    assert codec.decode(two, "List") == (0, (0, None))
+    assert codec.decode(pair, "Pair") == (0, "c")
+    assert np.argsort(keys).tolist() == [2, 1, 0]
 
 
 @pytest.mark.parametrize(

@@ -264,32 +264,43 @@ class Codec:
             _reject(value, value_type)
 
     def _decode_nested(self, codes: list[int], value_type: ValueType) -> list[Value]:
-        # The records inside a record have smaller codes, so one walk down collects what is
-        # needed and one walk up by code builds it.
-        needed: dict[tuple[int, str], tuple[ValueType, list[tuple[int, ValueType]]]] = {}
+        # A stack instead of recursion: an item is opened when it is first on top, and built when
+        # it is on top again, for then all that is inside it has been built.
+        opened: dict[tuple[int, str], list[tuple[int, ValueType]]] = {}
+        built: dict[tuple[int, str], Value] = {}
         waiting = [(code, value_type) for code in set(codes)]
         while waiting:
-            code, item_type = waiting.pop()
-            if (code, item_type.name) in needed:
-                continue
-            fields = [] if code == NIL else self.fields(code, item_type)
-            needed[code, item_type.name] = (item_type, fields)
-            waiting.extend(pair for pair in fields if pair[1].kind in (Kind.RECORD, Kind.ADT))
-        built: dict[tuple[int, str], Value] = {}
-        for code, name in sorted(needed):
-            item_type, fields = needed[code, name]
-            values = tuple(
-                built[field, field_type.name]
-                if field_type.kind in (Kind.RECORD, Kind.ADT)
-                else self.decode(field, field_type.name)
-                for field, field_type in fields
-            )
-            if item_type.kind is Kind.RECORD:
-                built[code, name] = None if code == NIL else values
+            code, item_type = waiting[-1]
+            item = (code, item_type.name)
+            if item in built:
+                waiting.pop()
+            elif item in opened:
+                built[item] = self._build(code, item_type, opened.pop(item), built)
+                waiting.pop()
             else:
-                branch = item_type.branches[self.records.row(code)[0]]
-                built[code, name] = Branch(branch.name, values)
+                opened[item] = fields = [] if code == NIL else self.fields(code, item_type)
+                waiting.extend(pair for pair in fields if pair[1].kind in (Kind.RECORD, Kind.ADT))
         return [built[code, value_type.name] for code in codes]
+
+    def _build(
+        self,
+        code: int,
+        value_type: ValueType,
+        fields: list[tuple[int, ValueType]],
+        built: dict[tuple[int, str], Value],
+    ) -> Value:
+        """Return the value of a record or branch; the values inside it must be built."""
+        if value_type.kind is Kind.RECORD and code == NIL:
+            return None
+        values = tuple(
+            built[field, field_type.name]
+            if field_type.kind in (Kind.RECORD, Kind.ADT)
+            else self.decode(field, field_type.name)
+            for field, field_type in fields
+        )
+        if value_type.kind is Kind.RECORD:
+            return values
+        return Branch(value_type.branches[self.records.row(code)[0]].name, values)
 
     def fields(self, code: int, value_type: ValueType) -> list[tuple[int, ValueType]]:
         """Return the field codes of a record or branch that is not nil, with their types."""

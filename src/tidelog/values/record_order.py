@@ -129,26 +129,16 @@ class _Ranking:
 
     def _heights(self) -> Codes:
         """Return the height of every code by type: 0, or one more than its highest field."""
-        owners, owner_types, children, child_types = [], [], [], []
+        owners, children = [], []
         for number, members in enumerate(self._members):
             for column in members.columns:
                 rows = np.flatnonzero(column.child_types >= 0)
-                owners.append(members.codes[rows])
-                owner_types.append(np.full(rows.size, number, dtype=np.int64))
-                children.append(column.keys[rows])
-                child_types.append(column.child_types[rows])
-        heights = np.zeros((len(self._members), self._size), dtype=np.int64)
-        all_owners = np.concatenate(owners)
-        # A record's code is greater than those inside it: one walk by ascending code is enough.
-        edges = np.argsort(all_owners, kind="stable")
-        raise_heights(
-            heights,
-            all_owners[edges],
-            np.concatenate(owner_types)[edges],
-            np.concatenate(children)[edges],
-            np.concatenate(child_types)[edges],
-        )
-        return heights
+                owners.append(members.codes[rows] + number * self._size)
+                children.append(column.keys[rows] + column.child_types[rows] * self._size)
+        heights = np.zeros(len(self._members) * self._size, dtype=np.int64)
+        settled = raise_heights(heights, np.concatenate(owners), np.concatenate(children))
+        assert settled == heights.size, "a record inside itself"
+        return heights.reshape(len(self._members), self._size)
 
     def _by_height(self, number: int, heights: Codes) -> list[Codes]:
         """Return the rows of the type's members of height 0, 1, 2 ..."""
@@ -231,13 +221,44 @@ class _Ranking:
 
 
 @njit(nogil=True, cache=True)
-def raise_heights(
-    heights: Codes, owners: Codes, owner_types: Codes, children: Codes, child_types: Codes
-) -> None:
-    """Make every owner higher than its children.
+def raise_heights(heights: Codes, owners: Codes, children: Codes) -> int:
+    """Make every owner higher than its children and return how many heights are settled.
 
-    Requires `owners` to be sorted, and every child's code to be less than its owner's.
+    `owners[edge]` holds `children[edge]`; both are places in `heights`. A height is settled when
+    those of its children are, so that only what is inside itself is left.
+
+    Requires every height to be 0.
     """
+    ends = np.zeros(heights.size, dtype=np.int64)
+    unsettled = np.zeros(heights.size, dtype=np.int64)
     for edge in range(owners.size):
-        height = heights[child_types[edge], children[edge]] + 1
-        heights[owner_types[edge], owners[edge]] = max(heights[owner_types[edge], owners[edge]], height)
+        ends[children[edge]] += 1
+        unsettled[owners[edge]] += 1
+    total = 0
+    for place in range(heights.size):
+        total += ends[place]
+        ends[place] = total
+    # The owners of a child, side by side; afterwards `ends` are the starts.
+    owners_of = np.empty(owners.size, dtype=np.int64)
+    for edge in range(owners.size):
+        ends[children[edge]] -= 1
+        owners_of[ends[children[edge]]] = owners[edge]
+    settled = np.empty(heights.size, dtype=np.int64)
+    count = 0
+    for place in range(heights.size):
+        if unsettled[place] == 0:
+            settled[count] = place
+            count += 1
+    turn = 0
+    while turn < count:
+        child = settled[turn]
+        turn += 1
+        end = ends[child + 1] if child + 1 < heights.size else owners.size
+        for edge in range(ends[child], end):
+            owner = owners_of[edge]
+            heights[owner] = max(heights[owner], heights[child] + 1)
+            unsettled[owner] -= 1
+            if unsettled[owner] == 0:
+                settled[count] = owner
+                count += 1
+    return count

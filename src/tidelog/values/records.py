@@ -18,9 +18,10 @@ _ENTRIES_PER_ROW: Final = 2
 class Records:
     """Rows of codes to one code and back; nil is code 0.
 
-    Equal rows of one width have one code. A row is interned after the rows its fields stand
-    for, so the code of a record is greater than those of the records inside it. A value of an
-    algebraic type is the row (position of its branch, fields ...). Threads may share it.
+    Equal rows of one width have one code, whatever the types of their fields: `[0, "c"]` and
+    `[0, [0, nil]]` may be one row. So a code is a value only together with a type, and the code
+    of a record may be less than that of a record inside it. A value of an algebraic type is the
+    row (position of its branch, fields ...). Threads may share it.
 
         records.intern([[1, 2], [3, 4], [1, 2]])  ->  [1, 2, 1]
     """
