@@ -22,6 +22,7 @@ from tidelog.maintain.update import RowChange
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
+from tidelog.storage.kernel import CodeArray
 from tidelog.values.codec import Codec
 
 _NO_ROWS = np.empty(0, np.int64)
@@ -55,7 +56,8 @@ class MaintainedEngine(LocalEngine):
     def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
         stored = self._state.relations[relation]
-        count = len(columns[0]) if columns else 1
+        count = len(columns[0])
+        columns = columns[: stored.arity]
         if not self._state.is_wide and not all(fits_narrow(column) for column in columns):
             wide = [np.where((c >= -(1 << 31)) & (c < 1 << 31), c, 0) for c in columns]
             fits = np.all([w == c for w, c in zip(wide, columns, strict=True)], axis=0)
@@ -103,16 +105,19 @@ class MaintainedEngine(LocalEngine):
 
     def _rows_of(self, name: str, change: RelationChange) -> RowChange:
         stored = self._state.relations[name]
-        deleted = stored.find(self._packed(change.deleted)) if _length(change.deleted) else _NO_ROWS
-        inserted = stored.locate(self._packed(change.inserted)) if _length(change.inserted) else _NO_ROWS
+        deleted = stored.find(self._packed(name, change.deleted)) if len(change.deleted[0]) else _NO_ROWS
+        inserted = stored.locate(self._packed(name, change.inserted)) if len(change.inserted[0]) else _NO_ROWS
         assert (stored.levels[deleted] == 0).all(), "only input facts are deleted"
         return RowChange(deleted, inserted)
 
-    def _packed(self, columns: Sequence[Codes]) -> npt.NDArray[np.signedinteger[npt.NBitBase]]:
-        return self._state.pack(columns, _length(columns))
+    def _packed(self, name: str, columns: Sequence[Codes]) -> CodeArray:
+        """Return facts as rows; a relation without columns has one array that tells their number."""
+        return self._state.pack(columns[: self._program.relations[name].arity], len(columns[0]))
 
     def _columns_of(self, name: str, numbers: npt.NDArray[np.int64]) -> list[Codes]:
         rows = self._state.relations[name].rows[numbers]
+        if not rows.shape[1]:
+            return [np.zeros(numbers.size, np.int64)]
         return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])]
 
     def recompute(
@@ -176,8 +181,8 @@ class MaintainedEngine(LocalEngine):
             if name in program.relations:
                 is_given = relation.levels[: relation.count] == 0
                 if is_given.any():
-                    rows = relation.rows[: relation.count][is_given]
-                    other.insert(name, [rows[:, place].astype(np.int64) for place in range(rows.shape[1])])
+                    columns = self._columns_of(name, np.flatnonzero(is_given))
+                    other.insert(name, columns[: relation.arity])
         other.evaluate(observer)
         inserted: dict[str, list[Codes]] = {}
         deleted: dict[str, list[Codes]] = {}
@@ -210,9 +215,9 @@ class MaintainedEngine(LocalEngine):
         """Take over an exported state instead of `insert` and `evaluate`."""
         for name, exported in state.relations.items():
             if len(exported.levels):
-                self._state.insert(name, exported.columns)
+                self._state.insert(name, exported.columns[: self._program.relations[name].arity])
                 stored = self._state.relations[name]
-                numbers = stored.find(self._packed(exported.columns) if exported.columns else stored.rows[:1])
+                numbers = stored.find(self._packed(name, exported.columns))
                 stored.levels[numbers] = exported.levels
                 stored.previous[numbers] = exported.levels
                 stored.counts[numbers] = exported.counts
@@ -223,10 +228,6 @@ class MaintainedEngine(LocalEngine):
         self._start_maintenance(state.stratum_work or (0,) * len(self._program.strata))
 
 
-def _length(columns: Sequence[Codes]) -> int:
-    return len(columns[0]) if columns else 1
-
-
 def _difference(
     old: StoredRelation | None, new: StoredRelation
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -234,12 +235,12 @@ def _difference(
     come = np.flatnonzero(new.levels[: new.count] != ABSENT)
     if old is None:
         return _NO_ROWS, come
-    if old.dtype != new.dtype:
-        old_wide, new_wide = old, new
-        come = come[old_wide.find(new_wide.rows[come].astype(old.dtype)) < 0]
-        gone = np.flatnonzero(old.levels[: old.count] != ABSENT)
-        return gone[new.find(old.rows[gone].astype(new.dtype)) < 0], come
     gone = np.flatnonzero(old.levels[: old.count] != ABSENT)
+    width = np.promote_types(old.dtype, new.dtype)
+    if old.dtype != width:
+        old_rows, old = old.rows[gone].astype(width), old.widened()
+        return gone[new.find(old_rows) < 0], come[old.find(new.rows[come]) < 0]
+    if new.dtype != width:
+        new_rows, new = new.rows[come].astype(width), new.widened()
+        return gone[new.find(old.rows[gone]) < 0], come[old.find(new_rows) < 0]
     return gone[new.find(old.rows[gone]) < 0], come[old.find(new.rows[come]) < 0]
-
-
