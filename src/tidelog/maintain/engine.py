@@ -1,6 +1,7 @@
 """The local engine with a state that follows changes of its input facts."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,8 @@ from tidelog.engine.epoch import (
 )
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.derive import LocalDerivations
-from tidelog.engine.local.state import NeedsWideCodes, fits_narrow
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Codes, Observer, RunStatistics, Settings, SilentObserver, UserFunctions
 from tidelog.maintain.epoch import Maintainer
 from tidelog.maintain.projections import project_negations
@@ -82,8 +84,13 @@ class MaintainedEngine(LocalEngine):
 
     def _apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
+        return self._run_epoch(inputs, settings, ())
+
+    def _run_epoch(
+        self, inputs: Mapping[str, RowChange], settings: MaintenanceSettings, rewritten: Collection[int]
+    ) -> EpochResult:
         try:
-            found, reports = self._maintainer.run(inputs, settings)
+            found, reports = self._maintainer.run(inputs, settings, rewritten)
         except BaseException:
             self._maintainer.undo()
             for name, relation in self._replaced.items():
@@ -175,29 +182,39 @@ class MaintainedEngine(LocalEngine):
     def change_rules(
         self, program: Program, settings: MaintenanceSettings, observer: Observer
     ) -> EpochResult:
-        """Go on with another program whose input relations keep their facts."""
-        other = MaintainedEngine(program, self._codec, self._settings, self._functions)
-        for name, relation in self._state.relations.items():
-            if name in program.relations:
-                is_given = relation.levels[: relation.count] == 0
-                if is_given.any():
-                    columns = self._columns_of(name, np.flatnonzero(is_given))
-                    other.insert(name, columns[: relation.arity])
-        other.evaluate(observer)
-        inserted: dict[str, list[Codes]] = {}
-        deleted: dict[str, list[Codes]] = {}
-        for name in program.relations:
-            new = other.relations[name]
-            old = self._state.relations.get(name)
-            gone, come = _difference(old, new)
-            if come.size:
-                inserted[name] = other._columns_of(name, come)  # noqa: SLF001 - the same class
-            if gone.size:
-                deleted[name] = self._columns_of(name, gone)
+        """Go on with another program whose input relations keep their facts.
+
+        Strata with the same rules as before keep their state and follow the change; the others are
+        recomputed.
+        """
+        before = dict(self.__dict__)
+        work = dict(zip((stratum.relations for stratum in self._program.strata), self._maintainer.work(), strict=True))
+        known = {stratum.relations: _content(stratum, self._program) for stratum in self._program.strata}
+        try:
+            self._adopt(program)
+            strata = self._program.strata
+            self._start_maintenance([work.get(stratum.relations, 0) for stratum in strata])
+            rewritten = [n for n, s in enumerate(strata) if known.get(s.relations) != _content(s, self._program)]
+            return self._run_epoch({}, settings, rewritten)
+        except NeedsWideCodes:
+            self.__dict__.update(before)
+        except BaseException:
+            self.__dict__.update(before)
+            raise
+        self._widen()
+        return self.change_rules(program, settings, observer)
+
+    def _adopt(self, program: Program) -> None:
+        """Take over a program, with the stored relations that both programs declare alike."""
+        old_program, old_state = self._program, self._state
         self._user_program = program
-        self._program, self._state, self._expressions = other._program, other._state, other._expressions  # noqa: SLF001
-        self._start_maintenance(other._maintainer.work())  # noqa: SLF001
-        return EpochResult(inserted, deleted, ())
+        self._program = project_negations(program)
+        self._state = LocalState(self._program, counting=True, dtype=old_state.dtype)
+        for name, relation in self._program.relations.items():
+            if name in old_program.relations and old_program.relations[name].columns == relation.columns:
+                self._state.relations[name] = old_state.relations[name]
+                self._state.show_all(name)
+        self._expressions = Expressions(self._program, self._codec, self._functions)
 
     def export_state(self) -> EngineState:
         """Return all that is needed to go on from here in another process."""
@@ -228,19 +245,10 @@ class MaintainedEngine(LocalEngine):
         self._start_maintenance(state.stratum_work or (0,) * len(self._program.strata))
 
 
-def _difference(
-    old: StoredRelation | None, new: StoredRelation
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the rows of `old` that `new` lacks and the rows of `new` that `old` lacks."""
-    come = np.flatnonzero(new.levels[: new.count] != ABSENT)
-    if old is None:
-        return _NO_ROWS, come
-    gone = np.flatnonzero(old.levels[: old.count] != ABSENT)
-    width = np.promote_types(old.dtype, new.dtype)
-    if old.dtype != width:
-        old_rows, old = old.rows[gone].astype(width), old.widened()
-        return gone[new.find(old_rows) < 0], come[old.find(new.rows[come]) < 0]
-    if new.dtype != width:
-        new_rows, new = new.rows[come].astype(width), new.widened()
-        return gone[new.find(old.rows[gone]) < 0], come[old.find(new_rows) < 0]
-    return gone[new.find(old.rows[gone]) < 0], come[old.find(new.rows[come]) < 0]
+def _content(stratum: Stratum, program: Program) -> tuple[object, ...]:
+    """Return what makes two strata derive the same: declarations and rules, whatever their ids."""
+    return (
+        frozenset(program.relations[name] for name in stratum.relations),
+        frozenset(Counter((rule.head, rule.body) for rule in stratum.rules).items()),
+        frozenset((rule.less, rule.greater, rule.body) for rule in stratum.subsumptions),
+    )

@@ -11,7 +11,7 @@ the whole epoch is undone.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -73,16 +73,25 @@ class Maintainer:
         self._read = [_relations_read(stratum) for stratum in self.program.strata]
 
     def run(
-        self, inputs: Mapping[str, RowChange], settings: MaintenanceSettings
+        self,
+        inputs: Mapping[str, RowChange],
+        settings: MaintenanceSettings,
+        rewritten: Collection[int] = (),
     ) -> tuple[dict[str, RowChange], tuple[StratumReport, ...]]:
-        """Bring all strata to the new epoch; return what changed. The caller commits or undoes."""
+        """Bring all strata to the new epoch; return what changed. The caller commits or undoes.
+
+        Strata numbered in `rewritten` have other rules than before.
+        """
         changes: dict[str, RowChange] = {}
         reports = []
         for number, stratum in enumerate(self.program.strata):
             own = {name: inputs[name] for name in stratum.relations if name in inputs}
             lower = {name: changes[name] for name in self._read[number] if name in changes}
             start = time.perf_counter()
-            decision = self._decide(number, own, lower, settings)
+            if number in rewritten:
+                decision = _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, "its rules changed")
+            else:
+                decision = self._decide(number, own, lower, settings)
             found, decision, work = self._carry_out(number, stratum, own, lower, decision)
             changes.update(found)
             reports.append(
