@@ -214,7 +214,7 @@ def test_removing_dead_rules_keeps_answers(program: RandomProgram):
     assert found[wanted] == expected
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(program=programs())
 def test_local_engine_runs_what_the_passes_make(program: RandomProgram):
     """The local engine plans and runs every program that comes out of the passes."""

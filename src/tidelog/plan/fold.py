@@ -9,7 +9,7 @@ the body of its aggregate holds for nothing.
 from dataclasses import replace
 from typing import Final
 
-from tidelog.plan.rules import map_rules
+from tidelog.plan.rules import has_part, map_rules
 from tidelog.program.nodes import (
     Aggregate,
     Application,
@@ -33,6 +33,8 @@ def fold_constants(program: Program) -> Program:
     """Return the program without functors of constants, nor rules that ask for a missing value."""
 
     def fold_rule(rule: Rule) -> Rule | None:
+        if not has_part((rule.head, *rule.body), (Application, Aggregate)):
+            return rule
         try:
             head = _atom(rule.head, program)
             body = _body(rule.body, program)

@@ -9,7 +9,7 @@ are replaced inside it; an outer variable keeps its name there, for its value co
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tidelog.plan.rules import map_rules
+from tidelog.plan.rules import has_part, map_rules
 from tidelog.program.nodes import (
     Aggregate,
     Constant,
@@ -36,6 +36,8 @@ def propagate_equalities(program: Program) -> Program:
             head = replace(rule.head, terms=tuple(substitute(term, by) for term in rule.head.terms))
             rule = replace(rule, head=head, body=body)
             found = _redundant(rule.body, frozenset(), program)
+        if not has_part((rule.head, *rule.body), (Aggregate,)):
+            return rule
         head = replace(rule.head, terms=tuple(_inside(term, program) for term in rule.head.terms))
         return replace(rule, head=head, body=_insides(rule.body, program))
 

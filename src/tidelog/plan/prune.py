@@ -9,7 +9,7 @@ from dataclasses import replace
 from enum import Enum
 
 from tidelog.plan.fold import aggregate_of_nothing
-from tidelog.plan.rules import map_rules
+from tidelog.plan.rules import has_part, map_rules
 from tidelog.program.nodes import (
     Aggregate,
     Atom,
@@ -101,7 +101,9 @@ def _prune(body: tuple[Literal, ...], program: Program, *, keeps_duplicates: boo
     """
     kept: list[Literal] = []
     for literal in body:
-        pruned = map_literal(literal, lambda term: _inside(term, program))
+        pruned = literal
+        if has_part((literal,), (Aggregate,)):
+            pruned = map_literal(literal, lambda term: _inside(term, program))
         truth = truth_of(pruned, program)
         if truth is Truth.NEVER:
             raise NoValueError

@@ -4,10 +4,11 @@ Strata never change here: when facts are found decides what choice-domains, subs
 limits keep, so relations that were evaluated together stay together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from tidelog.program.nodes import Program, Rule, Stratum, Subsumption
+from tidelog.program.nodes import Constant, Literal, Program, Rule, Stratum, Subsumption, Term
+from tidelog.program.walk_nodes import subterms, terms_of
 
 ChangeRule = Callable[[Rule], Rule | None]
 ChangeSubsumption = Callable[[Subsumption], Subsumption | None]
@@ -24,7 +25,7 @@ def map_rules(
 def _map_stratum(
     stratum: Stratum, change: ChangeRule, change_subsumption: ChangeSubsumption | None
 ) -> Stratum:
-    rules = (change(rule) for rule in stratum.rules)
+    rules = (rule if is_plain_fact(rule) else change(rule) for rule in stratum.rules)
     subsumptions = (
         subsumption if change_subsumption is None else change_subsumption(subsumption)
         for subsumption in stratum.subsumptions
@@ -34,3 +35,17 @@ def _map_stratum(
         rules=tuple(rule for rule in rules if rule is not None),
         subsumptions=tuple(subsumption for subsumption in subsumptions if subsumption is not None),
     )
+
+
+def has_part(literals: Iterable[Literal], kinds: tuple[type[Term], ...]) -> bool:
+    """Say whether a term of these kinds stands in the literals, not counting insides of aggregates.
+
+    Most rules of a large program hold nothing for a pass to do; asking is quicker than copying them.
+    """
+    terms = (term for literal in literals for term in terms_of(literal))
+    return any(isinstance(part, kinds) for term in terms for part in subterms(term))
+
+
+def is_plain_fact(rule: Rule) -> bool:
+    """Say whether a rule is a fact of constants, of which there may be very many."""
+    return not rule.body and all(isinstance(term, Constant) for term in rule.head.terms)
