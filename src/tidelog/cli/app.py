@@ -26,6 +26,13 @@ class EngineChoice(StrEnum):
     REFERENCE = "reference"
 
 
+class OutputFormat(StrEnum):
+    """Forms of what a command prints."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 Program = Annotated[
     Path, typer.Argument(help="The program, a .dl file; - reads it from stdin.", metavar="PROGRAM")
 ]
@@ -40,6 +47,32 @@ Macros = Annotated[
     list[str] | None,
     typer.Option("-M", "--macro", metavar="NAME=VALUE", help="Define a macro; may be repeated."),
 ]
+Functions = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--functions", metavar="FILE", help="A Python file with @tidelog.functor functions; repeatable."
+    ),
+]
+Engine = Annotated[EngineChoice, typer.Option("--engine", help="What runs the program.")]
+Jobs = Annotated[str, typer.Option("-j", "--jobs", metavar="N", help="Number of threads; auto is all cores.")]
+Target = Annotated[
+    Path, typer.Argument(help="A store's folder, or a program, a .dl file.", metavar="STORE|PROGRAM")
+]
+Facts = Annotated[
+    Path | None,
+    typer.Option("-F", "--fact-dir", metavar="DIR", help="Where a program's input facts are; none without."),
+]
+Strategy = Annotated[
+    str | None,
+    typer.Option("--strategy", metavar="NAME", help="How epochs are brought about; auto unless told."),
+]
+Switch = Annotated[
+    float | None,
+    typer.Option(
+        "--switch", metavar="F", help="Share of a recompute's work that an update may take; 0.2 unless told."
+    ),
+]
+Format = Annotated[OutputFormat, typer.Option("--output-format", help="How to print.")]
 NoWarnings = Annotated[bool, typer.Option("-w", "--no-warn", help="Show errors only, no warnings.")]
 
 
@@ -54,25 +87,20 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     output_dir: Annotated[
         Path, typer.Option("-D", "--output-dir", metavar="DIR", help="Where outputs go; - is stdout.")
     ] = Path(),
-    jobs: Annotated[
-        str, typer.Option("-j", "--jobs", metavar="N", help="Number of threads; auto is all cores.")
-    ] = "auto",
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="DIR", help="Keep the state in this folder, or go on from it."),
+    ] = None,
+    jobs: Jobs = "auto",
     stats: Annotated[
         str | None, typer.Option("--stats", metavar="FILE", help="Write statistics as JSON; - is stdout.")
     ] = None,
-    engine: Annotated[
-        EngineChoice, typer.Option("--engine", help="What runs the program.")
-    ] = EngineChoice.LOCAL,
+    engine: Engine = EngineChoice.LOCAL,
     memory_limit: Annotated[
         str | None,
         typer.Option("--memory-limit", metavar="SIZE", help="Stop beyond this much memory, as 4G."),
     ] = None,
-    functions: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--functions", metavar="FILE", help="A Python file with @tidelog.functor functions; repeatable."
-        ),
-    ] = None,
+    functions: Functions = None,
     include: Includes = None,
     macro: Macros = None,
     no_warn: NoWarnings = False,
@@ -88,6 +116,7 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
             program=program,
             fact_directory=fact_dir,
             output_directory=output_dir,
+            store=store,
             jobs=_jobs(jobs),
             stats=stats,
             engine=engine.value,
@@ -99,6 +128,82 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
             shows_progress=not no_progress and sys.stderr.isatty(),
         )
     )
+
+
+@app.command()
+@guarded
+def apply(  # noqa: PLR0913 - one parameter per option of the command line
+    target: Target,
+    scripts: Annotated[
+        list[Path],
+        typer.Argument(help="Change scripts; - is stdin, read as it comes.", metavar="CHANGES..."),
+    ],
+    *,
+    fact_dir: Facts = None,
+    strategy: Strategy = None,
+    switch: Switch = None,
+    explain_strategy: Annotated[
+        bool, typer.Option("--explain-strategy", help="Say what was done to each stratum, and why.")
+    ] = False,
+    output_format: Format = OutputFormat.TEXT,
+    show_all: Annotated[bool, typer.Option("--all", help="Show all relations, not only outputs.")] = False,
+    keep_going: Annotated[bool, typer.Option("--keep-going", help="Go on after a rejected epoch.")] = False,
+    jobs: Jobs = "auto",
+    engine: Engine = EngineChoice.LOCAL,
+    functions: Functions = None,
+    include: Includes = None,
+    macro: Macros = None,
+    no_warn: NoWarnings = False,
+) -> None:
+    """Apply change scripts to a store, epoch by epoch, and print what each changes."""
+    from tidelog.cli.apply import ApplyOptions, apply_changes  # noqa: PLC0415 - starts quickly otherwise
+    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - as above
+
+    session = SessionOptions(
+        target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
+        _defines(macro), strategy, switch, not no_warn,
+    )  # fmt: skip
+    is_json = output_format is OutputFormat.JSON
+    apply_changes(ApplyOptions(session, tuple(scripts), explain_strategy, is_json, show_all, keep_going))
+
+
+@app.command()
+@guarded
+def shell(  # noqa: PLR0913 - one parameter per option of the command line
+    target: Target,
+    *,
+    fact_dir: Facts = None,
+    strategy: Strategy = None,
+    switch: Switch = None,
+    jobs: Jobs = "auto",
+    engine: Engine = EngineChoice.LOCAL,
+    functions: Functions = None,
+    include: Includes = None,
+    macro: Macros = None,
+    no_warn: NoWarnings = False,
+) -> None:
+    """Change facts and rules and ask queries, line by line."""
+    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - starts quickly otherwise
+    from tidelog.cli.shell import run_shell  # noqa: PLC0415 - as above
+
+    run_shell(
+        SessionOptions(
+            target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
+            _defines(macro), strategy, switch, not no_warn,
+        )
+    )  # fmt: skip
+
+
+@app.command()
+@guarded
+def status(
+    store: Annotated[Path, typer.Argument(help="A store's folder.", metavar="STORE")],
+    output_format: Format = OutputFormat.TEXT,
+) -> None:
+    """Tell what a store holds: epoch, sizes, program, last epochs."""
+    from tidelog.cli.status import print_status  # noqa: PLC0415 - starts quickly otherwise
+
+    print_status(store, is_json=output_format is OutputFormat.JSON)
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
 from tidelog.engine.protocol import Settings
 from tidelog.plan.passes import keep_wanted
-from tidelog.session.open import evaluate_once
+from tidelog.session.open import evaluate_once, start_session
 from tidelog.session.prepare import Request, make_settings, prepare
 from tidelog.session.recorder import Recorder
 from tidelog.session.write import print_sizes, write_outputs
@@ -28,6 +28,7 @@ class RunOptions:
     program: Path
     fact_directory: Path
     output_directory: Path
+    store: Path | None
     jobs: int | None
     stats: str | None
     engine: str
@@ -50,10 +51,11 @@ def run_program(options: RunOptions) -> None:
     recorder.add("start", seconds_since_start())
     settings = make_settings(options.jobs, options.memory_limit)
     try:
-        snapshot = _evaluate(options, settings, recorder, progress or nullcontext())
-        with recorder.phase("write"):
-            write_outputs(snapshot, options.output_directory)
-            print_sizes(snapshot, sys.stdout)
+        with ExitStack() as held:
+            snapshot = _evaluate(options, settings, recorder, held)
+            with recorder.phase("write"):
+                write_outputs(snapshot, options.output_directory)
+                print_sizes(snapshot, sys.stdout)
     except BaseException:
         # A run stopped on its way, by its memory limit for one, still tells how far it came.
         if options.stats is not None and "load" in recorder.statistics().seconds:
@@ -64,9 +66,9 @@ def run_program(options: RunOptions) -> None:
         write_stats(options.stats, recorder, settings, sizes, is_complete=True)
 
 
-def _evaluate(
-    options: RunOptions, settings: Settings, recorder: Recorder, progress: AbstractContextManager[object]
-) -> Snapshot:
+def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held: ExitStack) -> Snapshot:
+    """Return what the program derives; a store stays open until `held` is left."""
+    progress = recorder.observer if isinstance(recorder.observer, Progress) else nullcontext()
     request = Request(
         read_program(options.program),
         options.fact_directory,
@@ -75,7 +77,14 @@ def _evaluate(
         load_functions(options.functions),
         options.include_path,
         options.defines,
+        store=options.store,
     )
+    if request.store is not None:
+        with progress:
+            session = held.enter_context(start_session(request, recorder))
+        if options.shows_warnings:
+            show(session.warnings)
+        return session.snapshot
     prepared = prepare(request, recorder)
     if options.shows_warnings:
         show(prepared.warnings)

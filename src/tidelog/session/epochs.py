@@ -55,6 +55,8 @@ class Epochs:
         self._machine = machine
         self._store = store
         self._epoch = epoch
+        # Whether the engine and the store ended up in different epochs, which only opening again heals.
+        self._is_apart = False
         self._settle()
 
     def _settle(self) -> None:
@@ -175,6 +177,8 @@ class Epochs:
     ) -> tuple[EpochResult, float]:
         """Return the engine's result and its seconds, with the epoch on the disk."""
         store = self._store
+        if self._is_apart:
+            raise TidelogError([_apart()])
         if store is not None:
             store.begin(change)
         begun = time.perf_counter()
@@ -189,7 +193,10 @@ class Epochs:
             try:
                 store.commit(seconds)
             except BaseException:
-                take_back()
+                self._is_apart = True
+                if store.epoch == self._epoch:
+                    take_back()
+                    self._is_apart = False
                 raise
         return result, seconds
 
@@ -236,8 +243,19 @@ class Epochs:
 
 
 def fingerprint(program: Program) -> str:
-    """Return a text that tells apart programs whose annotations may differ."""
-    return hashlib.blake2b(print_program(program).encode(), digest_size=16).hexdigest()
+    """Return a text that tells apart programs whose annotations may differ, and versions of Tidelog."""
+    from tidelog import __version__  # noqa: PLC0415 - the package imports sessions
+
+    text = f"{__version__}\n{print_program(program)}"
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _apart() -> Diagnostic:
+    return Diagnostic(
+        code="session-apart",
+        message="an epoch failed half way and could not be undone: this session and its store differ",
+        hint="open the store again: it holds every epoch that was committed",
+    )
 
 
 def unused(names: Iterable[str]) -> str:

@@ -46,6 +46,11 @@ class Transaction:
         self._open().written([change])
 
     @property
+    def mistakes(self) -> tuple[Diagnostic, ...]:
+        """Return what is wrong with the changes so far."""
+        return tuple(self._open().diagnostics)
+
+    @property
     def delta(self) -> Delta:
         """Return what the transaction changed, once it is committed."""
         if self._delta is None:

@@ -38,6 +38,7 @@ class WrittenTransaction:
     changes: tuple[WrittenChange, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     line_offset: int = 0
+    is_committed: bool = True
 
 
 def parse_changes(source: Source, line_offset: int = 0) -> tuple[WrittenTransaction, ...]:
@@ -47,11 +48,11 @@ def parse_changes(source: Source, line_offset: int = 0) -> tuple[WrittenTransact
 
     Strings may stand in single quotes. Mistakes are kept with the transaction they stand in.
     """
-    pieces = _split(scan(source, single_quotes=True))
-    rest = pieces.pop()
+    *pieces, rest = _split(scan(source, single_quotes=True))
+    transactions = [_transaction(piece, line_offset) for piece in pieces]
     if rest[0].kind != "end":
-        pieces.append(rest)
-    return tuple(_transaction(piece, line_offset) for piece in pieces)
+        transactions.append(replace(_transaction(rest, line_offset), is_committed=False))
+    return tuple(transactions)
 
 
 def read_changes(lines: Iterable[str], name: str) -> Iterator[WrittenTransaction]:

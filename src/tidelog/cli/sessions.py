@@ -1,0 +1,52 @@
+"""Sessions named on the command line: a store's folder, or a program with its facts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidelog.cli.functions import load_functions
+from tidelog.cli.guard import show
+from tidelog.cli.programs import read_program
+from tidelog.engine.epoch import MaintenanceSettings
+from tidelog.session import Session
+from tidelog.session.open import start_session
+from tidelog.session.prepare import Request, make_settings
+from tidelog.session.recorder import Recorder
+from tidelog.session.strategy import choose_strategy
+from tidelog.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """What the command line says of a session; `target` is a store's folder or a program."""
+
+    target: Path
+    fact_directory: Path | None = None
+    engine: str = "local"
+    jobs: int | None = None
+    functions: tuple[Path, ...] = ()
+    include_path: tuple[Path, ...] = ()
+    defines: Mapping[str, str] | None = None
+    strategy: str | None = None
+    switch: float | None = None
+    shows_warnings: bool = True
+
+
+def open_target(options: SessionOptions) -> Session:
+    """Return the session of a store, or a new one over a program and its facts."""
+    is_store = options.target.is_dir() or Store.exists(options.target)
+    request = Request(
+        None if is_store else read_program(options.target),
+        None if is_store else options.fact_directory,
+        options.engine,
+        make_settings(options.jobs, None),
+        load_functions(options.functions),
+        options.include_path,
+        options.defines,
+        choose_strategy(MaintenanceSettings(), options.strategy, options.switch),
+        options.target if is_store else None,
+    )
+    session = start_session(request, Recorder())
+    if options.shows_warnings:
+        show(session.warnings)
+    return session
