@@ -1,9 +1,10 @@
 """The log of epochs since a snapshot: checked entries, one after another.
 
-A log starts with 64 bytes: magic, format, generation and epoch of the snapshot, their checksum, and
+A log starts with 80 bytes: magic, format, generation and epoch of the snapshot, their checksum, and
 the mark. The mark is the length up to which entries were safe on the disk when it was set; it is
-set after every commit and needs no waiting of its own. An entry is its length, its checksum and
-its bytes; the checksum takes in that of the entry before, so that none can be left out or moved.
+set after every commit and needs no waiting of its own. It has two places, written in turn, so that
+one holds whenever the writing stops. An entry is its length, its checksum and its bytes; the
+checksum takes in that of the entry before, so that none can be left out or moved.
 
 Below the mark whatever does not fit was damaged. Above it, it was never acknowledged: the process
 or the machine stopped while it was written.
@@ -25,7 +26,8 @@ _FORMAT: Final = 1
 _HEAD: Final = struct.Struct("<8sQQQ")
 _MARK: Final = struct.Struct("<Q8s")
 _MARK_PLACE: Final = _HEAD.size + DIGEST_BYTES
-_START: Final = _MARK_PLACE + _MARK.size
+_MARKS: Final = 2
+_START: Final = _MARK_PLACE + _MARKS * _MARK.size
 _FRAME: Final = struct.Struct(f"<Q{DIGEST_BYTES}s")
 
 
@@ -56,6 +58,7 @@ class Log:
         self._length, self._chain = length, chain
         self._end, self._end_chain = length, chain
         self._is_uncertain = False
+        self._next_mark = 0
 
     @classmethod
     def create(cls, path: Path, generation: int, epoch: int) -> "Log":
@@ -64,7 +67,7 @@ class Log:
         chain = digest(head)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o666)
         try:
-            write_all(handle, head + chain + _mark(chain, _START), 0)
+            write_all(handle, head + chain + _MARKS * _mark(chain, _START), 0)
             os.fsync(handle)
         except OSError:
             os.close(handle)
@@ -83,7 +86,8 @@ class Log:
         except OSError as cause:
             raise mistakes.unwritable(path, cause) from cause
         log = cls(path, handle, content.length, content.chain)
-        log._set_mark()
+        for _ in range(_MARKS):
+            log._set_mark()
         return log
 
     @property
@@ -132,12 +136,12 @@ class Log:
 
     def _set_mark(self) -> None:
         try:
-            os.pwrite(self._handle, _mark(self._head_chain(), self._length), _MARK_PLACE)
+            chain = os.pread(self._handle, DIGEST_BYTES, _HEAD.size)
+            place = _MARK_PLACE + self._next_mark * _MARK.size
+            os.pwrite(self._handle, _mark(chain, self._length), place)
         except OSError:
             return  # The epochs are safe without it; it only tells damage from an unfinished write.
-
-    def _head_chain(self) -> bytes:
-        return os.pread(self._handle, DIGEST_BYTES, _HEAD.size)
+        self._next_mark = (self._next_mark + 1) % _MARKS
 
 
 def read_log(path: Path, data: memoryview, generation: int, epoch: int, *, is_written: bool) -> LogContent:
@@ -150,8 +154,8 @@ def read_log(path: Path, data: memoryview, generation: int, epoch: int, *, is_wr
     head, chain = bytes(data[: _HEAD.size]), bytes(data[_HEAD.size : _MARK_PLACE])
     if digest(head) != chain or _HEAD.unpack(head) != (_MAGIC, _FORMAT, generation, epoch):
         raise mistakes.damaged(path, "byte 0", "it is not the log of this snapshot")
-    marked, check = _MARK.unpack_from(data, _MARK_PLACE)
-    if _mark(chain, marked) != _MARK.pack(marked, check):
+    marked = _read_mark(data, chain)
+    if marked is None:
         raise mistakes.damaged(path, f"byte {_MARK_PLACE}", "the checksum of the mark does not fit")
     if len(data) < marked:
         raise mistakes.damaged(path, f"byte {len(data)}", f"it ends there, but {marked} bytes were committed")
@@ -195,6 +199,18 @@ def _pair(path: Path, entries: Iterator[_Placed], chain: bytes) -> LogContent:
         epochs.append(Epoch(change, placed.entry))
         length, chain, change = placed.end, placed.chain, None
     return LogContent(tuple(epochs), length, chain)
+
+
+def _read_mark(data: memoryview, chain: bytes) -> int | None:
+    """Return the later of the marks that fit, None if none does."""
+    places = [_MARK_PLACE + number * _MARK.size for number in range(_MARKS)]
+    lengths = [_MARK.unpack_from(data, place)[0] for place in places]
+    fitting = (
+        length
+        for place, length in zip(places, lengths, strict=True)
+        if data[place : place + _MARK.size] == _mark(chain, length)
+    )
+    return max(fitting, default=None)
 
 
 def _mark(chain: bytes, length: int) -> bytes:
