@@ -126,13 +126,32 @@ def test_version_is_printed(tidelog: Command, word: str) -> None:
     assert tidelog(word) == (0, f"tidelog {__version__}\n", "")
 
 
-def test_version_loads_nothing_heavy() -> None:
-    """Neither NumPy nor typer is imported to print a version."""
-    code = (
-        "import sys; sys.argv = ['tidelog', 'version']\n"
-        "from tidelog.cli.main import main; main()\n"
-        "print([m for m in ('numpy', 'pyarrow', 'numba', 'typer', 'rich') if m in sys.modules])"
+def _main(*arguments: str) -> str:
+    """Return Python code that runs a command."""
+    return (
+        f"import sys; sys.argv = ['tidelog', *{arguments}]\n"
+        "from tidelog.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass"
     )
+
+
+_HEAVY = ("numpy", "numba", "pyarrow", "pandas", "polars")
+
+
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        ("import tidelog", (*_HEAVY, "typer", "rich")),
+        (_main("version"), (*_HEAVY, "typer", "rich")),
+        (_main("check", "good.dl"), (*_HEAVY, "rich")),
+        (_main("fmt", "good.dl"), (*_HEAVY, "rich")),
+    ],
+    ids=["import", "version", "check", "fmt"],
+)
+def test_what_needs_no_arrays_loads_none(tidelog: Command, code: str, heavy: tuple[str, ...]) -> None:
+    """Importing the package, printing the version, checking and formatting start quickly."""
+    del tidelog  # it made the folder with the programs
+    code += f"\nimport sys; print([module for module in {heavy} if module in sys.modules])"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
@@ -144,10 +163,8 @@ def test_a_run_loads_neither_pandas_nor_rich(tmp_path: Path) -> None:
     (tmp_path / "a.dl").write_text(".decl a(x: number)\n.input a\n.output a\n")
     (tmp_path / "a.facts").write_text("1\n")
     code = (
-        "import sys; sys.argv = ['tidelog', 'run', 'a.dl', '--engine', 'reference']\n"
-        "from tidelog.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print([m for m in ('pandas', 'polars', 'rich.live') if m in sys.modules])"
+        _main("run", "a.dl", "--engine", "reference")
+        + "\nprint([m for m in ('pandas', 'polars', 'rich.live') if m in sys.modules])"
     )
 
     done = subprocess.run(

@@ -1,12 +1,17 @@
 """Column types, values, and the codes that stand for values."""
 
-from tidelog.values.codec import Codec
-from tidelog.values.codes import Codes
-from tidelog.values.dictionary import Dictionary
-from tidelog.values.records import NIL, Records
-from tidelog.values.text import TextError
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
 from tidelog.values.types import PRIMITIVES, BranchType, Field, Kind, TypeTable, ValueType
 from tidelog.values.value import Branch, Fact, NoValueError, Value
+
+if TYPE_CHECKING:
+    from tidelog.values.codec import Codec
+    from tidelog.values.codes import Codes
+    from tidelog.values.dictionary import Dictionary
+    from tidelog.values.records import NIL, Records
+    from tidelog.values.text import TextError
 
 __all__ = [
     "NIL",
@@ -26,3 +31,20 @@ __all__ = [
     "Value",
     "ValueType",
 ]
+
+# Imported when first asked for: reading and checking a program takes types, but no arrays.
+_HOMES: Final = {
+    "NIL": "tidelog.values.records",
+    "Codec": "tidelog.values.codec",
+    "Codes": "tidelog.values.codes",
+    "Dictionary": "tidelog.values.dictionary",
+    "Records": "tidelog.values.records",
+    "TextError": "tidelog.values.text",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Return a public name from the file that defines it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tidelog.values' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
