@@ -4,28 +4,31 @@ Numba offers none on the CPU, so they are emitted as LLVM instructions. With the
 off kernels run one at a time under the interpreter lock and plain Python does the same.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from numba import config, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from tidelog.storage.kernel import IS_COMPILED, Integer
+
+Operation = TypeVar("Operation", bound=Callable[..., Any])
 
 
 def _element_pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     array_type, index_type = signature.args[0], signature.args[1]
     array = context.make_array(array_type)(context, builder, arguments[0])
     index = context.cast(builder, arguments[1], index_type, types.intp)
-    return cgutils.get_item_pointer(
+    return cgutils.get_item_pointer(  # type: ignore[no-untyped-call]  # numba gives it no types
         context, builder, array_type, array, [index], wraparound=False, boundscheck=False
     )
 
 
 @intrinsic
-def _swap_if_equal(
-    typing_context: Any, array: Any, index: Any, expected: Any, desired: Any
-) -> Any:
+def _swap_if_equal(_typing_context: Any, array: Any, index: Any, _expected: Any, _desired: Any) -> Any:
     element = array.dtype
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -37,7 +40,7 @@ def _swap_if_equal(
 
 
 @intrinsic
-def _add(typing_context: Any, array: Any, index: Any, amount: Any) -> Any:
+def _add(_typing_context: Any, array: Any, index: Any, _amount: Any) -> Any:
     element = array.dtype
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -48,7 +51,7 @@ def _add(typing_context: Any, array: Any, index: Any, amount: Any) -> Any:
 
 
 @intrinsic
-def _set_bits(typing_context: Any, array: Any, index: Any, bits: Any) -> Any:
+def _set_bits(_typing_context: Any, array: Any, index: Any, _bits: Any) -> Any:
     element = array.dtype
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -59,29 +62,34 @@ def _set_bits(typing_context: Any, array: Any, index: Any, bits: Any) -> Any:
 
 
 def _plain_swap_if_equal(
-    array: npt.NDArray[np.generic], index: int, expected: Any, desired: Any
-) -> Any:
+    array: npt.NDArray[np.uint64], index: Integer | np.uint64, expected: np.uint64, desired: np.uint64
+) -> np.uint64:
     """Store `desired` at `index` if `expected` stands there; return what stood there."""
-    found = array[index]
+    found = np.uint64(array[index])
     if found == expected:
         array[index] = desired
     return found
 
 
-def _plain_add(array: npt.NDArray[np.generic], index: int, amount: Any) -> Any:
+def _plain_add(array: npt.NDArray[np.signedinteger[Any]], index: Integer, amount: Integer) -> Integer:
     """Add `amount` to the element at `index`; return what stood there before."""
-    found = array[index]
+    found: Integer = array[index]
     array[index] = found + amount
     return found
 
 
-def _plain_set_bits(array: npt.NDArray[np.generic], index: int, bits: Any) -> Any:
+def _plain_set_bits(array: npt.NDArray[np.uint64], index: Integer, bits: np.uint64) -> np.uint64:
     """Set bits of the element at `index`; return what stood there before."""
-    found = array[index]
+    found = np.uint64(array[index])
     array[index] = found | bits
     return found
 
 
-swap_if_equal = _plain_swap_if_equal if config.DISABLE_JIT else _swap_if_equal
-add = _plain_add if config.DISABLE_JIT else _add
-set_bits = _plain_set_bits if config.DISABLE_JIT else _set_bits
+def _chosen(plain: Operation, emitted: object) -> Operation:
+    """Return what kernels call: the emitted operation where they are compiled."""
+    return cast("Operation", emitted) if IS_COMPILED else plain
+
+
+swap_if_equal = _chosen(_plain_swap_if_equal, _swap_if_equal)
+add = _chosen(_plain_add, _add)
+set_bits = _chosen(_plain_set_bits, _set_bits)

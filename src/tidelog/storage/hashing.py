@@ -1,10 +1,8 @@
 """Hash of a row: 32 bits, all of them well mixed."""
 
-from typing import Any
-
 import numpy as np
 
-from tidelog.storage.kernel import CodeArray, inlined
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -13,14 +11,14 @@ _SHIFT_B = np.uint64(29)
 
 
 @inlined
-def mix(state: Any) -> Any:
+def mix(state: np.uint64) -> np.uint64:
     """Return `state` with every bit spread over the whole word."""
     state = (state ^ (state >> _SHIFT_A)) * _MULTIPLIER
     return state ^ (state >> _SHIFT_B)
 
 
 @inlined
-def hash_row(rows: CodeArray, row: int) -> Any:
+def hash_row(rows: CodeArray, row: Integer) -> np.uint64:
     """Return the 32-bit hash of all columns of a row, as uint64."""
     state = np.uint64(rows.shape[1])
     for column in range(rows.shape[1]):
@@ -29,9 +27,20 @@ def hash_row(rows: CodeArray, row: int) -> Any:
 
 
 @inlined
-def hash_columns(rows: CodeArray, row: int, columns: Any) -> Any:
+def hash_columns(rows: CodeArray, row: Integer, columns: Int32s) -> np.uint64:
     """Return the 32-bit hash of the given columns of a row, as uint64."""
     state = np.uint64(columns.shape[0])
     for position in range(columns.shape[0]):
         state = mix(state ^ np.uint64(rows[row, columns[position]]))
+    return state & _LOW
+
+
+@inlined
+def hash_sources(batch: CodeArray, row: Integer, constants: Int64s, sources: Int32s) -> np.uint64:
+    """Return the hash of a key whose parts are columns (0 and above) or constants (below 0)."""
+    state = np.uint64(sources.shape[0])
+    for position in range(sources.shape[0]):
+        source = sources[position]
+        code = constants[-1 - source] if source < 0 else np.int64(batch[row, source])
+        state = mix(state ^ np.uint64(code))
     return state & _LOW

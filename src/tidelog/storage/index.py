@@ -10,8 +10,8 @@ from tidelog.storage.postings import (
     LENGTH,
     TOP,
     append_entries,
+    code_range,
     dense_numbers,
-    largest_code,
     number_groups,
 )
 
@@ -54,7 +54,14 @@ class Index:
             position = 0
             while True:
                 position = append_entries(
-                    self.groups, self.arena, self.arena_state, rows, self.rest_columns, numbers, first, position
+                    self.groups,
+                    self.arena,
+                    self.arena_state,
+                    rows,
+                    self.rest_columns,
+                    numbers,
+                    first,
+                    position,
                 )
                 if position == numbers.shape[0]:
                     break
@@ -70,9 +77,9 @@ class Index:
     def _group_numbers(self, rows: CodeArray, first: int, last: int) -> Int64s:
         numbers = np.empty(last - first, np.int64)
         if self.is_dense:
-            smallest, largest = largest_code(rows, self.key[0], first, last)
+            smallest, largest = code_range(rows, self.key[0], first, last)
             if smallest >= 0 and largest < max(_DENSE_FACTOR * last, _DENSE_FLOOR):
-                self._enlarge_groups(largest + 1)
+                self._enlarge_groups(int(largest) + 1)
                 dense_numbers(rows, self.key[0], first, last, numbers)
                 return numbers
             self._leave_dense()
@@ -95,7 +102,7 @@ class Index:
         return numbers
 
     def _leave_dense(self) -> None:
-        """Number the groups met so far through slots instead of by code."""
+        """Find the groups met so far through slots from now on, no longer by code."""
         codes = np.flatnonzero(self.groups[:, LENGTH])
         groups = self.groups[codes]
         self.is_dense = False
@@ -104,7 +111,7 @@ class Index:
         keys = codes.astype(self.keys.dtype).reshape(-1, 1)
         whole = Index((0,), 1, self.keys.dtype)
         whole.is_dense = False
-        whole._group_numbers(keys, 0, keys.shape[0])  # noqa: SLF001 - a second index only for its groups
+        whole._group_numbers(keys, 0, keys.shape[0])
         self.slots, self.keys, self.group_count = whole.slots, whole.keys, whole.group_count
         self._enlarge_groups(self.group_count)
         self.groups[: groups.shape[0]] = groups

@@ -9,8 +9,8 @@ A kernel stops when the output is full; `state` remembers where to go on.
 
 import numpy as np
 
-from tidelog.storage.hashing import mix
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, inlined, kernel
+from tidelog.storage.hashing import hash_sources
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.postings import LENGTH, START
 
 EQUAL = 0
@@ -26,10 +26,12 @@ _ONE = np.uint64(1)
 
 
 @inlined
-def _read(batch: CodeArray, row: int, entries: CodeArray, entry: int, constants: Int64s, source: int) -> int:
+def _read(
+    batch: CodeArray, row: Integer, entries: CodeArray, entry: Integer, constants: Int64s, source: Integer
+) -> np.int64:
     """Return the code that a source names."""
     if source < 0:
-        return constants[-1 - source]
+        return np.int64(constants[-1 - source])
     if source < batch.shape[1]:
         return np.int64(batch[row, source])
     return np.int64(entries[entry, source - batch.shape[1]])
@@ -37,7 +39,7 @@ def _read(batch: CodeArray, row: int, entries: CodeArray, entry: int, constants:
 
 @inlined
 def _passes(
-    batch: CodeArray, row: int, entries: CodeArray, entry: int, constants: Int64s, filters: Int32s
+    batch: CodeArray, row: Integer, entries: CodeArray, entry: Integer, constants: Int64s, filters: Int32s
 ) -> bool:
     """Say whether a binding and an entry satisfy all filters."""
     for position in range(filters.shape[0]):
@@ -60,9 +62,10 @@ def _passes(
 
 @inlined
 def _find_group(
-    batch: CodeArray, row: int, constants: Int64s, key: Int32s, slots: Slots, keys: CodeArray, digest: int
-) -> int:
-    """Return the group of the key, or -1."""
+    batch: CodeArray, row: Integer, constants: Int64s, key: Int32s, slots: Slots, keys: CodeArray,
+    digest: np.uint64,
+) -> Integer:  # fmt: skip
+    """Return the number of the row of `keys` that equals the key, or -1."""
     mask = np.uint64(slots.shape[0] - 1)
     place = digest & mask
     while True:
@@ -84,6 +87,31 @@ def _find_group(
 
 
 @kernel
+def find_bindings(
+    batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots, rows: CodeArray, found: Int64s
+) -> None:
+    """Write the number of the row whose columns equal the key of each binding, or -1.
+
+    `key` names a source for every column of the relation.
+    """
+    mask = np.uint64(slots.shape[0] - 1)
+    hashes = np.empty(BLOCK, np.uint64)
+    touched = _EMPTY
+    for first in range(0, batch.shape[0], BLOCK):
+        count = min(BLOCK, batch.shape[0] - first)
+        for offset in range(count):
+            hashes[offset] = hash_sources(batch, first + offset, constants, key)
+        for offset in range(count):
+            touched |= slots[hashes[offset] & mask]
+        for offset in range(count):
+            found[first + offset] = _find_group(
+                batch, first + offset, constants, key, slots, rows, hashes[offset]
+            )
+    if touched == _EMPTY:
+        return  # keeps the touching loads from being optimised away
+
+
+@kernel
 def find_groups(
     batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots, keys: CodeArray, groups: Int64s,
     is_dense: bool, found: Int64s,
@@ -95,26 +123,7 @@ def find_groups(
             code = constants[-1 - source] if source < 0 else np.int64(batch[row, source])
             found[row] = code if 0 <= code < groups.shape[0] and groups[code, LENGTH] > 0 else -1
         return
-    mask = np.uint64(slots.shape[0] - 1)
-    hashes = np.empty(BLOCK, np.uint64)
-    touched = _EMPTY
-    for first in range(0, batch.shape[0], BLOCK):
-        count = min(BLOCK, batch.shape[0] - first)
-        for offset in range(count):
-            state = np.uint64(key.shape[0])
-            for position in range(key.shape[0]):
-                source = key[position]
-                code = constants[-1 - source] if source < 0 else np.int64(batch[first + offset, source])
-                state = mix(state ^ np.uint64(code))
-            hashes[offset] = state & _LOW
-        for offset in range(count):
-            touched |= slots[hashes[offset] & mask]
-        for offset in range(count):
-            found[first + offset] = _find_group(
-                batch, first + offset, constants, key, slots, keys, hashes[offset]
-            )
-    if touched == _EMPTY:
-        return  # keeps the touching loads from being optimised away
+    find_bindings(batch, constants, key, slots, keys, found)
 
 
 @kernel
@@ -169,7 +178,7 @@ def join_postings(
 
 
 @inlined
-def _first_not_before(arena: CodeArray, start: int, end: int, number: int) -> int:
+def _first_not_before(arena: CodeArray, start: Integer, end: Integer, number: Integer) -> Integer:
     """Return the first entry of a posting whose row number is at least `number`."""
     last_column = arena.shape[1] - 1
     while start < end:
@@ -183,8 +192,8 @@ def _first_not_before(arena: CodeArray, start: int, end: int, number: int) -> in
 
 @inlined
 def _copy_run(
-    batch: CodeArray, row: int, arena: CodeArray, entry: int, count: int, constants: Int64s,
-    sources: Int32s, out: CodeArray, written: int,
+    batch: CodeArray, row: Integer, arena: CodeArray, entry: Integer, count: Integer, constants: Int64s,
+    sources: Int32s, out: CodeArray, written: Integer,
 ) -> None:  # fmt: skip
     """Write `count` rows: one binding beside as many entries."""
     width = batch.shape[1]
@@ -217,36 +226,6 @@ def has_entry(
                     present = np.uint8(1)
                     break
         result[row] = present
-
-
-@kernel
-def find_bindings(
-    batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots, rows: CodeArray, found: Int64s
-) -> None:
-    """Write the number of the row whose columns equal the key of each binding, or -1.
-
-    `key` names a source for every column of the relation.
-    """
-    mask = np.uint64(slots.shape[0] - 1)
-    hashes = np.empty(BLOCK, np.uint64)
-    touched = _EMPTY
-    for first in range(0, batch.shape[0], BLOCK):
-        count = min(BLOCK, batch.shape[0] - first)
-        for offset in range(count):
-            state = np.uint64(key.shape[0])
-            for position in range(key.shape[0]):
-                source = key[position]
-                code = constants[-1 - source] if source < 0 else np.int64(batch[first + offset, source])
-                state = mix(state ^ np.uint64(code))
-            hashes[offset] = state & _LOW
-        for offset in range(count):
-            touched |= slots[hashes[offset] & mask]
-        for offset in range(count):
-            found[first + offset] = _find_group(
-                batch, first + offset, constants, key, slots, rows, hashes[offset]
-            )
-    if touched == _EMPTY:
-        return  # keeps the touching loads from being optimised away
 
 
 @kernel

@@ -1,29 +1,38 @@
-"""How a kernel is compiled: once, cached on disk, released from the interpreter lock."""
+"""How a kernel is compiled: once, cached on disk, released from the interpreter lock.
+
+With `NUMBA_DISABLE_JIT=1` kernels are plain Python: slow, but an index out of range raises.
+"""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import config, njit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+IS_COMPILED: Final = not vars(config)["DISABLE_JIT"]
+
 # Rows and batches hold codes in 32 bits until a value needs 64; kernels are compiled for both.
-CodeArray = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+Code = np.signedinteger[Any]
+CodeArray = npt.NDArray[Code]
 Slots = npt.NDArray[np.uint64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.uint8]
+# What kernels count with: an integer of Python outside, of an array inside.
+Integer = int | np.signedinteger[Any]
 
 
 def kernel(function: Function) -> Function:
     """Return `function` compiled on first use for the array types it meets."""
-    compiled: Function = njit(cache=True, nogil=True, error_model="numpy")(function)
-    return compiled
+    if not IS_COMPILED:
+        # Compiled integers wrap without a word; hashing relies on it.
+        return np.errstate(over="ignore")(function)
+    return cast("Function", njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 def inlined(function: Function) -> Function:
     """Return `function` as a part of kernels, to be called from kernels only."""
-    compiled: Function = njit(nogil=True, inline="never", error_model="numpy")(function)
-    return compiled
+    return cast("Function", njit(nogil=True, inline="never", error_model="numpy")(function))

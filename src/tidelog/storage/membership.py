@@ -8,13 +8,11 @@ Probes go in blocks: first all home slots of a block are touched, so that their 
 overlap, then each probe is finished.
 """
 
-from typing import Any
-
 import numpy as np
 
 from tidelog.storage import atomic
 from tidelog.storage.hashing import hash_row
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, inlined, kernel
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 
 BLOCK = 64
 _HALF = np.uint64(32)
@@ -24,7 +22,7 @@ _ONE = np.uint64(1)
 
 
 @inlined
-def same_rows(left: CodeArray, left_row: int, right: CodeArray, right_row: int) -> bool:
+def same_rows(left: CodeArray, left_row: Integer, right: CodeArray, right_row: Integer) -> bool:
     """Say whether two rows hold the same codes."""
     for column in range(left.shape[1]):
         if left[left_row, column] != right[right_row, column]:
@@ -72,7 +70,7 @@ def find_rows(slots: Slots, rows: CodeArray, probes: CodeArray, found: Int64s) -
         for offset in range(count):
             digest = hashes[offset]
             place = digest & mask
-            result = -1
+            result = np.int64(-1)
             while True:
                 word = slots[place]
                 if word == _EMPTY:
@@ -89,12 +87,12 @@ def find_rows(slots: Slots, rows: CodeArray, probes: CodeArray, found: Int64s) -
 
 
 @inlined
-def _take_number(numbers: Int64s, shared: Int64s, step: int) -> int:
+def take_number(numbers: Int64s, shared: Int64s, step: int) -> Integer:
     """Return the next row number of this thread, fetching a block of `step` when it has none."""
     if numbers[0] == numbers[1]:
         numbers[0] = atomic.add(shared, 0, step)
         numbers[1] = numbers[0] + step
-    return numbers[0]
+    return np.int64(numbers[0])
 
 
 @kernel
@@ -143,7 +141,7 @@ def insert_rows(
             while True:
                 word = slots[place]
                 if word == _EMPTY:
-                    number = _take_number(numbers, shared, step)
+                    number = take_number(numbers, shared, step)
                     for column in range(rows.shape[1]):
                         rows[number, column] = candidates[candidate, column]
                     if counts.shape[0] > 0:
@@ -162,7 +160,7 @@ def insert_rows(
                         if alive.shape[0] > 0 and alive[row] == 0:
                             # Only relations whose facts are deleted within a stratum have
                             # `alive`; they are inserted into by one thread.
-                            number = _take_number(numbers, shared, step)
+                            number = take_number(numbers, shared, step)
                             for column in range(rows.shape[1]):
                                 rows[number, column] = candidates[candidate, column]
                             slots[place] = (digest << _HALF) | np.uint64(number + 1)
@@ -194,6 +192,6 @@ def move_row(slots: Slots, rows: CodeArray, counts: Int32s, source: int, target:
     slots[place] = (digest << _HALF) | np.uint64(target + 1)
 
 
-def row_numbers_left(numbers: Any) -> range:
+def row_numbers_left(numbers: Int64s) -> range:
     """Return the row numbers a thread fetched and did not use."""
     return range(int(numbers[0]), int(numbers[1]))

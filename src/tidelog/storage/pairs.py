@@ -8,9 +8,10 @@ whether a row is present but not its number.
 import numpy as np
 
 from tidelog.storage import atomic
-from tidelog.storage.kernel import CodeArray, Int64s, kernel
+from tidelog.storage.kernel import CodeArray, Int64s, Slots, kernel
+from tidelog.storage.membership import take_number
 from tidelog.storage.memory import zeros
-from tidelog.storage.postings import largest_code
+from tidelog.storage.postings import code_range
 
 # Slots take at least this many bytes per row; bits must take less.
 _SLOT_BYTES = 16
@@ -36,18 +37,18 @@ def fitting_pairs(rows: CodeArray, count: int, needed: int) -> PairBits | None:
     """Return bits for the rows' pairs if they take less memory than slots for `needed` rows."""
     if rows.shape[1] != 2 or needed < _SMALLEST_ROWS:
         return None
-    smallest_left, left = largest_code(rows, 0, 0, count)
-    smallest_right, right = largest_code(rows, 1, 0, count)
+    smallest_left, left = code_range(rows, 0, 0, count)
+    smallest_right, right = code_range(rows, 1, 0, count)
     if smallest_left < 0 or smallest_right < 0:
         return None
     if (left + 1) * ((right + 64) // 64) * 8 > _SLOT_BYTES * needed:
         return None
-    return PairBits(left + 1, right + 1)
+    return PairBits(int(left) + 1, int(right) + 1)
 
 
 @kernel
 def insert_pairs(
-    words: Int64s, height: int, width: int, words_per_row: int, rows: CodeArray, candidates: CodeArray,
+    words: Slots, height: int, width: int, words_per_row: int, rows: CodeArray, candidates: CodeArray,
     position: int, numbers: Int64s, shared: Int64s, step: int,
 ) -> int:  # fmt: skip
     """Insert the candidates from `position` on that are not present.
@@ -55,7 +56,7 @@ def insert_pairs(
     Return the number of candidates handled: fewer than there are when one lies outside the bits.
     Threads share the work as in `membership.insert_rows`; whoever sets a bit first owns the row.
     """
-    places = np.empty(_BLOCK, np.int64)
+    places: Int64s = np.empty(_BLOCK, np.int64)
     touched = np.uint64(0)
     first = position
     while first < candidates.shape[0]:
@@ -76,22 +77,20 @@ def insert_pairs(
                 continue
             if atomic.set_bits(words, places[offset], bit) & bit:
                 continue
-            if numbers[0] == numbers[1]:
-                numbers[0] = atomic.add(shared, 0, step)
-                numbers[1] = numbers[0] + step
-            rows[numbers[0], 0] = candidates[candidate, 0]
-            rows[numbers[0], 1] = candidates[candidate, 1]
-            numbers[0] += 1
+            number = take_number(numbers, shared, step)
+            rows[number, 0] = candidates[candidate, 0]
+            rows[number, 1] = candidates[candidate, 1]
+            numbers[0] = number + 1
         first += count
         if count < _BLOCK and first < candidates.shape[0]:
-            return first
+            return int(first)
     if touched == np.uint64(0) and first < 0:
         return -1  # keeps the touching loads from being optimised away
-    return first
+    return int(first)
 
 
 @kernel
-def mark_pairs(words: Int64s, words_per_row: int, rows: CodeArray, count: int) -> None:
+def mark_pairs(words: Slots, words_per_row: int, rows: CodeArray, count: int) -> None:
     """Set the bits of rows that are known to be distinct and inside."""
     for row in range(count):
         right = np.uint64(rows[row, 1])

@@ -11,8 +11,8 @@ number; other keys are found through a table of slots like the one of `membershi
 
 import numpy as np
 
-from tidelog.storage.hashing import hash_columns, mix
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Slots, inlined, kernel
+from tidelog.storage.hashing import hash_columns
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, kernel
 
 # Columns of the array `groups`.
 START = 0
@@ -31,8 +31,8 @@ _ONE = np.uint64(1)
 
 
 @kernel
-def largest_code(rows: CodeArray, column: int, first: int, last: int) -> tuple[int, int]:
-    """Return the smallest and the largest code of a column in a range of rows."""
+def code_range(rows: CodeArray, column: int, first: int, last: int) -> tuple[Integer, Integer]:
+    """Return the smallest code of a column in a range of rows, or 0, and the largest, or -1."""
     smallest = np.int64(0)
     largest = np.int64(-1)
     for row in range(first, last):
@@ -40,17 +40,6 @@ def largest_code(rows: CodeArray, column: int, first: int, last: int) -> tuple[i
         largest = max(largest, code)
         smallest = min(smallest, code)
     return smallest, largest
-
-
-@inlined
-def hash_source(bindings: CodeArray, row: int, constants: Int64s, sources: Int32s) -> np.uint64:
-    """Return the hash of a key whose parts are columns (>= 0) or constants (< 0)."""
-    state = np.uint64(sources.shape[0])
-    for position in range(sources.shape[0]):
-        source = sources[position]
-        code = np.int64(bindings[row, source]) if source >= 0 else constants[-1 - source]
-        state = mix(state ^ np.uint64(code))
-    return state & _LOW
 
 
 @kernel

@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from tidelog.storage.annotations import ABSENT, locate_rows
 from tidelog.storage.index import Index
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots
-from tidelog.storage.memory import zeros
+from tidelog.storage.kernel import Bools, Code, CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.membership import (
     find_rows,
     grow_slots,
@@ -17,6 +16,7 @@ from tidelog.storage.membership import (
     number_rows,
     row_numbers_left,
 )
+from tidelog.storage.memory import Element, zeros
 from tidelog.storage.pairs import PairBits, fitting_pairs, insert_pairs, mark_pairs
 
 _SMALLEST = 64
@@ -56,9 +56,9 @@ class StoredRelation:
         return self.count - self.deleted
 
     @property
-    def dtype(self) -> np.dtype[np.signedinteger[npt.NBitBase]]:
+    def dtype(self) -> np.dtype[Code]:
         """Return the width in which codes are stored."""
-        return self.rows.dtype  # type: ignore[return-value]
+        return self.rows.dtype
 
     def reserve(self, extra: int) -> None:
         """Make room for `extra` more rows.
@@ -69,13 +69,13 @@ class StoredRelation:
         needed = self.count + extra
         if needed > self.rows.shape[0]:
             capacity = max(needed, self.rows.shape[0] + self.rows.shape[0] // 2)
-            self.rows = _enlarged(self.rows, capacity, self.count)
+            self.rows = enlarged(self.rows, capacity, self.count)
             if self.counts.size:
-                self.counts = _enlarged(self.counts, capacity, self.count)
-                self.levels = _enlarged(self.levels, capacity, self.count)
-                self.previous = _enlarged(self.previous, capacity, self.count)
+                self.counts = enlarged(self.counts, capacity, self.count)
+                self.levels = enlarged(self.levels, capacity, self.count)
+                self.previous = enlarged(self.previous, capacity, self.count)
             if self.alive.size:
-                self.alive = _enlarged(self.alive, capacity, self.count)
+                self.alive = enlarged(self.alive, capacity, self.count)
         if self._pairs is None and needed * 2 > self._slots.shape[0]:
             self._enlarge_membership(needed)
 
@@ -157,7 +157,7 @@ class StoredRelation:
             self._slots, self.rows, self.alive, self.counts, candidates, weights,
             first_new, numbers, self.shared, _NUMBERS_PER_BLOCK,
         )  # fmt: skip
-        return candidates.shape[0]
+        return len(candidates)
 
     def open_shared(self, threads: int) -> list[Int64s]:
         """Return, for each thread, the block of row numbers it inserts with (empty at first)."""
@@ -260,7 +260,8 @@ class StoredRelation:
         rows = self.rows[first:last]
         if not self.deleted:
             return rows
-        return rows[self.alive[first:last] != 0]
+        live: CodeArray = rows[self.alive[first:last] != 0]
+        return live
 
     def widened(self) -> "StoredRelation":
         """Return the same facts with codes of 64 bits; indexes are built again on demand."""
@@ -273,7 +274,8 @@ class StoredRelation:
         return wide
 
 
-def _enlarged(array: npt.NDArray[np.generic], capacity: int, used: int) -> npt.NDArray[np.generic]:
+def enlarged(array: npt.NDArray[Element], capacity: int, used: int) -> npt.NDArray[Element]:
+    """Return an array of `capacity` rows that holds the first `used` rows of `array`, then zeros."""
     larger = zeros((capacity, *array.shape[1:]), array.dtype)
     larger[:used] = array[:used]
     return larger
