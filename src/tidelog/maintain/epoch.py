@@ -11,7 +11,8 @@ the whole epoch is undone.
 """
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,7 +20,9 @@ import numpy as np
 
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
 from tidelog.maintain.labels import RelationLabels
-from tidelog.maintain.update import Derivations, OverBudget, RowChange, StratumUpdate
+from tidelog.maintain.dense import IterationCounts, count_iterations
+from tidelog.maintain.derivations import Derivations
+from tidelog.maintain.update import OverBudget, RowChange, StratumUpdate
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
 from tidelog.program.nodes import Aggregate, Atom, Constraint, NegatedAtom, Program, Stratum
 from tidelog.storage import StoredRelation
@@ -66,6 +69,7 @@ class Maintainer:
 
     def __post_init__(self) -> None:
         self._learned = [_Learned(work) for work in self.stratum_work]
+        self._dense: dict[int, dict[str, IterationCounts]] = {}
         self._rules: list[tuple[MaintainedRule, ...]] = [
             tuple(maintained_rule(rule, self.program) for rule in stratum.rules) for stratum in self.program.strata
         ]
@@ -186,9 +190,14 @@ class Maintainer:
         spent = 0
         if decision.action is not Action.RECOMPUTED:
             labels = {name: self.label(name) for name in stratum.relations}
+            dense = self._dense.pop(number, None)
+            if decision.strategy is not Strategy.COUNTING:
+                dense = None
+            elif dense is None:
+                dense = self._count(number, stratum, lower)
             update = StratumUpdate(
                 self._rules[number], self.engine.relations, labels, lower, self.engine.derivations,
-                decision.budget, decision.strategy,
+                decision.budget, decision.strategy, dense,
             )  # fmt: skip
             rows = sum(change.deleted.size + change.inserted.size for change in (*own.values(), *lower.values()))
             try:
@@ -205,10 +214,38 @@ class Maintainer:
                 )  # fmt: skip
             else:
                 learned.learn(rows, update.work)
+                if dense is not None:
+                    # Kept only from here on: a failed epoch leaves it half changed.
+                    self._dense[number] = dense
                 return changes, decision, update.work
+        self._dense.pop(number, None)
         changes, work = self.engine.recompute(stratum, own, lower)
         learned.recompute_work = work
         return changes, decision, spent + work
+
+
+    def _count(
+        self, number: int, stratum: Stratum, lower: Mapping[str, RowChange]
+    ) -> dict[str, IterationCounts]:
+        """Return the dense state of a stratum as it was before this epoch."""
+        with _before(self.engine.relations, lower):
+            return count_iterations(
+                self._rules[number], self.engine.relations, stratum.relations, self.engine.derivations
+            )
+
+
+@contextmanager
+def _before(relations: Mapping[str, StoredRelation], lower: Mapping[str, RowChange]) -> Iterator[None]:
+    """Show the levels of the old epoch in relations that changed already."""
+    for name in lower:
+        relation = relations[name]
+        relation.levels, relation.previous = relation.previous, relation.levels
+    try:
+        yield
+    finally:
+        for name in lower:
+            relation = relations[name]
+            relation.levels, relation.previous = relation.previous, relation.levels
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ that attain it; those are the tight ones. An epoch goes through a stratum in thr
 An affected fact that is never settled is deleted. The state is then exactly what evaluation from
 nothing gives, level by level and count by count.
 
-That is the strategy `update`. Two relatives differ in the first sweep alone: `dred` needs no counts
-and takes every fact with any lost derivation for affected; `backward-forward` looks for the
-derivations a fact has left before it takes it for affected.
+That is the strategy `update`. Its relatives differ in one sweep each. In the first, `dred` needs no
+counts and takes every fact with any lost derivation for affected; `backward-forward` looks for the
+derivations a fact has left before it takes it for affected. In the second, `counting` reads the next
+level of an affected fact from the dense state instead of looking for derivations.
 """
 
 from collections import defaultdict
@@ -28,6 +29,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.epoch import Strategy
+from tidelog.maintain.dense import IterationCounts
+from tidelog.maintain.derivations import Derivations, Sink
 from tidelog.maintain.labels import AFFECTED, CURRENT, UNTOUCHED, RelationLabels, rows_by_level
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
 from tidelog.storage import StoredRelation
@@ -39,27 +42,6 @@ Mask = npt.NDArray[np.bool_]
 
 class OverBudget(Exception):  # noqa: N818 - a decision, no error
     """The update did more work than it may; it is undone and the stratum recomputed."""
-
-
-class Sink(Protocol):
-    """Takes batches of derivations."""
-
-    def __call__(self, batch: CodeArray) -> None:
-        """Take one batch; it is only valid during the call."""
-
-
-class Derivations(Protocol):
-    """Enumerates derivations around given rows; what an engine offers to this strategy."""
-
-    def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
-        """Push the derivations that use these rows at a literal, absent and present ones alike.
-
-        A batch has the head's columns, then the row number at each literal of the rule (-1 for a
-        negated literal without any row).
-        """
-
-    def backward(self, rule: MaintainedRule, numbers: Int64s, sink: Sink) -> None:
-        """Push the derivations of these head rows: the head's row number, then the literals'."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +64,7 @@ class StratumUpdate:
         derivations: Derivations,
         budget: float,
         strategy: Strategy = Strategy.UPDATE,
+        dense: Mapping[str, IterationCounts] | None = None,
     ) -> None:
         self._rules = rules
         self._relations = relations
@@ -90,6 +73,7 @@ class StratumUpdate:
         self._derivations = derivations
         self._budget = budget
         self._strategy = strategy
+        self._dense = dense
         self.work = 0
 
     def run(self, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
@@ -223,6 +207,8 @@ class StratumUpdate:
             if by_lower:
                 keep &= level != ABSENT
             numbers = head.find(np.ascontiguousarray(batch[keep, :arity]))
+            if self._dense is not None:
+                self._dense[rule.relation].add(numbers, level[keep] + 1, -1)
             if self._strategy is Strategy.DRED:
                 # Over-deletion: a fact is doomed by any derivation it loses, unless it is given.
                 lose(rule.relation, numbers[head.levels[numbers] > 0])
@@ -236,6 +222,12 @@ class StratumUpdate:
 
     def _offer_backward(self, affected: Mapping[str, Int64s], offers: "_Offers") -> None:
         """Let affected facts be derived by what is not affected."""
+        if self._dense is not None:
+            for name, rows in affected.items():
+                levels, counts = self._dense[name].lowest(rows)
+                has_any = levels != ABSENT
+                offers.make(name, rows[has_any], levels[has_any], counts[has_any])
+            return
         for rule in self._rules:
             rows = affected.get(rule.relation)
             if rows is not None:
@@ -255,7 +247,7 @@ class StratumUpdate:
         """Return the sink that offers the level of each possible derivation to its head.
 
         With `place`, a derivation belongs to the first literal that became true, and affected heads
-        are left out: they found it going backward.
+        are left out: they found it going backward, unless they went by the dense state.
         """
 
         def sink(batch: CodeArray) -> None:
@@ -276,6 +268,10 @@ class StratumUpdate:
                 offers.make(rule.relation, numbers, level[keep] + 1)
                 return
             numbers = self._heads(rule.relation, batch[keep, :columns])
+            if self._dense is not None:
+                self._dense[rule.relation].add(numbers, level[keep] + 1, 1)
+                offers.make(rule.relation, numbers, level[keep] + 1)
+                return
             open_to_offers = self._labels[rule.relation].marks[numbers] != AFFECTED
             offers.make(rule.relation, numbers[open_to_offers], level[keep][open_to_offers] + 1)
 
@@ -320,6 +316,10 @@ class StratumUpdate:
                     keep &= self._held(literal, batch[:, column], new=True)
             keep &= level < before
             numbers = self._heads(rule.relation, batch[keep, :arity])
+            if self._dense is not None:
+                counts, was = self._dense[rule.relation], before[keep]
+                counts.add(numbers[was != ABSENT], was[was != ABSENT] + 1, -1)
+                counts.add(numbers, level[keep] + 1, 1)
             offers.make(rule.relation, numbers, level[keep] + 1)
 
         return sink
@@ -383,12 +383,19 @@ class _Offers:
         self._labels = labels
         self._buckets: dict[int, dict[str, list[Int64s]]] = defaultdict(lambda: defaultdict(list))
 
-    def make(self, relation: str, numbers: Int64s, levels: Int32s) -> None:
-        """Offer levels to rows."""
+    def make(self, relation: str, numbers: Int64s, levels: Int32s, counts: Int32s | None = None) -> None:
+        """Offer levels to rows; with `counts`, each offer stands for that many derivations.
+
+        Rows offered with counts are distinct and have no level.
+        """
         if not numbers.size:
             return
         labels = self._labels[relation]
         improved = labels.offer(numbers, levels.astype(np.int32, copy=False))
+        if counts is not None:
+            # A row that also became an input fact keeps that better offer.
+            taken = labels.tentative[numbers] == levels + 1
+            labels.tentative_counts[numbers[taken]] = counts[taken]
         for label, rows in rows_by_level(labels.tentative, improved):
             self._buckets[label - 1][relation].append(rows)
 

@@ -1,0 +1,89 @@
+"""The dense state of strategy `counting`: derivations per fact and iteration.
+
+The sparse state knows for each fact its first iteration and the derivations found then. The dense
+one knows the number of derivations for every iteration that finds any. It takes more memory and
+every derivation that moves costs, but an affected fact reads its next level from it where `update`
+has to look for derivations.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from tidelog.maintain.derivations import Derivations
+from tidelog.plan.maintenance import MaintainedRule
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT, largest_level
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, kernel
+from tidelog.storage.postings import LENGTH, START
+
+
+@kernel
+def _lowest(
+    groups: Int64s, arena: CodeArray, counts: Int32s, numbers: Int64s, levels: Int32s, derivations: Int32s
+) -> None:
+    """Write for each row the lowest iteration with derivations, and how many it has."""
+    for position in range(numbers.shape[0]):
+        row = numbers[position]
+        levels[position] = ABSENT
+        if row >= groups.shape[0]:
+            continue
+        start = groups[row, START]
+        for entry in range(start, start + groups[row, LENGTH]):
+            count = counts[arena[entry, 1]]
+            if count > 0 and arena[entry, 0] < levels[position]:
+                levels[position] = arena[entry, 0]
+                derivations[position] = count
+
+
+class IterationCounts:
+    """How many derivations the rows of one relation have in each iteration."""
+
+    def __init__(self) -> None:
+        self._pairs = StoredRelation(2, np.int64, counting=True)
+
+    def add(self, numbers: Int64s, levels: Int32s, amount: int) -> None:
+        """Add derivations of rows in iterations; both arrays have one element per derivation."""
+        if numbers.size:
+            pairs = np.stack([numbers, levels.astype(np.int64)], axis=1)
+            places = self._pairs.locate(pairs)
+            np.add.at(self._pairs.counts, places, amount)
+
+    def lowest(self, numbers: Int64s) -> tuple[Int32s, Int32s]:
+        """Return for each row its lowest iteration with derivations (or ABSENT), and their number."""
+        levels = np.full(numbers.size, ABSENT, np.int32)
+        derivations = np.zeros(numbers.size, np.int32)
+        index = self._pairs.index((0,))
+        # Row numbers are dense, so the index is by row number itself.
+        assert index.is_dense
+        _lowest(index.groups, index.arena, self._pairs.counts, numbers, levels, derivations)
+        return levels, derivations
+
+
+def count_iterations(
+    rules: Sequence[MaintainedRule],
+    relations: Mapping[str, StoredRelation],
+    stratum: Iterable[str],
+    derivations: Derivations,
+) -> dict[str, IterationCounts]:
+    """Return the dense state of a stratum, counted by enumerating every derivation once."""
+    result = {name: IterationCounts() for name in stratum}
+    for rule in rules:
+        head = relations[rule.relation]
+
+        def sink(batch: CodeArray, rule: MaintainedRule = rule, head: StoredRelation = head) -> None:
+            level = np.zeros(batch.shape[0], np.int32)
+            keep = np.ones(batch.shape[0], np.bool_)
+            for other, literal in enumerate(rule.literals):
+                column = 1 + other
+                rows = batch[:, column]
+                relation = relations[literal.relation]
+                present = (rows >= 0) & (relation.levels[np.maximum(rows, 0)] != ABSENT)
+                keep &= ~present if literal.is_negated else present
+                if literal.relation in result:
+                    largest_level(relation.levels, batch, column, level)
+            result[rule.relation].add(batch[keep, 0].astype(np.int64), level[keep] + 1, 1)
+
+        present_heads = np.flatnonzero(head.levels[: head.count] != ABSENT)
+        derivations.backward(rule, present_heads, sink)
+    return result
