@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched, lose_derivations, relax, take_offers
 from tidelog.storage.kernel import Bools, Int32s, Int64s
+from tidelog.storage.memory import enlarged
 
 UNTOUCHED = 0
 AFFECTED = 1
@@ -35,11 +35,11 @@ class RelationLabels:
         """Make the arrays as long as the relation's; new places are zero."""
         capacity = self.relation.rows.shape[0]
         if self.marks.shape[0] < capacity:
-            self.marks = _longer(self.marks, capacity)
-            self._flags = _longer(self._flags, capacity)
-            self.tentative = _longer(self.tentative, capacity)
-            self.tentative_counts = _longer(self.tentative_counts, capacity)
-            self.before = _longer(self.before, capacity)
+            self.marks = enlarged(self.marks, capacity, self.marks.shape[0])
+            self._flags = enlarged(self._flags, capacity, self._flags.shape[0])
+            self.tentative = enlarged(self.tentative, capacity, self.tentative.shape[0])
+            self.tentative_counts = enlarged(self.tentative_counts, capacity, self.tentative_counts.shape[0])
+            self.before = enlarged(self.before, capacity, self.before.shape[0])
 
     def touch(self, numbers: Int64s) -> None:
         """Remember the rows that were not touched yet, and their counts before they change."""
@@ -111,12 +111,6 @@ class RelationLabels:
         self._flags[rows] = 0
         self.tentative[rows] = 0
         self._journal = []
-
-
-def _longer(array: npt.NDArray[np.generic], capacity: int) -> npt.NDArray[np.generic]:
-    longer = np.zeros(capacity, array.dtype)
-    longer[: array.shape[0]] = array
-    return longer
 
 
 def rows_by_level(levels: Int32s, numbers: Int64s) -> Iterable[tuple[int, Int64s]]:

@@ -1,7 +1,7 @@
 """Three atomic operations on array elements, for kernels that share an array between threads.
 
 Numba offers none on the CPU, so they are emitted as LLVM instructions. With the JIT switched
-off kernels run one at a time under the interpreter lock and plain Python does the same.
+off kernels run one at a time and plain Python does the same.
 """
 
 from collections.abc import Callable

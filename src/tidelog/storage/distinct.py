@@ -18,7 +18,7 @@ def _mark_cells(rows: CodeArray, columns: Int32s, cells: Bools) -> int:
     marked = 0
     for row in range(rows.shape[0]):
         cell = hash_columns(rows, row, columns) & mask
-        marked += 1 - cells[cell]
+        marked += np.int64(1) - cells[cell]
         cells[cell] = 1
     return marked
 

@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.membership import grow_slots
+from tidelog.storage.memory import enlarged, roomy, zeros
 from tidelog.storage.postings import (
     FREE_LISTS,
     LENGTH,
@@ -93,7 +94,7 @@ class Index:
         while needed * 2 > slots:
             slots *= 2
         if slots != self.slots.shape[0]:
-            table = np.zeros(slots, np.uint64)
+            table = zeros((slots,), np.dtype(np.uint64))
             grow_slots(self.slots, table)
             self.slots = table
         self.group_count = number_groups(
@@ -124,7 +125,6 @@ class Index:
 
     def _enlarge_arena(self, rows: int) -> None:
         top = int(self.arena_state[TOP])
-        capacity = max(self.arena.shape[0] + self.arena.shape[0] // 2, top + 2 * rows + 4096)
-        larger = np.empty((capacity, self.arena.shape[1]), self.arena.dtype)
-        larger[:top] = self.arena[:top]
-        self.arena = larger
+        row_bytes = self.arena.shape[1] * self.arena.itemsize
+        capacity = roomy(top + 2 * rows + 4096, self.arena.shape[0], row_bytes)
+        self.arena = enlarged(self.arena, capacity, top)

@@ -3,7 +3,9 @@
 With `NUMBA_DISABLE_JIT=1` kernels are plain Python: slow, but an index out of range raises.
 """
 
+import threading
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
@@ -28,11 +30,27 @@ Integer = int | np.signedinteger[Any]
 def kernel(function: Function) -> Function:
     """Return `function` compiled on first use for the array types it meets."""
     if not IS_COMPILED:
-        # Compiled integers wrap without a word; hashing relies on it.
-        return np.errstate(over="ignore")(function)
+        return cast("Function", _alone(function))
     return cast("Function", njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 def inlined(function: Function) -> Function:
     """Return `function` as a part of kernels, to be called from kernels only."""
     return cast("Function", njit(nogil=True, inline="never", error_model="numpy")(function))
+
+
+_ONE_AT_A_TIME = threading.RLock()
+
+
+def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` as it runs uncompiled: never two at once, so that `atomic` needs no care.
+
+    Integers wrap silently, as compiled ones do; hashing relies on it.
+    """
+
+    @wraps(function)
+    def run(*arguments: object) -> object:
+        with _ONE_AT_A_TIME, np.errstate(over="ignore"):
+            return function(*arguments)
+
+    return run

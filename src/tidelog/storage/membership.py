@@ -163,6 +163,8 @@ def insert_rows(
                             number = take_number(numbers, shared, step)
                             for column in range(rows.shape[1]):
                                 rows[number, column] = candidates[candidate, column]
+                            if counts.shape[0] > 0:
+                                counts[number] = weight
                             slots[place] = (digest << _HALF) | np.uint64(number + 1)
                             alive[number] = 1
                             numbers[0] = number + 1

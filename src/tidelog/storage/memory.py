@@ -1,25 +1,47 @@
 """Arrays for large states: zeroed, untouched until used, on large pages where the system has them.
 
-A table of hundreds of megabytes that is probed at random spends more time on address
-translation than on anything else with pages of 4 KiB.
+A table of hundreds of megabytes that is probed at random spends more time on address translation
+than on anything else with pages of 4 KiB. And since a page that was never written takes no memory,
+a large array that grows is given far more room than it needs yet: growing by copying would touch
+every page again.
 """
 
 import mmap
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Element = TypeVar("Element", bound=np.generic)
 
-_LARGE_BYTES = 1 << 22
+_LARGE_BYTES: Final = 1 << 22
+_HAS_LARGE_PAGES: Final = hasattr(mmap, "MADV_HUGEPAGE")
+# Linux' flag for address space that is not counted against memory before it is written.
+_NO_RESERVE: Final = 0x4000
+# How much address space a growing array is given beyond what it needs.
+_HEADROOM: Final = 8
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype[Element]) -> npt.NDArray[Element]:
     """Return an array of zeros; pages that are never written take no memory."""
     size = int(np.prod(shape)) * dtype.itemsize
-    if size < _LARGE_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
+    if size < _LARGE_BYTES or not _HAS_LARGE_PAGES:
         return np.zeros(shape, dtype)
-    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
     pages.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, dtype, count=int(np.prod(shape))).reshape(shape)
+
+
+def enlarged(array: npt.NDArray[Element], capacity: int, used: int) -> npt.NDArray[Element]:
+    """Return a copy of the first `used` rows of an array with room for `capacity` of them."""
+    larger = zeros((capacity, *array.shape[1:]), array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+def roomy(needed: int, current: int, row_bytes: int) -> int:
+    """Return the capacity to give an array that has `current` rows and needs `needed`."""
+    capacity = max(needed, current + current // 2)
+    if capacity * row_bytes < _LARGE_BYTES or not _HAS_LARGE_PAGES:
+        return capacity
+    return capacity * _HEADROOM

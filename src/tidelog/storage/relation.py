@@ -16,7 +16,7 @@ from tidelog.storage.membership import (
     number_rows,
     row_numbers_left,
 )
-from tidelog.storage.memory import Element, zeros
+from tidelog.storage.memory import enlarged, roomy, zeros
 from tidelog.storage.pairs import PairBits, fitting_pairs, insert_pairs, mark_pairs
 
 _SMALLEST = 64
@@ -68,7 +68,7 @@ class StoredRelation:
         """
         needed = self.count + extra
         if needed > self.rows.shape[0]:
-            capacity = max(needed, self.rows.shape[0] + self.rows.shape[0] // 2)
+            capacity = roomy(needed, self.rows.shape[0], self.arity * self.rows.itemsize)
             self.rows = enlarged(self.rows, capacity, self.count)
             if self.counts.size:
                 self.counts = enlarged(self.counts, capacity, self.count)
@@ -107,7 +107,7 @@ class StoredRelation:
         if self._pairs is not None:
             self._pairs = None
             size = 2 * _SMALLEST
-            while self.rows.shape[0] * 2 > size:
+            while self.count * 2 > size:
                 size *= 2
             self._slots = zeros((size,), np.dtype(np.uint64))
             number_rows(self._slots, self.rows, self.count)
@@ -132,6 +132,7 @@ class StoredRelation:
                 return self.count - before
             self.stop_using_pairs()
             candidates = candidates[handled:]
+            self.reserve(candidates.shape[0])
         insert_rows(
             self._slots, self.rows, self.alive, self.counts, candidates, weights,
             first_new, numbers, self.shared, 1,
@@ -201,7 +202,8 @@ class StoredRelation:
         """Return the row number of each candidate; rows not there yet are appended as absent."""
         self.reserve(candidates.shape[0])
         if not self.alive.size:
-            self.alive = np.ones(self.rows.shape[0], np.uint8)
+            self.alive = zeros((self.rows.shape[0],), np.dtype(np.uint8))
+            self.alive[: self.count] = 1
         numbers = np.empty(candidates.shape[0], np.int64)
         before = self.count
         self.count = int(locate_rows(self.slots, self.rows, before, candidates, numbers))
@@ -228,7 +230,8 @@ class StoredRelation:
     def delete_rows(self, numbers: Int64s) -> None:
         """Mark distinct rows as deleted; their content may be inserted again later."""
         if not self.alive.size:
-            self.alive = np.ones(self.rows.shape[0], np.uint8)
+            self.alive = zeros((self.rows.shape[0],), np.dtype(np.uint8))
+            self.alive[: self.count] = 1
         self.deleted += int(np.count_nonzero(self.alive[numbers]))
         self.alive[numbers] = 0
 
@@ -272,10 +275,3 @@ class StoredRelation:
             for name in ("counts", "levels", "previous"):
                 getattr(wide, name)[: wide.count] = getattr(self, name)[numbers]
         return wide
-
-
-def enlarged(array: npt.NDArray[Element], capacity: int, used: int) -> npt.NDArray[Element]:
-    """Return an array of `capacity` rows that holds the first `used` rows of `array`, then zeros."""
-    larger = zeros((capacity, *array.shape[1:]), array.dtype)
-    larger[:used] = array[:used]
-    return larger
