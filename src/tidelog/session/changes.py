@@ -16,6 +16,7 @@ from tidelog.source import Source, Span
 from tidelog.syntax import tree
 from tidelog.syntax.changes import WrittenChange, WrittenTransaction, parse_changes, parse_facts
 from tidelog.values import Codec
+from tidelog.views import FactSet
 from tidelog.views.delta import RelationDelta, Sides, fact_count
 
 
@@ -88,13 +89,22 @@ class Gathering:
         if not self._may_change(relation, None):
             return
         try:
-            columns = io.columns_from(data, relation, self._codec)
+            columns = self._columns(data, relation)
         except TidelogError as error:
             self.diagnostics += error.diagnostics
             return
         if not relation.arity:
             columns = [np.zeros(0 if columns is None else 1, dtype=np.int64)]
         self._steps.append(_Step(is_insert, name, columns or ()))
+
+    def _columns(self, data: object, relation: Relation) -> list[Codes] | None:
+        if not isinstance(data, FactSet):
+            return io.columns_from(data, relation, self._codec)
+        types = tuple(column.type for column in relation.columns)
+        if data.codec is self._codec and data.types == types and types:
+            return data.codes()
+        # Values and not Arrow, which has no rows without columns and only texts for records.
+        return io.columns_from(list(data), relation, self._codec)
 
     def changes(self, changes: Changes) -> None:
         """Take a change script, or changes by relation; deletions go before insertions there."""

@@ -18,7 +18,6 @@ from tidelog.session.strategy import choose_strategy
 from tidelog.session.text import find_source
 from tidelog.store import FactsEntry, Store
 from tidelog.values import Codec, Value
-from tidelog.views import Snapshot
 
 
 def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a default
@@ -107,25 +106,6 @@ def evaluate(prepared: Prepared, recorder: Recorder) -> Session:
             store.close()
         raise
     return Session(epochs, recorder)
-
-
-def evaluate_once(prepared: Prepared, recorder: Recorder) -> Snapshot:
-    """Return what a program derives, from an engine that will not follow changes."""
-    request, program, functions = prepared.request, prepared.program, prepared.functions
-    with recorder.phase("start"):
-        kind = find_engine(request.engine)
-    with recorder.phase("load"):
-        codec = Codec(program.types)
-        engine = kind.evaluate(kind.passes(program), codec, request.settings, functions)
-        load_facts(program, request.facts, codec, engine)
-    with recorder.phase("evaluate"):
-        engine.evaluate(recorder)
-    return Snapshot(
-        program,
-        codec,
-        engine,
-        lambda other: kind.evaluate(kind.passes(other), codec, request.settings, functions),
-    )
 
 
 def _reopen(request: Request, path: Path, recorder: Recorder) -> Session:

@@ -60,7 +60,13 @@ def prepare(request: Request, recorder: Recorder) -> Prepared:
 
 def prepare_text(request: Request, text: ProgramText, given: Sequence[str]) -> Prepared:
     """Return another text, checked in the place of the request's program."""
-    program, warnings = build_program(text.tree)
+    try:
+        program, warnings = build_program(text.tree)
+    except TidelogError as error:
+        # Without a program nobody can tell which relations the given facts fill.
+        raise TidelogError(
+            each for each in error.diagnostics if not (given and _lacks_source(each))
+        ) from None
     program = name_inputs(program, given)
     functions = dict(bind_functions(program, request.functions))
     return Prepared(request, text, program, _without_given(warnings, program, given), functions, tuple(given))
@@ -83,10 +89,8 @@ def _without_given(
 ) -> tuple[Diagnostic, ...]:
     """Leave out the warnings that a relation has no source when facts are given for it."""
     spans = {program.relations[name].span for name in given}
-    return tuple(
-        warning
-        for warning in warnings
-        if not (
-            warning.severity is Severity.WARNING and warning.code == "no-source" and warning.span in spans
-        )
-    )
+    return tuple(each for each in warnings if not (_lacks_source(each) and each.span in spans))
+
+
+def _lacks_source(diagnostic: Diagnostic) -> bool:
+    return diagnostic.severity is Severity.WARNING and diagnostic.code == "no-source"

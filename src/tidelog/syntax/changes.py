@@ -7,7 +7,7 @@ from typing import Final
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.source import Source, Span
 from tidelog.syntax.bodies import BodyParser
-from tidelog.syntax.cursor import ParseError
+from tidelog.syntax.cursor import ParseError, describe
 from tidelog.syntax.parser import judge
 from tidelog.syntax.scanner import Token, scan
 from tidelog.syntax.tree import Atom
@@ -125,8 +125,13 @@ class _ChangeParser(BodyParser):
     def _change(self) -> WrittenChange:
         start = self.token
         if start.kind not in _SIGNS:
-            self.fail_expected(
-                "`+`, `-` or `commit.`", "a change is written `+edge(1, 2).` or `-edge(1, 2).`"
+            raise ParseError(
+                Diagnostic(
+                    code="syntax",
+                    message=f"expected `+`, `-` or `commit.`, found {describe(start)}",
+                    span=start.span,
+                    hint="a change is written `+edge(1, 2).` or `-edge(1, 2).`",
+                )
             )
         self.advance()
         atom = self.atom()
@@ -140,10 +145,12 @@ class _ChangeParser(BodyParser):
         if self.position == start:
             self.advance()
         while self.token.kind != "end":
-            is_start = self.token.kind in _SIGNS and (
-                self.token.is_fresh or self.tokens[self.position - 1].kind == "."
+            hints = (
+                self.token.kind in _SIGNS,
+                self.token.is_fresh,
+                self.tokens[self.position - 1].kind == ".",
             )
-            if is_start:
+            if sum(hints) >= 2:
                 return
             self.advance()
 

@@ -60,6 +60,11 @@ class FactSet(AbstractSet[Fact]):
         """Return the names of the columns' types."""
         return tuple(column.type for column in self._columns)
 
+    @property
+    def codec(self) -> Codec:
+        """Return what the codes mean."""
+        return self._codec
+
     def codes(self) -> list[Codes]:
         """Return one array of codes per column, facts in value order.
 
