@@ -37,3 +37,13 @@ def test_other_pages_have_a_runner() -> None:
     for page, runner in OWN_RUNNERS.items():
         assert (ROOT / "docs" / page).exists()
         assert page in (ROOT / "tests" / runner).read_text(encoding="utf-8")
+
+
+def test_every_page_is_listed() -> None:
+    """README.md and docs/index.md lead to every page."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    names = [page.name for page in (ROOT / "docs").glob("*.md") if page.name != "index.md"]
+
+    assert [name for name in names if f"](docs/{name})" not in readme] == []
+    assert [name for name in names if f"]({name})" not in index] == []
