@@ -14,7 +14,7 @@ from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
 from tidelog.engine.protocol import Settings
 from tidelog.plan.passes import keep_wanted
-from tidelog.session.open import evaluate_once, start_session
+from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, make_settings, prepare
 from tidelog.session.recorder import Recorder
 from tidelog.session.write import print_sizes, write_outputs
@@ -48,7 +48,8 @@ def run_program(options: RunOptions) -> None:
     spare_pandas()
     progress = Progress() if options.shows_progress else None
     recorder = Recorder(progress)
-    recorder.add("start", seconds_since_start())
+    if options.stats is not None:
+        recorder.add("start", seconds_since_start())
     settings = make_settings(options.jobs, options.memory_limit)
     try:
         with ExitStack() as held:
@@ -80,6 +81,8 @@ def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held:
         store=options.store,
     )
     if request.store is not None:
+        from tidelog.session.open import start_session  # noqa: PLC0415 - most runs keep no state
+
         with progress:
             session = held.enter_context(start_session(request, recorder))
         if options.shows_warnings:

@@ -1,0 +1,27 @@
+"""A program evaluated once, without what following changes and keeping states takes."""
+
+from tidelog.session.engines import find_engine
+from tidelog.session.load import load_facts
+from tidelog.session.prepare import Prepared
+from tidelog.session.recorder import Recorder
+from tidelog.values import Codec
+from tidelog.views import Snapshot
+
+
+def evaluate_once(prepared: Prepared, recorder: Recorder) -> Snapshot:
+    """Return what a program derives, from an engine that will not follow changes."""
+    request, program, functions = prepared.request, prepared.program, prepared.functions
+    with recorder.phase("start"):
+        kind = find_engine(request.engine)
+    with recorder.phase("load"):
+        codec = Codec(program.types)
+        engine = kind.evaluate(kind.passes(program), codec, request.settings, functions)
+        load_facts(program, request.facts, codec, engine)
+    with recorder.phase("evaluate"):
+        engine.evaluate(recorder)
+    return Snapshot(
+        program,
+        codec,
+        engine,
+        lambda other: kind.evaluate(kind.passes(other), codec, request.settings, functions),
+    )
