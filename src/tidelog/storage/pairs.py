@@ -35,7 +35,7 @@ class PairBits:
 
 def fitting_pairs(rows: CodeArray, count: int, needed: int) -> PairBits | None:
     """Return bits for the rows' pairs if they take less memory than slots for `needed` rows."""
-    if rows.shape[1] != 2 or needed < _SMALLEST_ROWS:
+    if rows.shape[1] != 2 or needed < _SMALLEST_ROWS or count == 0:
         return None
     smallest_left, left = code_range(rows, 0, 0, count)
     smallest_right, right = code_range(rows, 1, 0, count)

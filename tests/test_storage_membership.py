@@ -1,0 +1,171 @@
+"""Membership kernels: the number of every row, against a dictionary from rows to numbers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_rows import as_rows, as_tuples, distinct, random_rows, row_lists, widths
+from tidelog.storage.hashing import hash_columns, hash_row, hash_sources
+from tidelog.storage.kernel import kernel
+from tidelog.storage.membership import (
+    find_rows,
+    grow_slots,
+    insert_rows,
+    move_row,
+    number_rows,
+    row_numbers_left,
+)
+
+NO_BYTES = np.empty(0, np.uint8)
+NO_COUNTS = np.empty(0, np.int32)
+
+
+class Table:
+    """The arrays that the kernels share, large enough for a test."""
+
+    def __init__(self, arity, dtype=np.int32, size=256, *, counting=False, alive=False):
+        self.slots = np.zeros(2 * size, np.uint64)
+        self.rows = np.zeros((size, arity), dtype)
+        self.counts = np.zeros(size, np.int32) if counting else NO_COUNTS
+        self.alive = np.ones(size, np.uint8) if alive else NO_BYTES
+        self.numbers = np.array([0, size], np.int64)
+        self.shared = np.zeros(1, np.int64)
+
+    @property
+    def count(self):
+        """Return the next row number."""
+        return int(self.numbers[0])
+
+    def insert(self, candidates, weights=NO_COUNTS, first_new=0, step=1):
+        """Insert candidates and return how many were new."""
+        return insert_rows(
+            self.slots, self.rows, self.alive, self.counts, candidates, weights,
+            first_new, self.numbers, self.shared, step,
+        )  # fmt: skip
+
+    def find(self, probes):
+        """Return the row number of each probe, or -1."""
+        found = np.empty(len(probes), np.int64)
+        find_rows(self.slots, self.rows, probes, found)
+        return found.tolist()
+
+
+@kernel
+def hashes_of(rows, columns, constants, sources, out):
+    """Write three hashes of the first row: of all columns, of some, and of sources."""
+    out[0] = hash_row(rows, 0)
+    out[1] = hash_columns(rows, 0, columns)
+    out[2] = hash_sources(rows, 0, constants, sources)
+
+
+@pytest.mark.parametrize("row", [(3, 4), (-1, 7), (2**31 - 1, -(2**31)), (0, 0)])
+def test_hash_of_a_key_is_the_same_wherever_its_codes_come_from(row):
+    """A row, its columns, the same codes in another width, and constants hash alike, to 32 bits."""
+    every = np.array([0, 1], np.int32)
+    mixed = np.array([0, -1], np.int32)
+    out = np.zeros((2, 3), np.uint64)
+
+    for number, dtype in enumerate((np.int32, np.int64)):
+        hashes_of(as_rows([row], 2, dtype), every, np.array([row[1]], np.int64), mixed, out[number])
+
+    assert len(set(out.ravel().tolist())) == 1
+    assert int(out[0, 0]) < 2**32
+
+
+@given(data=st.data(), arity=st.integers(0, 3), dtype=widths)
+def test_inserted_rows_are_numbered_in_order_of_appearance(data, arity, dtype):
+    """Rows get the next numbers, equal rows one number, and are found by it."""
+    batches = data.draw(st.lists(row_lists(arity, max_size=70), max_size=3))
+    probes = data.draw(row_lists(arity, max_size=70))
+    table = Table(arity, dtype)
+    expected = {}
+
+    for batch in batches:
+        fresh = [row for row in distinct(batch) if row not in expected]
+        assert table.insert(as_rows(batch, arity, dtype)) == len(fresh)
+        expected.update({row: len(expected) + place for place, row in enumerate(fresh)})
+
+    assert as_tuples(table.rows[: table.count]) == list(expected)
+    assert table.find(as_rows(probes, arity, dtype)) == [expected.get(row, -1) for row in probes]
+
+
+@given(rows=row_lists(2, max_size=60), more=row_lists(2, max_size=60), data=st.data())
+def test_derivations_of_new_rows_are_counted(rows, more, data):
+    """Candidates add their weight to rows of this iteration and nothing to earlier ones."""
+    table = Table(2, counting=True)
+    table.insert(as_rows(rows, 2), first_new=0)
+    before = table.count
+    weights = data.draw(st.lists(st.integers(1, 5), min_size=len(more), max_size=len(more)))
+
+    table.insert(as_rows(more, 2), np.array(weights, np.int32), first_new=before)
+
+    old = {row: rows.count(row) for row in rows}
+    expected = [
+        old.get(row) or sum(w for other, w in zip(more, weights, strict=True) if other == row)
+        for row in as_tuples(table.rows[: table.count])
+    ]
+    assert table.counts[: table.count].tolist() == expected
+
+
+def test_deleted_row_is_inserted_anew():
+    """A row marked as deleted gets a new number, and counts anew, when its content comes again."""
+    table = Table(1, alive=True, counting=True)
+    table.insert(as_rows([(7,), (8,)], 1))
+    table.alive[0] = 0
+
+    inserted = table.insert(as_rows([(7,), (8,), (7,)], 1))
+
+    assert inserted == 1
+    assert table.find(as_rows([(7,), (8,)], 1)) == [2, 1]
+    assert table.alive[:3].tolist() == [0, 1, 1]
+    assert table.counts[:3].tolist() == [1, 2, 2]
+
+
+def test_numbers_come_in_blocks_and_the_rest_is_known():
+    """A thread fetches blocks of numbers; what it did not use is reported."""
+    table = Table(1)
+    table.numbers[:] = 0
+    table.shared[0] = 10
+
+    table.insert(as_rows([(1,), (2,), (3,)], 1), step=2)
+
+    assert table.find(as_rows([(1,), (2,), (3,)], 1)) == [10, 11, 12]
+    assert list(row_numbers_left(table.numbers)) == [13]
+    assert table.shared[0] == 14
+
+
+def test_grown_table_finds_the_same_rows():
+    """Moving slots to a larger table keeps every row's number."""
+    rows = as_rows(distinct(as_tuples(random_rows(200, 2, 40))), 2)
+    table = Table(2)
+    table.insert(rows)
+
+    larger = np.zeros(4 * table.slots.size, np.uint64)
+    grow_slots(table.slots, larger)
+    table.slots = larger
+
+    assert table.find(rows) == list(range(len(rows)))
+    assert table.find(as_rows([(99, 99)], 2)) == [-1]
+
+
+def test_numbering_distinct_rows_equals_inserting_them():
+    """A table made from rows at hand finds each of them, and only those before the count."""
+    rows = as_rows(distinct(as_tuples(random_rows(150, 3, 9))), 3)
+    table = Table(3)
+    table.rows[: len(rows)] = rows
+
+    number_rows(table.slots, table.rows, len(rows) - 1)
+
+    assert table.find(rows) == [*range(len(rows) - 1), -1]
+
+
+def test_moved_row_is_found_under_its_new_number():
+    """A row given another number takes its content and count along."""
+    table = Table(2, counting=True)
+    table.insert(as_rows([(1, 2), (3, 4), (3, 4)], 2))
+
+    move_row(table.slots, table.rows, table.counts, 1, 5)
+
+    assert table.find(as_rows([(1, 2), (3, 4)], 2)) == [0, 5]
+    assert table.counts[5] == 2
