@@ -166,7 +166,7 @@ def _run_child(folder: Path, seed: int, life_seconds: float, *, is_patient: bool
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _live(folder, seed, writing)
+        live(folder, seed, writing)
     os.close(writing)
     if is_patient:
         select.select([reading], [], [], _LONGEST_WAIT_SECONDS)
@@ -180,7 +180,7 @@ def _run_child(folder: Path, seed: int, life_seconds: float, *, is_patient: bool
     return [int(line) for line in lines[:-1]]
 
 
-def _live(folder: Path, seed: int, writing: int) -> NoReturn:
+def live(folder: Path, seed: int, writing: int) -> NoReturn:
     """Apply epochs until the end comes from outside."""
     try:
         history = History(seed)

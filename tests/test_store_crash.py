@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import tidelog
+from benchmarks.crash import History
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -23,3 +26,26 @@ def test_kills_lose_nothing():
 
     assert (done.returncode, done.stderr) == (0, "")
     assert re.match(r"25 kills, [\d,]+ epochs acknowledged, none lost, none half done\n", done.stdout)
+
+
+LIVE = "import pathlib, sys, benchmarks.crash as crash; crash.live(pathlib.Path(sys.argv[1]), 3, 1)"
+
+
+def test_readers_and_a_busy_writer(tmp_path):
+    """While a process applies epochs and replaces snapshots, readers see whole epochs, ever later ones."""
+    command = [sys.executable, "-c", LIVE, str(tmp_path / "s")]
+    history = History(3)
+    seen = []
+
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "0\n"
+        for _ in range(12):
+            with tidelog.open(store=tmp_path / "s", read_only=True, jobs=1) as reader:
+                assert set(reader["edge"]) == history.edges(reader.epoch)
+                seen.append(reader.epoch)
+        writer.kill()
+        acknowledged = writer.stdout.read().split()
+
+    assert seen == sorted(seen)
+    assert seen[-1] <= int(acknowledged[-1]) + 1

@@ -9,6 +9,7 @@ column can have.
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Final, Self
@@ -27,21 +28,45 @@ from tidelog.values.codes import codes_to_floats, codes_to_unsigneds
 ANNOTATIONS: Final = ("@level", "@count", "@given")
 
 
-def write_relation(path: Path, state: RelationState, relation: Relation | None, codec: Codec) -> bytes:
-    """Write a relation's state to a file, safe on the disk; return the file's checksum.
+@dataclass(frozen=True)
+class RelationFile:
+    """What is going to stand in a relation's file: its columns, with names and kinds."""
 
-    A relation that the program does not declare was made by a pass; its columns are plain codes.
-    """
-    names = [column.name for column in relation.columns] if relation is not None else []
-    kinds = [codec.resolve(column.type).kind for column in relation.columns] if relation is not None else []
-    if len(names) != len(state.columns):
-        names = [f"c{place}" for place in range(len(state.columns))]
-        kinds = [Kind.NUMBER] * len(names)
-    arrays = [_array(codes, kind) for codes, kind in zip(state.columns, kinds, strict=True)]
-    arrays += [pa.array(each) for each in (state.levels, state.counts, state.given)]
-    table = pa.table(arrays, names=[*names, *ANNOTATIONS])
-    described = json.dumps([kind.value for kind in kinds]).encode()
-    return _write(path, table.replace_schema_metadata({b"tidelog": described}), [*ANNOTATIONS])
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    arrays: tuple[npt.NDArray[np.generic], ...]
+
+    @classmethod
+    def of(cls, state: RelationState, relation: Relation | None, codec: Codec) -> "RelationFile":
+        """Return the columns of a state.
+
+        A relation that the program does not declare was made by a pass; its columns are plain codes.
+        """
+        names = tuple(column.name for column in relation.columns) if relation is not None else ()
+        kinds = (
+            tuple(codec.resolve(column.type).kind for column in relation.columns)
+            if relation is not None
+            else ()
+        )
+        if len(names) != len(state.columns):
+            names = tuple(f"c{place}" for place in range(len(state.columns)))
+            kinds = (Kind.NUMBER,) * len(names)
+        values = [_values(codes, kind) for codes, kind in zip(state.columns, kinds, strict=True)]
+        return cls((*names, *ANNOTATIONS), kinds, (*values, state.levels, state.counts, state.given))
+
+    def content(self) -> str:
+        """Return a checksum of the columns, by which an unchanged relation is known."""
+        sums = blake2b(repr((self.names, self.kinds)).encode(), digest_size=DIGEST_BYTES)
+        for array in self.arrays:
+            sums.update(f"{array.dtype} {array.size} ".encode())
+            sums.update(np.ascontiguousarray(array).view(np.uint8).data)
+        return sums.hexdigest()
+
+    def write(self, path: Path) -> bytes:
+        """Write the columns to a file, safe on the disk; return the file's checksum."""
+        table = pa.table([pa.array(array) for array in self.arrays], names=list(self.names))
+        described = json.dumps([kind.value for kind in self.kinds]).encode()
+        return _write(path, table.replace_schema_metadata({b"tidelog": described}), ANNOTATIONS)
 
 
 def read_relation(data: pa.Buffer) -> RelationState:
@@ -54,16 +79,6 @@ def read_relation(data: pa.Buffer) -> RelationState:
         counts.to_numpy(),
         given.to_numpy(zero_copy_only=False),
     )
-
-
-def content_of(state: RelationState) -> str:
-    """Return a checksum of a state, by which an unchanged relation is known."""
-    sums = blake2b(digest_size=DIGEST_BYTES)
-    arrays: list[npt.NDArray[np.generic]] = [*state.columns, state.levels, state.counts, state.given]
-    for array in arrays:
-        sums.update(f"{array.dtype} {array.size} ".encode())
-        sums.update(np.ascontiguousarray(array).view(np.uint8).data)
-    return sums.hexdigest()
 
 
 def write_symbols(path: Path, first: int, codec: Codec) -> tuple[bytes, int]:
@@ -97,15 +112,15 @@ def read_records(data: pa.Buffer) -> tuple[Codes, Codes]:
     return np.concatenate(widths), np.concatenate(fields)
 
 
-def _array(codes: Codes, kind: Kind) -> pa.Array:
+def _values(codes: Codes, kind: Kind) -> npt.NDArray[np.generic]:
     match kind:
         case Kind.UNSIGNED:
-            return pa.array(codes_to_unsigneds(codes))
+            return codes_to_unsigneds(codes)
         case Kind.FLOAT:
-            return pa.array(codes_to_floats(codes))
+            return codes_to_floats(codes)
         case _:
             is_narrow = codes.size == 0 or (codes.min() >= -(2**31) and codes.max() < 2**31)
-            return pa.array(codes.astype(np.int32) if is_narrow else codes)
+            return codes.astype(np.int32) if is_narrow else codes
 
 
 def _codes(column: pa.Array) -> Codes:

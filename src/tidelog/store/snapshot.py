@@ -47,14 +47,13 @@ def write_snapshot(  # noqa: PLR0913, PLR0917 - a snapshot has no fewer parts
     old = before.relations if before is not None else {}
     relations: dict[str, StoredFile] = {}
     for number, (name, relation_state) in enumerate(state.relations.items()):
-        content = relation_file.content_of(relation_state)
+        columns = relation_file.RelationFile.of(relation_state, program.relations.get(name), codec)
+        content = columns.content()
         if name in old and old[name].content == content:
             relations[name] = old[name]
             continue
         file = f"{_RELATIONS}/{re.sub(r'[^A-Za-z0-9_]', '-', name)[:80]}.{number}.{generation}.parquet"
-        checksum = relation_file.write_relation(
-            folder / file, relation_state, program.relations.get(name), codec
-        )
+        checksum = columns.write(folder / file)
         size = (folder / file).stat().st_size
         relations[name] = StoredFile(file, size, checksum.hex(), relation_state.levels.size, content)
     symbols = _write_symbols(folder, generation, codec, before)

@@ -1,6 +1,7 @@
 """A state on disk: a snapshot, and a log of the epochs since."""
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -99,6 +100,7 @@ class Store:
         self._replay_seconds = 0.0
         # Doubled when a snapshot fails: on a full disk not every epoch should try again.
         self._patience = 1
+        self._snapshot_seconds = 0.0
         self._begun: FactsEntry | RulesEntry | None = None
         self._codec: Codec | None = None
         self._known = Known()
@@ -240,7 +242,7 @@ class Store:
         if self._log is None or self._manifest is None:
             return False
         size = self._manifest.size_bytes
-        seconds = _LEAST_SECONDS + size / _SNAPSHOT_BYTES_PER_SECOND
+        seconds = max(_LEAST_SECONDS + size / _SNAPSHOT_BYTES_PER_SECOND, 2 * self._snapshot_seconds)
         log_bytes = _LEAST_LOG_BYTES + size // 2
         return (
             self._replay_seconds > self._patience * seconds
@@ -260,6 +262,7 @@ class Store:
         before = self._manifest
         generation = before.generation + 1 if before is not None else 0
         log: Log | None = None
+        begun = time.perf_counter()
         try:
             log = Log.create(self.path / f"log.{generation}", generation, self.epoch)
             files = write_snapshot(self.path, generation, state, program, self._codec, before)
@@ -276,17 +279,18 @@ class Store:
                 files.records,
             )
             write_manifest(self.path, manifest)
-            self._switch(manifest, log)
+            self._switch(manifest, log, begun)
         except BaseException as cause:
             self._give_up_snapshot(generation, log)
             if isinstance(cause, OSError):
                 raise mistakes.unwritable(self.path, cause) from cause
             raise
 
-    def _switch(self, manifest: Manifest, log: Log) -> None:
+    def _switch(self, manifest: Manifest, log: Log, begun: float) -> None:
         self._close_log()
         self._manifest, self._log = manifest, log
         self._past, self._replay_seconds, self._patience = [], 0.0, 1
+        self._snapshot_seconds = time.perf_counter() - begun
         self._known = Known(
             sum(piece.count for piece in manifest.symbols),
             Known().records + sum(piece.count for piece in manifest.records),
