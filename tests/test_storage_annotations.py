@@ -1,0 +1,132 @@
+"""Kernels over levels and counts, each against a loop over plain lists."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_rows import as_rows, as_tuples, distinct, row_lists, widths
+from tidelog.storage.annotations import (
+    first_touched,
+    largest_level,
+    largest_level_before,
+    locate_rows,
+    lose_derivations,
+    relax,
+    take_offers,
+)
+
+ROWS = 6
+row_numbers = st.lists(st.integers(0, ROWS - 1), max_size=20)
+levels_of_rows = st.lists(st.integers(0, 5), min_size=ROWS, max_size=ROWS)
+
+
+def int32s(values):
+    """Return an array of annotations."""
+    return np.array(values, np.int32)
+
+
+def int64s(values):
+    """Return an array of row numbers."""
+    return np.array(values, np.int64)
+
+
+@given(rows=row_lists(2, max_size=60), more=row_lists(2, max_size=60), dtype=widths)
+def test_located_rows_have_one_number_each(rows, more, dtype):
+    """Known rows keep their number and unknown ones get the next."""
+    slots, stored = np.zeros(512, np.uint64), np.zeros((256, 2), dtype)
+    numbers, again = int64s([0] * len(rows)), int64s([0] * len(more))
+
+    count = locate_rows(slots, stored, 0, as_rows(rows, 2, dtype), numbers)
+    count = locate_rows(slots, stored, count, as_rows(more, 2, dtype), again)
+
+    expected = distinct([*rows, *more])
+    assert as_tuples(stored[:count]) == expected
+    assert [expected[number] for number in (*numbers, *again)] == [*rows, *more]
+
+
+@given(counts=st.lists(st.integers(1, 4), min_size=ROWS, max_size=ROWS), data=st.data())
+def test_rows_without_derivations_are_reported(counts, data):
+    """A row is reported when its last derivation is lost."""
+    pool = [row for row, count in enumerate(counts) for _ in range(count)]
+    lost = data.draw(st.permutations(pool))[: data.draw(st.integers(0, len(pool)))]
+    array, exhausted = int32s(counts), int64s([-1] * len(lost))
+
+    found = lose_derivations(array, int64s(lost), exhausted)
+
+    left = [count - lost.count(row) for row, count in enumerate(counts)]
+    assert array.tolist() == left
+    assert sorted(exhausted[:found]) == [row for row in range(ROWS) if left[row] == 0]
+
+
+@given(
+    levels=levels_of_rows,
+    offers=st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(0, 5)), max_size=25),
+)
+def test_relaxing_keeps_the_smallest_label_and_its_derivations(levels, offers):
+    """A smaller label waits with its count, an equal one adds to the label that counts, others are lost."""
+    counts, tentative, tentative_counts = int32s([1] * ROWS), int32s([0] * ROWS), int32s([0] * ROWS)
+    improved = int64s([-1] * len(offers))
+
+    found = relax(
+        int32s(levels), counts, tentative, tentative_counts, int64s([row for row, _ in offers]),
+        int32s([label for _, label in offers]), improved,
+    )  # fmt: skip
+
+    for row, level in enumerate(levels):
+        labels = [label for other, label in offers if other == row]
+        best = min([level, *labels])
+        if best < level:
+            assert tentative[row] == best + 1
+            assert tentative_counts[row] == labels.count(best)
+        else:
+            assert (tentative[row], tentative_counts[row]) == (0, 0)
+        before = labels[: next((place for place, label in enumerate(labels) if label < level), len(labels))]
+        assert counts[row] == 1 + before.count(level)
+    smaller = {row for row, level in enumerate(levels) if any(o == row and la < level for o, la in offers)}
+    assert set(improved[:found].tolist()) == smaller
+
+
+@given(touched=st.lists(row_numbers, max_size=3))
+def test_rows_are_touched_for_the_first_time_once(touched):
+    """A row that was flagged before is not reported again."""
+    flags, known = np.zeros(ROWS, np.uint8), []
+
+    for numbers in touched:
+        fresh = int64s([-1] * len(numbers))
+        found = first_touched(flags, int64s(numbers), fresh)
+        assert fresh[:found].tolist() == [row for row in distinct(numbers) if row not in known]
+        known.extend(numbers)
+
+    assert flags.tolist() == [int(row in known) for row in range(ROWS)]
+
+
+@given(tentative=levels_of_rows, numbers=row_numbers, offer=st.integers(1, 5))
+def test_offers_are_taken_once(tentative, numbers, offer):
+    """Rows that still have the offer are taken once each; their offer is negated."""
+    array, taken = int32s(tentative), int64s([-1] * len(numbers))
+
+    found = take_offers(array, int64s(numbers), offer, taken)
+
+    expected = [row for row in distinct(numbers) if tentative[row] == offer]
+    assert taken[:found].tolist() == expected
+    assert array.tolist() == [-value if row in expected else value for row, value in enumerate(tentative)]
+
+
+@given(
+    levels=levels_of_rows,
+    before=levels_of_rows,
+    marks=st.lists(st.integers(0, 2), min_size=ROWS, max_size=ROWS),
+    pairs=st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(0, 5)), max_size=20),
+)
+def test_largest_level_of_a_derivation(levels, before, marks, pairs):
+    """A derivation's level is raised to that of its row, or to the one before it was marked."""
+    batch = as_rows([(9, row) for row, _ in pairs], 2)
+    now, then = int32s([level for _, level in pairs]), int32s([level for _, level in pairs])
+
+    largest_level(int32s(levels), batch, 1, now)
+    largest_level_before(int32s(levels), int32s(before), np.array(marks, np.uint8), 2, batch, 1, then)
+
+    assert now.tolist() == [max(level, levels[row]) for row, level in pairs]
+    assert then.tolist() == [
+        max(level, before[row] if marks[row] == 2 else levels[row]) for row, level in pairs
+    ]
