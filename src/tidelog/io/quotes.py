@@ -4,14 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from tidelog.values.kernel import kernel
 
 _QUOTE = ord('"')
 _NEWLINE = ord("\n")
 _RETURN = ord("\r")
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def quotes_are_closed(data: npt.NDArray[np.uint8], delimiter: int) -> bool:
     """Say whether every quote that opens a field closes at the end of the field.
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from tidelog.values.codes import Codes
+from tidelog.values.kernel import kernel
 from tidelog.values.records import NIL, Records
 from tidelog.values.types import Kind, ValueType
 
@@ -220,7 +220,7 @@ class _Ranking:
         self._ranks[number, members.codes[members.order]] = np.arange(members.order.size)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def raise_heights(heights: Codes, owners: Codes, children: Codes) -> int:
     """Make every owner higher than its children and return how many heights are settled.
 

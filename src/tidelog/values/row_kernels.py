@@ -7,9 +7,9 @@ hash of every row.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from tidelog.values.codes import Codes
+from tidelog.values.kernel import inlined, kernel
 
 Int32s = npt.NDArray[np.int32]
 Hashes = npt.NDArray[np.uint32]
@@ -17,7 +17,7 @@ Hashes = npt.NDArray[np.uint32]
 FREE = -1
 
 
-@njit(nogil=True)
+@inlined
 def hash_row(rows: Codes, row: int) -> np.uint32:
     """Return a hash of one row."""
     # Products of two 32-bit numbers fit 64 bits, so that nothing overflows when this runs as
@@ -34,7 +34,7 @@ def hash_row(rows: Codes, row: int) -> np.uint32:
     return np.uint32(value ^ (value >> np.uint64(16)))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def intern_rows(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     rows: Codes, table: Int32s, hashes: Hashes, contents: Codes, count: int, places: Codes
 ) -> int:
@@ -69,7 +69,7 @@ def intern_rows(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_row_table(table: Int32s, hashes: Hashes, count: int) -> None:
     """Put the places 0 to `count` into an empty table."""
     mask = table.size - 1

@@ -9,9 +9,9 @@ places, at least one of them free; `hashes` keeps the hash of every code.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from tidelog.values.codes import Codes
+from tidelog.values.kernel import inlined, kernel
 
 Bytes = npt.NDArray[np.uint8]
 Int32s = npt.NDArray[np.int32]
@@ -20,7 +20,7 @@ Hashes = npt.NDArray[np.uint32]
 FREE = -1
 
 
-@njit(nogil=True)
+@inlined
 def _word(data: Bytes, at: int) -> np.uint64:
     """Return four bytes as one number."""
     return (
@@ -31,7 +31,7 @@ def _word(data: Bytes, at: int) -> np.uint64:
     )
 
 
-@njit(nogil=True)
+@inlined
 def hash_text(data: Bytes, start: int, end: int) -> np.uint32:
     """Return a hash of the bytes from `start` to `end`."""
     # Products of two 32-bit numbers fit 64 bits, so that nothing overflows when this runs as
@@ -51,7 +51,7 @@ def hash_text(data: Bytes, start: int, end: int) -> np.uint32:
     return np.uint32(value ^ (value >> np.uint64(16)))
 
 
-@njit(nogil=True)
+@inlined
 def is_same(left: Bytes, left_start: int, right: Bytes, right_start: int, length: int) -> bool:
     """Say whether two ranges of bytes are equal."""
     at = 0
@@ -66,7 +66,7 @@ def is_same(left: Bytes, left_start: int, right: Bytes, right_start: int, length
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find_text(text: Bytes, table: Int32s, hashes: Hashes, arena: Bytes, starts: Codes) -> int:
     """Return the code of a text, or -1."""
     mask = table.size - 1
@@ -85,7 +85,7 @@ def find_text(text: Bytes, table: Int32s, hashes: Hashes, arena: Bytes, starts: 
     return FREE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def intern_texts(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     data: Bytes,
     offsets: Codes,
@@ -132,7 +132,7 @@ def intern_texts(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_table(table: Int32s, hashes: Hashes, count: int) -> None:
     """Put the codes 0 to `count` into an empty table."""
     mask = table.size - 1
@@ -143,7 +143,7 @@ def fill_table(table: Int32s, hashes: Hashes, count: int) -> None:
         table[place] = code
 
 
-@njit(nogil=True)
+@inlined
 def is_less(arena: Bytes, starts: Codes, left: int, right: int) -> bool:
     """Say whether the text of `left` stands before that of `right` in byte order.
 
@@ -158,7 +158,7 @@ def is_less(arena: Bytes, starts: Codes, left: int, right: int) -> bool:
     return left_length < right_length
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def merge_orders(arena: Bytes, starts: Codes, order: Codes, added: Codes) -> Codes:
     """Return the codes of `order` and `added`, both sorted by text, in one sorted array."""
     merged = np.empty(order.size + added.size, dtype=np.int64)
