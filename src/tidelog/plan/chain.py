@@ -125,6 +125,20 @@ def _joined(body: Body, order: Sequence[int], plan_inner: PlanInner) -> "_Builde
 
 
 @dataclass
+class _Match:
+    """The columns of an atom: those looked up by key, and those that bind a variable.
+
+    A variable that occurs again binds a copy, which a filter compares with the first.
+    """
+
+    key: list[int] = field(default_factory=list)
+    operands: list[Operand] = field(default_factory=list)
+    binds: list[tuple[int, str]] = field(default_factory=list)
+    filters: list[Comparison] = field(default_factory=list)
+    copies: set[str] = field(default_factory=set)
+
+
+@dataclass
 class _Builder:
     body: Body
     plan_inner: PlanInner
@@ -149,35 +163,58 @@ class _Builder:
         """Add the operator for an atom: a scan, a join or a check of existence."""
         atom = self.body.atoms[number]
         view = self.body.views[number]
-        key: list[int] = []
-        operands: list[Operand] = []
-        binds: list[tuple[int, str]] = []
-        filters: list[Comparison] = []
-        new: dict[str, int] = {}
+        arity = len(atom.terms)
+        found = self.match(atom)
+        row = row_name(_place(self.body, atom)) if self.body.numbered else None
+        if row is not None:
+            found.binds.append((arity, row))
+        self.expect(atom, view, found.key)
+        self.bound.update(name for _, name in found.binds if name not in found.copies)
+        fused = self.take_comparisons()
+        self.bindings *= 0.5 ** len(fused)
+        filters = (*found.filters, *fused)
+        key, operands, outputs = tuple(found.key), tuple(found.operands), self.layout()
+        operator: Operator
+        if not self.operators:
+            filters = (*self._key_filters(found), *filters)
+            operator = Scan(atom.relation, view, tuple(found.binds), filters, outputs)
+        elif len(key) == arity and row is not None:
+            operator = Find(atom.relation, operands, row, False, outputs)
+        elif len(key) == arity:
+            operator = Check(atom.relation, view, key, operands, False, outputs)
+        else:
+            operator = Join(atom.relation, view, key, operands, tuple(found.binds), filters, outputs)
+        self.operators.append(operator)
+
+    def match(self, atom: Atom) -> "_Match":
+        """Return what the bound variables make of an atom's columns."""
+        found = _Match()
+        new: set[str] = set()
         for column, term in enumerate(atom.terms):
             match term:
                 case Constant():
-                    key.append(column)
-                    operands.append(term)
+                    found.key.append(column)
+                    found.operands.append(term)
                 case Variable(name=name) if name in self.bound:
-                    key.append(column)
-                    operands.append(name)
+                    found.key.append(column)
+                    found.operands.append(name)
                 case Variable(name=name) if name in new:
                     copy = f"{name}%{column}"
-                    binds.append((column, copy))
-                    filters.append(Comparison("=", copy, name))
+                    found.copies.add(copy)
+                    found.binds.append((column, copy))
+                    found.filters.append(Comparison("=", copy, name))
                 case Variable(name=name):
-                    new[name] = column
-                    binds.append((column, name))
+                    new.add(name)
+                    found.binds.append((column, name))
                 case Wildcard():
                     pass
                 case _:
                     raise AssertionError(f"flat atoms hold no {term}")
+        return found
+
+    def expect(self, atom: Atom, view: View, key: list[int]) -> None:
+        """Multiply the bindings by the facts that each of them is expected to match."""
         arity = len(atom.terms)
-        row = row_name(_place(self.body, atom)) if self.body.numbered else None
-        if row is not None:
-            binds.append((arity, row))
-            new[row] = arity
         matches = matches_per_key(self.body.statistics, atom.relation, arity, key)
         if view is View.DELTA and not self.operators:
             matches = 1.0
@@ -185,33 +222,13 @@ class _Builder:
             matches *= _EXPECTED_GROWTH
         self.bindings *= max(matches, 1e-3)
         self.cost += self.bindings
-        self.bound.update(new)
-        fused = self.take_comparisons()
-        filters.extend(fused)
-        self.bindings *= 0.5 ** len(fused)
-        outputs = self.layout()
-        if not self.operators:
-            filters = self._key_filters(key, operands, binds) + filters
-            self.operators.append(Scan(atom.relation, view, tuple(binds), tuple(filters), outputs))
-        elif len(key) == arity and row is not None:
-            self.operators.append(Find(atom.relation, tuple(operands), row, False, outputs))
-        elif len(key) == arity:
-            self.operators.append(
-                Check(atom.relation, view, tuple(key), tuple(operands), False, outputs)
-            )
-        else:
-            self.operators.append(
-                Join(atom.relation, view, tuple(key), tuple(operands), tuple(binds), tuple(filters), outputs)
-            )
 
-    def _key_filters(
-        self, key: list[int], operands: list[Operand], binds: list[tuple[int, str]]
-    ) -> list[Comparison]:
+    def _key_filters(self, found: "_Match") -> list[Comparison]:
         """Turn the constants of a scanned atom into filters on its columns."""
         filters = []
-        for column, operand in zip(key, operands, strict=True):
+        for column, operand in zip(found.key, found.operands, strict=True):
             name = f"%column{column}"
-            binds.append((column, name))
+            found.binds.append((column, name))
             filters.append(Comparison("=", name, operand))
         return filters
 
@@ -311,13 +328,15 @@ class _Builder:
             return self.reduce(left, right, literal) if self.has_all(variables_of(right)) else None
         if isinstance(right, RecordTerm | BranchTerm):
             assert isinstance(left, Variable)
-            return self.pattern(left, right, literal)
+            return self.pattern(left, right)
         if self.has_all(variables_of(left) | variables_of(right)):
             self.bindings *= 0.5
             return Filter(literal, self.layout())
         if literal.op == "=":
             for free, term in ((left, right), (right, left)):
-                if isinstance(free, Variable) and free.name not in self.bound and self.has_all(variables_of(term)):
+                if not isinstance(free, Variable) or free.name in self.bound:
+                    continue
+                if self.has_all(variables_of(term)):
                     return self.compute(free.name, term)
         return None
 
@@ -325,7 +344,7 @@ class _Builder:
         self.bound.add(name)
         return Compute(name, term, tuple(self.take_comparisons()), self.layout())
 
-    def pattern(self, variable: Variable, pattern: RecordTerm | BranchTerm, literal: Constraint) -> Operator | None:
+    def pattern(self, variable: Variable, pattern: RecordTerm | BranchTerm) -> Operator | None:
         parts = [part for part in pattern.terms if isinstance(part, Variable)]
         if variable.name in self.bound:
             return self.take_apart(variable.name, pattern)
@@ -422,7 +441,8 @@ def _as_operand(term: Term) -> Operand:
 def _with_outputs(operator: Operator, outputs: Layout, needed: set[str], *, counting: bool) -> Operator:
     """Return the operator yielding `outputs`; a join that binds nothing needed becomes a check."""
     if isinstance(operator, Join) and not counting and not operator.filters:
-        if not any(name in needed for _, name in operator.binds):
+        binds_needed = any(name in needed for _, name in operator.binds)
+        if not binds_needed:
             return Check(operator.relation, operator.view, operator.key, operator.operands, False, outputs)
     return replace(operator, outputs=outputs)
 
@@ -451,7 +471,9 @@ def _reads(operator: Operator) -> set[str]:
         case _:
             pass
     filters = getattr(operator, "filters", ())
-    names.update(x for comparison in filters for x in (comparison.left, comparison.right) if isinstance(x, str))
+    names.update(
+        x for comparison in filters for x in (comparison.left, comparison.right) if isinstance(x, str)
+    )
     return names - _writes(operator)
 
 

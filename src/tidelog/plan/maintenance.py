@@ -7,7 +7,7 @@ afterwards, by the annotations of those rows.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidelog.plan.chain import Body, row_name
 from tidelog.plan.flatten import flatten_rule
@@ -23,6 +23,7 @@ from tidelog.program.nodes import (
     Literal,
     NegatedAtom,
     Program,
+    Relation,
     Rule,
     Stratum,
     Term,
@@ -63,7 +64,9 @@ def maintained_rule(rule: Rule, program: Program) -> MaintainedRule:
         RuleLiteral(place, x.relation, False) for place, x in enumerate(flat.body) if isinstance(x, Atom)
     ]
     negated = [
-        RuleLiteral(place, x.atom.relation, True) for place, x in enumerate(flat.body) if isinstance(x, NegatedAtom)
+        RuleLiteral(place, x.atom.relation, True)
+        for place, x in enumerate(flat.body)
+        if isinstance(x, NegatedAtom)
     ]
     return MaintainedRule(flat, (*positive, *negated))
 
@@ -83,7 +86,8 @@ def forward_chain(
     given, equalities = _given_columns(atom, program)
     rest = {place: other for place, other in enumerate(body) if place != literal.place}
     outputs = (*_head_operands(rule.rule), *(row_name(other.place) for other in rule.literals))
-    return _chain(rest, equalities, (*given, row_name(literal.place)), outputs, program, statistics)
+    others = _body(rest, (*given, row_name(literal.place)), outputs, program, statistics)
+    return best_chain(_with_equalities(others, equalities)).operators
 
 
 def backward_chain(rule: MaintainedRule, program: Program, statistics: Statistics) -> tuple[Operator, ...]:
@@ -94,21 +98,29 @@ def backward_chain(rule: MaintainedRule, program: Program, statistics: Statistic
     """
     given, equalities = _given_columns(rule.rule.head, program)
     outputs = (HEAD_ROW, *(row_name(literal.place) for literal in rule.literals))
-    literals = dict(enumerate(rule.rule.body))
-    return _chain(literals, equalities, (*given, HEAD_ROW), outputs, program, statistics)
+    body = _body(dict(enumerate(rule.rule.body)), (*given, HEAD_ROW), outputs, program, statistics)
+    return best_chain(_with_equalities(body, equalities)).operators
 
 
-def _chain(
-    literals: Mapping[int, Literal], equalities: tuple[Literal, ...], given: tuple[str, ...], outputs: Layout,
-    program: Program, statistics: Statistics,
-) -> tuple[Operator, ...]:  # fmt: skip
+def _body(
+    literals: Mapping[int, Literal],
+    given: tuple[str, ...],
+    outputs: Layout,
+    program: Program,
+    statistics: Statistics,
+) -> Body:
+    """Return literals, keyed by their places, as a body over all rows with row numbers."""
     views = tuple(View.FULL for literal in literals.values() if isinstance(literal, Atom))
-    places = (*literals, *(-1 for _ in equalities))
-    body = Body(
-        (*literals.values(), *equalities), views, outputs, program, statistics, given,
-        counting=True, numbered=True, places=places,
+    return Body(
+        tuple(literals.values()), views, outputs, program, statistics, given,
+        counting=True, numbered=True, places=tuple(literals),
     )  # fmt: skip
-    return best_chain(body).operators
+
+
+def _with_equalities(body: Body, equalities: tuple[Literal, ...]) -> Body:
+    """Return the body with what must hold between given columns; such literals have no place."""
+    places = (*body.places, *(-1 for _ in equalities))
+    return replace(body, literals=(*body.literals, *equalities), places=places)
 
 
 def _given_columns(atom: Atom, program: Program) -> tuple[tuple[str, ...], tuple[Literal, ...]]:
@@ -137,35 +149,43 @@ def _head_operands(rule: Rule) -> Layout:
 
 def reason_to_recompute(stratum: Stratum, program: Program) -> str | None:
     """Return why a stratum can only be recomputed, None if its rules can be followed."""
-    for name in stratum.relations:
-        relation = program.relations[name]
-        if relation.is_equivalence:
-            return f"`{name}` is an equivalence relation"
-        if relation.choices:
-            return f"`{name}` has a choice-domain"
-        if any(column.is_lattice for column in relation.columns):
-            return f"`{name}` has a lattice column"
-        if relation.size_limit is not None:
-            return f"`{name}` has a size limit"
+    relations = (_reason_in_relation(program.relations[name]) for name in stratum.relations)
+    reason = next(filter(None, relations), None)
+    if reason is not None:
+        return reason
     if stratum.subsumptions:
         return f"facts of `{stratum.subsumptions[0].less.relation}` subsume one another"
-    for rule in stratum.rules:
-        for term in _terms(rule):
-            match term:
-                case Aggregate():
-                    return f"a rule of `{rule.head.relation}` has an aggregate"
-                case Counter():
-                    return f"a rule of `{rule.head.relation}` counts with autoinc()"
-                case UserApplication(name=name) if program.functors[name].is_stateful:
-                    return f"the functor `{name}` is stateful"
-                case _:
-                    continue
-        flat = flatten_rule(rule, program)
-        for literal in flat.body:
-            if isinstance(literal, NegatedAtom) and any(isinstance(t, Wildcard) for t in literal.atom.terms):
-                return f"a rule of `{rule.head.relation}` negates an atom with a wildcard"
-            if isinstance(literal, Constraint) and isinstance(literal.right, Aggregate):
-                return f"a rule of `{rule.head.relation}` negates an atom with a wildcard inside a record"
+    return next(filter(None, (_reason_in_rule(rule, program) for rule in stratum.rules)), None)
+
+
+def _reason_in_relation(relation: Relation) -> str | None:
+    if relation.is_equivalence:
+        return f"`{relation.name}` is an equivalence relation"
+    if relation.choices:
+        return f"`{relation.name}` has a choice-domain"
+    if any(column.is_lattice for column in relation.columns):
+        return f"`{relation.name}` has a lattice column"
+    if relation.size_limit is not None:
+        return f"`{relation.name}` has a size limit"
+    return None
+
+
+def _reason_in_rule(rule: Rule, program: Program) -> str | None:
+    for term in _terms(rule):
+        match term:
+            case Aggregate():
+                return f"a rule of `{rule.head.relation}` has an aggregate"
+            case Counter():
+                return f"a rule of `{rule.head.relation}` counts with autoinc()"
+            case UserApplication(name=name) if program.functors[name].is_stateful:
+                return f"the functor `{name}` is stateful"
+            case _:
+                continue
+    for literal in flatten_rule(rule, program).body:
+        if isinstance(literal, NegatedAtom) and any(isinstance(t, Wildcard) for t in literal.atom.terms):
+            return f"a rule of `{rule.head.relation}` negates an atom with a wildcard"
+        if isinstance(literal, Constraint) and isinstance(literal.right, Aggregate):
+            return f"a rule of `{rule.head.relation}` negates an atom with a wildcard inside a record"
     return None
 
 

@@ -23,19 +23,18 @@ class KnownSizes:
     """Statistics given as plain numbers, for printing plans and for tests."""
 
     sizes: Mapping[str, float] = field(default_factory=dict)
+    keys: Mapping[tuple[str, tuple[int, ...]], float] = field(default_factory=dict)
 
     def size(self, relation: str) -> float | None:
         """Return the given size."""
         return self.sizes.get(relation)
 
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
-        """Return None: nothing was counted."""
-        return None
+        """Return the given number of keys."""
+        return self.keys.get((relation, columns))
 
 
-def matches_per_key(
-    statistics: Statistics, relation: str, arity: int, key: Iterable[int]
-) -> float:
+def matches_per_key(statistics: Statistics, relation: str, arity: int, key: Iterable[int]) -> float:
     """Return the expected number of facts that agree with one value of the `key` columns.
 
     Without a count, each key column is taken to divide the facts evenly: a key of k of n

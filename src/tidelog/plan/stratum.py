@@ -47,17 +47,18 @@ def _plan_rule(
         if isinstance(term, Variable | Constant)
     )
     assert len(outputs) == len(flat.head.terms)
-    for version, delta in enumerate(inside or [None]):
-        views = tuple(_view(number, delta, inside) for number in range(len(atoms)))
+    for number, delta in enumerate(inside or [None]):
+        views = tuple(_view(atom, delta, inside) for atom in range(len(atoms)))
         growing = frozenset(stratum.relations) if stratum.is_recursive else frozenset()
         body = Body(flat.body, views, outputs, program, statistics, counting=counting, growing=growing)
-        fixed = orders.get(version)
-        order = None if fixed is None else tuple(number - 1 for number in fixed)
+        # A `.plan` counts delta rules from 0 and atoms from 1.
+        fixed = orders.get(number)
+        order = None if fixed is None else tuple(atom - 1 for atom in fixed)
         chain = best_chain(body, order)
         yield RulePlan(rule.id, rule.head.relation, delta, chain.operators, chain.cost, rule.span)
 
 
-def _view(number: int, delta: int | None, inside: list[int]) -> View:
-    if delta is None or number not in inside or number > delta:
+def _view(atom: int, delta: int | None, inside: list[int]) -> View:
+    if delta is None or atom not in inside or atom > delta:
         return View.FULL
-    return View.DELTA if number == delta else View.OLD
+    return View.DELTA if atom == delta else View.OLD
