@@ -87,6 +87,8 @@ class Records:
         """Return the widths of all rows from a code on, and their fields one after another."""
         with self._lock:
             codes = np.arange(max(first, NIL + 1), self._count)
+            if not codes.size:
+                return codes, codes
             widths = self._widths[codes]
             fields = np.empty(int(widths.sum()), dtype=np.int64)
             starts = np.cumsum(widths) - widths
