@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -81,7 +82,7 @@ def make_chain(
         steps.append(_make_step(operator, layout, state, expressions))
         layout = operator.outputs
     steps.append(end)
-    for step, following in zip(steps[:-1], steps[1:], strict=True):
+    for step, following in pairwise(steps):
         step.next = following
     if isinstance(beginning, Start):
         return Chain(None, steps[0])
@@ -91,7 +92,9 @@ def make_chain(
     return Chain(scan, steps[0])
 
 
-def _make_step(operator: Operator, layout: Layout, state: LocalState, expressions: Expressions) -> Step:
+def _make_step(  # noqa: C901 - one case for each kind of operator
+    operator: Operator, layout: Layout, state: LocalState, expressions: Expressions
+) -> Step:
     match operator:
         case Join():
             state.relations[operator.relation].index(operator.key)
@@ -149,14 +152,16 @@ class ReduceStep(ExtendingStep):
     """
 
     def __init__(self, operator: Reduce, layout: Layout, state: LocalState, expressions: Expressions) -> None:
-        super().__init__(operator.outputs, layout, (operator.variable,), (), state, expressions)
+        super().__init__(operator.outputs, layout, (operator.variable,), state, expressions)
         self._operator = operator
         self._places = [layout.index(name) for name in operator.outer]
         self._has_values = len(operator.body[-1].outputs) > 0
         self._collect = CollectStep()
         self._body = make_chain(_numbered(operator.body), state, expressions, self._collect)
         self._init = None if operator.init is None else expressions.compile_term(operator.init)
-        self._fold = expressions.compile_term(_fold_term(operator)) if operator.functor.startswith("@") else None
+        self._fold = None
+        if operator.functor.startswith("@"):
+            self._fold = expressions.compile_term(_fold_term(operator))
         self._constant: tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None] | None = None
 
     def run(self, batch: CodeArray) -> None:

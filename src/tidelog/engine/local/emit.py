@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from tidelog.engine.local.steps import Step
 from tidelog.storage import StoredRelation
@@ -60,7 +61,7 @@ class SharedInsertion:
                 return
             batch = batch[handled:]
             with self._condition:
-                self._alone(lambda: self.relation.stop_using_pairs_shared(batch.shape[0], self._blocks))
+                self._alone(partial(self.relation.stop_using_pairs_shared, len(batch), self._blocks))
 
     def close(self) -> None:
         """Make the row numbers dense again; all threads are done."""
@@ -74,7 +75,7 @@ class SharedInsertion:
                 if self._is_alone:
                     self._condition.wait()
                 else:
-                    self._alone(lambda: self.relation.reserve_shared(rows, self._blocks))
+                    self._alone(partial(self.relation.reserve_shared, rows, self._blocks))
             self._inserting += 1
 
     def _alone(self, action: Callable[[], None]) -> None:

@@ -31,7 +31,13 @@ class LocalEngine:
     """Runs a program on this machine; see `engine.protocol.Engine`."""
 
     def __init__(
-        self, program: Program, codec: Codec, settings: Settings, functions: UserFunctions, *, counting: bool = False
+        self,
+        program: Program,
+        codec: Codec,
+        settings: Settings,
+        functions: UserFunctions,
+        *,
+        counting: bool = False,
     ) -> None:
         self._program = program
         self._settings = settings
@@ -74,7 +80,10 @@ class LocalEngine:
     ) -> StratumStatistics:
         """Run one stratum; if a code outgrows 32 bits, widen the state and run it again."""
         # Rows are only ever appended, so the first ones are the inputs even after a failed run.
-        inputs = {name: (self._state.relations[name], self._state.relations[name].count) for name in stratum.relations}
+        inputs = {
+            name: (self._state.relations[name], self._state.relations[name].count)
+            for name in stratum.relations
+        }
         try:
             return StratumRun(stratum, around).run(number, observer)
         except NeedsWideCodes:
@@ -106,20 +115,15 @@ class LocalEngine:
         if limit is None:
             return
         used = self._process.memory_info().rss
-        if used > limit:
-            sizes = ", ".join(
-                f"{name} {len(relation):,}" for name, relation in self._state.relations.items() if len(relation)
-            )
-            raise TidelogError(
-                [
-                    Diagnostic(
-                        code="memory-limit",
-                        message=f"{used / 2**20:,.0f} MiB in use, over the limit of {limit / 2**20:,.0f} MiB; "
-                        f"facts so far: {sizes}",
-                        hint="raise the limit, or make the rules derive less",
-                    )
-                ]
-            )
+        if used <= limit:
+            return
+        held = {name: len(relation) for name, relation in self._state.relations.items()}
+        sizes = ", ".join(f"{name} {size:,}" for name, size in held.items() if size)
+        message = f"{used / 2**20:,.0f} MiB in use, over the limit of {limit / 2**20:,.0f} MiB"
+        hint = "raise the limit, or make the rules derive less"
+        raise TidelogError(
+            [Diagnostic(code="memory-limit", message=f"{message}; facts so far: {sizes}", hint=hint)]
+        )
 
 
 def _columns(rows: CodeArray) -> list[Codes]:

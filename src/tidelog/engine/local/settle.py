@@ -29,7 +29,12 @@ class Settler:
     """Turns the candidates of one relation into facts, iteration by iteration."""
 
     def __init__(
-        self, relation: Relation, stored: StoredRelation, program: Program, codec: Codec, functions: UserFunctions
+        self,
+        relation: Relation,
+        stored: StoredRelation,
+        program: Program,
+        codec: Codec,
+        functions: UserFunctions,
     ) -> None:
         self.pending = StoredRelation(relation.arity, stored.dtype)
         self._relation = relation

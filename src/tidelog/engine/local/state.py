@@ -48,9 +48,7 @@ class LocalState:
     visible: dict[str, Visible] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.relations = {
-            name: self.empty_relation(name) for name in self.program.relations
-        }
+        self.relations = {name: self.empty_relation(name) for name in self.program.relations}
         self.visible = {name: Visible() for name in self.relations}
 
     def empty_relation(self, name: str) -> StoredRelation:

@@ -54,7 +54,9 @@ class Sources:
     a negative number.
     """
 
-    def __init__(self, layout: Layout, bound: Sequence[str], state: LocalState, expressions: Expressions) -> None:
+    def __init__(
+        self, layout: Layout, bound: Sequence[str], state: LocalState, expressions: Expressions
+    ) -> None:
         self._places: dict[Operand, int] = {}
         for place, operand in enumerate((*layout, *bound)):
             self._places.setdefault(operand, place)
@@ -185,7 +187,9 @@ class JoinStep(Step):
         if count > self._found.shape[0]:
             self._found = np.empty(count, np.int64)
         found = self._found[:count]
-        find_groups(batch, self._constants, self._key, index.slots, index.keys, index.groups, index.is_dense, found)
+        find_groups(
+            batch, self._constants, self._key, index.slots, index.keys, index.groups, index.is_dense, found
+        )
         progress = self._progress
         progress[:] = 0
         while progress[0] < count:
@@ -200,7 +204,14 @@ class JoinStep(Step):
 class SelectingStep(Step):
     """A step that keeps some bindings and rearranges their columns."""
 
-    def __init__(self, outputs: Layout, layout: Layout, bound: Sequence[str], state: LocalState, expressions: Expressions) -> None:
+    def __init__(
+        self,
+        outputs: Layout,
+        layout: Layout,
+        bound: Sequence[str],
+        state: LocalState,
+        expressions: Expressions,
+    ) -> None:
         self._state = state
         self._names = [operand if isinstance(operand, str) else "" for operand in layout]
         self._all_sources = Sources(layout, bound, state, expressions)
@@ -253,7 +264,14 @@ class CheckStep(SelectingStep):
             index = relation.indexes[self._key_columns]
             keep = np.empty(count, np.uint8)
             find_groups(
-                batch, self._constants, self._key, index.slots, index.keys, index.groups, index.is_dense, found
+                batch,
+                self._constants,
+                self._key,
+                index.slots,
+                index.keys,
+                index.groups,
+                index.is_dense,
+                found,
             )
             has_entry(batch, found, index.groups, index.arena, relation.alive, lowest, highest, keep)
         if self._wanted == 0:
@@ -304,7 +322,9 @@ class FilterStep(SelectingStep):
 class ProjectStep(SelectingStep):
     """Rearranges columns."""
 
-    def __init__(self, operator: Project, layout: Layout, state: LocalState, expressions: Expressions) -> None:
+    def __init__(
+        self, operator: Project, layout: Layout, state: LocalState, expressions: Expressions
+    ) -> None:
         super().__init__(operator.outputs, layout, (), state, expressions)
 
     def run(self, batch: CodeArray) -> None:
@@ -316,13 +336,21 @@ class ExtendingStep(SelectingStep):
     """A step that appends computed columns before it selects."""
 
     def __init__(
-        self, outputs: Layout, layout: Layout, bound: Sequence[str], filters: Sequence[Comparison],
-        state: LocalState, expressions: Expressions,
-    ) -> None:  # fmt: skip
+        self,
+        outputs: Layout,
+        layout: Layout,
+        bound: Sequence[str],
+        state: LocalState,
+        expressions: Expressions,
+    ) -> None:
         super().__init__(outputs, layout, bound, state, expressions)
+        self._filters = self._all_sources.filters(())
+        self._expressions = expressions
+
+    def filter_by(self, filters: Sequence[Comparison]) -> None:
+        """Let only the extended rows pass that satisfy these comparisons."""
         self._filters = self._all_sources.filters(filters)
         self._constants = self._all_sources.constants()
-        self._expressions = expressions
 
     def extend(self, batch: CodeArray, keep: Bools | None, columns: Sequence[npt.NDArray[np.int64]]) -> None:
         """Push the kept rows of the batch with further columns, after the filters."""
@@ -336,13 +364,14 @@ class ExtendingStep(SelectingStep):
             mask &= _compare(comparison, self._column(wide, left), self._column(wide, right))
         self.push(wide, mask.view(np.uint8))
 
-    def _column(self, wide: CodeArray, source: int) -> npt.NDArray[np.signedinteger[npt.NBitBase]]:
+    def _column(self, wide: CodeArray, source: int) -> CodeArray:
+        """Return what a source names: a column, or a constant as one element."""
         if source < 0:
-            return self._constants[-1 - source : -source or None][:1]
+            return self._constants[-1 - source : -source]
         return wide[:, source]
 
 
-def _compare(comparison: int, left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
+def _compare(comparison: int, left: CodeArray, right: CodeArray) -> npt.NDArray[np.bool_]:
     if comparison == EQUAL:
         return np.asarray(left == right)
     if comparison == UNEQUAL:
@@ -353,8 +382,11 @@ def _compare(comparison: int, left: npt.NDArray[np.generic], right: npt.NDArray[
 class ComputeStep(ExtendingStep):
     """Binds a variable to the value of a term."""
 
-    def __init__(self, operator: Compute, layout: Layout, state: LocalState, expressions: Expressions) -> None:
-        super().__init__(operator.outputs, layout, (operator.variable,), operator.filters, state, expressions)
+    def __init__(
+        self, operator: Compute, layout: Layout, state: LocalState, expressions: Expressions
+    ) -> None:
+        super().__init__(operator.outputs, layout, (operator.variable,), state, expressions)
+        self.filter_by(operator.filters)
         self._term = expressions.compile_term(operator.term)
 
     def run(self, batch: CodeArray) -> None:
@@ -369,8 +401,10 @@ class ComputeStep(ExtendingStep):
 class GenerateStep(ExtendingStep):
     """Binds a variable to each value of a range."""
 
-    def __init__(self, operator: Generate, layout: Layout, state: LocalState, expressions: Expressions) -> None:
-        super().__init__(operator.outputs, layout, (operator.variable,), (), state, expressions)
+    def __init__(
+        self, operator: Generate, layout: Layout, state: LocalState, expressions: Expressions
+    ) -> None:
+        super().__init__(operator.outputs, layout, (operator.variable,), state, expressions)
         self._generator = operator.generator
 
     def run(self, batch: CodeArray) -> None:
@@ -383,9 +417,12 @@ class GenerateStep(ExtendingStep):
 class TakeApartStep(ExtendingStep):
     """Binds the parts of records and branches."""
 
-    def __init__(self, operator: TakeApart, layout: Layout, state: LocalState, expressions: Expressions) -> None:
+    def __init__(
+        self, operator: TakeApart, layout: Layout, state: LocalState, expressions: Expressions
+    ) -> None:
         names = [name for _, name in operator.binds]
-        super().__init__(operator.outputs, layout, names, operator.filters, state, expressions)
+        super().__init__(operator.outputs, layout, names, state, expressions)
+        self.filter_by(operator.filters)
         assert isinstance(operator.pattern, RecordTerm | BranchTerm)
         self._pattern = operator.pattern
         self._place = layout.index(operator.variable)

@@ -98,4 +98,3 @@ def _as_rule(subsumption: Subsumption, program: Program) -> Rule:
         sides.append(variables)
     head = replace(subsumption.less, terms=(*sides[0], *sides[1]))
     return Rule(subsumption.id, head, (*atoms, *literals, *subsumption.body), span=subsumption.span)
-

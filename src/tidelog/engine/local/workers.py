@@ -82,7 +82,9 @@ def is_safe_in_threads(operators: Sequence[Operator]) -> bool:
                 continue
             case Compute(term=term) if _is_arithmetic(term):
                 continue
-            case Filter(constraint=c) if c.kind.is_numeric and _is_arithmetic(c.left) and _is_arithmetic(c.right):
+            case Filter(constraint=c) if (
+                c.kind.is_numeric and _is_arithmetic(c.left) and _is_arithmetic(c.right)
+            ):
                 continue
             case _:
                 return False
@@ -97,4 +99,3 @@ def _is_arithmetic(term: Term) -> bool:
             return term.kind.is_numeric and all(_is_arithmetic(inner) for inner in term.terms)
         case _:
             return False
-
