@@ -227,6 +227,13 @@ class StoredRelation:
         if gone.size:
             self.delete_rows(gone)
 
+    def forget_deleted_levels(self) -> None:
+        """Take the level from rows that were deleted during an evaluation."""
+        if self.deleted and self.levels.size:
+            gone = np.flatnonzero(self.alive[: self.count] == 0)
+            self.levels[gone] = ABSENT
+            self.previous[gone] = ABSENT
+
     def delete_rows(self, numbers: Int64s) -> None:
         """Mark distinct rows as deleted; their content may be inserted again later."""
         if not self.alive.size:

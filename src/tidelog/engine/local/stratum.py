@@ -8,6 +8,7 @@ an iteration sees is a range of row numbers.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -97,6 +98,7 @@ class StratumRun:
                     break
         for name in self._stratum.relations:
             self._state.show_all(name)
+            self._state.relations[name].forget_deleted_levels()
         self._derivations += sum(rule.derivations() for rule in self._repeated)
         facts = sum(len(self._state.relations[name]) for name in self._stratum.relations)
         return StratumStatistics(
@@ -156,7 +158,7 @@ class StratumRun:
             visible.delta, visible.end = count, relation.count
         self._around.workers.run_all(
             [
-                (lambda index=index, relation=relation: index.add_rows(relation.rows, relation.count))
+                partial(index.add_rows, relation.rows, relation.count)
                 for relation in (state.relations[name] for name in before)
                 for index in relation.indexes.values()
                 if index.rows_indexed < relation.count
@@ -228,7 +230,8 @@ class StratumRun:
             operator.relation
             for rule in (*plan.once, *plan.repeated)
             for operator in rule.operators
-            if isinstance(operator, Check) and len(operator.key) == self._state.relations[operator.relation].arity
+            if isinstance(operator, Check)
+            and len(operator.key) == self._state.relations[operator.relation].arity
         }
         for name in self._stratum.relations:
             relation = self._state.relations[name]
