@@ -16,8 +16,10 @@ from tidelog.engine.epoch import (
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
-from tidelog.engine.protocol import Codes, Observer, RunStatistics, Settings, SilentObserver, UserFunctions
+from tidelog.engine.local.stratum import StratumRun
+from tidelog.engine.protocol import Codes, Columns, Observer, RunStatistics, Settings, SilentObserver, UserFunctions
 from tidelog.maintain.epoch import Maintainer
 from tidelog.maintain.projections import project_negations
 from tidelog.maintain.update import RowChange
@@ -37,12 +39,32 @@ class MaintainedEngine(LocalEngine):
         super().__init__(project_negations(program), codec, settings, functions, counting=True)
         self._user_program = program
         self._codec = codec
+        self._given_apart = self._apart()
         self._start_maintenance((0,) * len(self._program.strata))
 
     def _start_maintenance(self, stratum_work: Sequence[int]) -> None:
         self.derivations = LocalDerivations(self._state, self._expressions)
         self._replaced: dict[str, StoredRelation] = {}
         self._maintainer = Maintainer(self._program, self, stratum_work)
+
+    def _apart(self) -> dict[str, StoredRelation]:
+        """Return empty stores for the given facts of relations with a law of their own.
+
+        Elsewhere the given facts are those of level 0. But a choice or a subsumption leaves given
+        facts out, and an equivalence adds some.
+        """
+        subsumed = {s.less.relation for stratum in self._program.strata for s in stratum.subsumptions}
+        return {
+            name: StoredRelation(relation.arity, np.int64, counting=True)
+            for name, relation in self._program.relations.items()
+            if name in subsumed or needs_settling(relation)
+        }
+
+    def insert(self, relation: str, columns: Columns) -> None:
+        """Insert input facts."""
+        super().insert(relation, columns)
+        if relation in self._given_apart:
+            self._given_apart[relation].insert(_wide(columns, len(columns[0]) if columns else 1))
 
     @property
     def relations(self) -> Mapping[str, StoredRelation]:
@@ -60,6 +82,8 @@ class MaintainedEngine(LocalEngine):
         stored = self._state.relations[relation]
         count = len(columns[0])
         columns = columns[: stored.arity]
+        if relation in self._given_apart:
+            return self._given_apart[relation].find(_wide(columns, count)) >= 0
         if not self._state.is_wide and not all(fits_narrow(column) for column in columns):
             wide = [np.where((c >= -(1 << 31)) & (c < 1 << 31), c, 0) for c in columns]
             fits = np.all([w == c for w, c in zip(wide, columns, strict=True)], axis=0)
@@ -101,6 +125,9 @@ class MaintainedEngine(LocalEngine):
         inserted = {name: self._columns_of(name, change.inserted) for name, change in seen.items() if change.inserted.size}
         deleted = {name: self._columns_of(name, change.deleted) for name, change in seen.items() if change.deleted.size}
         self._maintainer.commit(found)
+        for name in inputs.keys() & self._given_apart.keys():
+            self._given_apart[name].delete_rows(inputs[name].deleted)
+            self._given_apart[name].show_rows(inputs[name].inserted)
         self._finish_epoch()
         reports = tuple(report for report in reports if report.relations[0] in self._user_program.relations)
         return EpochResult(inserted, deleted, reports)
@@ -111,6 +138,11 @@ class MaintainedEngine(LocalEngine):
             self._replaced = {}
 
     def _rows_of(self, name: str, change: RelationChange) -> RowChange:
+        """Return the row numbers of a change, in the store of given facts where there is one."""
+        apart = self._given_apart.get(name)
+        if apart is not None:
+            gone, come = (_wide(part[: apart.arity], len(part[0])) for part in (change.deleted, change.inserted))
+            return RowChange(apart.find(gone), apart.locate(come))
         stored = self._state.relations[name]
         deleted = stored.find(self._packed(name, change.deleted)) if len(change.deleted[0]) else _NO_ROWS
         inserted = stored.locate(self._packed(name, change.inserted)) if len(change.inserted[0]) else _NO_ROWS
@@ -134,11 +166,8 @@ class MaintainedEngine(LocalEngine):
         old = {name: self._state.relations[name] for name in stratum.relations}
         for name, relation in old.items():
             change = inputs.get(name, RowChange(_NO_ROWS, _NO_ROWS))
-            is_given = relation.levels[: relation.count] == 0
-            is_given[change.deleted] = False
-            is_given[change.inserted] = True
-            self._state.replace(name, relation.rows[: relation.count][is_given])
             self._replaced.setdefault(name, relation)
+            self._state.replace(name, self._given_rows(name, change))
         self.derivations.forget()
         number = self._program.strata.index(stratum)
         for name, change in lower.items():
@@ -147,14 +176,25 @@ class MaintainedEngine(LocalEngine):
             self._state.show_all(name)
         try:
             with self._surroundings() as around:
-                statistics = self._run_stratum(number, stratum, around, SilentObserver())
+                statistics = StratumRun(stratum, around).run(number, SilentObserver())
         finally:
             for name, change in lower.items():
                 self._state.relations[name].show_rows(change.deleted)
-        if self._state.relations[stratum.relations[0]].dtype != old[stratum.relations[0]].dtype:
-            raise NeedsWideCodes
         changes = {name: self._compare(relation, self._state.relations[name]) for name, relation in old.items()}
         return {name: change for name, change in changes.items() if change is not None}, statistics.derivations
+
+    def _given_rows(self, name: str, change: RowChange) -> CodeArray:
+        """Return the input facts of a relation after a change."""
+        apart = self._given_apart.get(name)
+        stored = self._state.relations[name] if apart is None else apart
+        if apart is None:
+            is_given = stored.levels[: stored.count] == 0
+        else:
+            is_given = apart.alive[: apart.count] != 0 if apart.alive.size else np.ones(apart.count, np.bool_)
+        is_given[change.deleted] = False
+        is_given[change.inserted] = True
+        rows = stored.rows[: stored.count][is_given]
+        return self._state.pack([rows[:, place] for place in range(rows.shape[1])], len(rows))
 
     def _compare(self, old: StoredRelation, new: StoredRelation) -> RowChange | None:
         """Annotate the new rows with their old levels, and enter the facts that are gone."""
@@ -215,6 +255,20 @@ class MaintainedEngine(LocalEngine):
                 self._state.relations[name] = old_state.relations[name]
                 self._state.show_all(name)
         self._expressions = Expressions(self._program, self._codec, self._functions)
+        old_apart = self._given_apart
+        self._given_apart = self._apart()
+        for name, apart in self._given_apart.items():
+            if name in old_apart:
+                self._given_apart[name] = old_apart[name]
+            elif name in old_program.relations:
+                # Without a law until now: the given facts were those of level 0.
+                stored = old_state.relations[name]
+                apart.insert(stored.rows[: stored.count][stored.levels[: stored.count] == 0].astype(np.int64))
+        for name in old_apart.keys() - self._given_apart.keys():
+            if name in self._program.relations:
+                self._state.replace(name, self._state.pack(
+                    [*old_apart[name].live_rows().T], len(old_apart[name])
+                ))  # fmt: skip
 
     def export_state(self) -> EngineState:
         """Return all that is needed to go on from here in another process."""
@@ -223,26 +277,57 @@ class MaintainedEngine(LocalEngine):
             stored = self._state.relations[name]
             numbers = np.flatnonzero(stored.levels[: stored.count] != ABSENT)
             levels = stored.levels[numbers]
-            relations[name] = RelationState(
-                self._columns_of(name, numbers), levels, stored.counts[numbers], levels == 0
-            )
+            columns = self._columns_of(name, numbers)
+            exported = RelationState(columns, levels, stored.counts[numbers], levels == 0)
+            relations[name] = exported if name not in self._given_apart else self._with_given(name, exported)
         return EngineState(relations, self._maintainer.work())
+
+    def _with_given(self, name: str, state: RelationState) -> RelationState:
+        """Return a state that also has the given facts which a law leaves out, without a level."""
+        apart = self._given_apart[name]
+        given = apart.live_rows()
+        facts = _wide(state.columns[: apart.arity], len(state.levels))
+        stored = self._state.relations[name]
+        left_out = given[stored.find(given.astype(stored.dtype)) < 0]
+        rows = np.concatenate([facts, left_out])
+        nothing = np.zeros(len(left_out), np.int32)
+        return RelationState(
+            [rows[:, place] for place in range(apart.arity)] or [np.zeros(len(rows), np.int64)],
+            np.concatenate([state.levels, nothing + ABSENT]),
+            np.concatenate([state.counts, nothing]),
+            apart.find(np.ascontiguousarray(rows)) >= 0,
+        )
 
     def import_state(self, state: EngineState) -> None:
         """Take over an exported state instead of `insert` and `evaluate`."""
         for name, exported in state.relations.items():
-            if len(exported.levels):
-                self._state.insert(name, exported.columns[: self._program.relations[name].arity])
+            arity = self._program.relations[name].arity
+            apart = self._given_apart.get(name)
+            if apart is not None:
+                given = [column[exported.given] for column in exported.columns]
+                apart.insert(_wide(given[:arity], len(given[0])))
+            is_fact = exported.levels != ABSENT
+            columns = [column[is_fact] for column in exported.columns]
+            if is_fact.any():
+                self._state.insert(name, columns[:arity])
                 stored = self._state.relations[name]
-                numbers = stored.find(self._packed(name, exported.columns))
-                stored.levels[numbers] = exported.levels
-                stored.previous[numbers] = exported.levels
-                stored.counts[numbers] = exported.counts
+                numbers = stored.find(self._packed(name, columns))
+                stored.levels[numbers] = exported.levels[is_fact]
+                stored.previous[numbers] = exported.levels[is_fact]
+                stored.counts[numbers] = exported.counts[is_fact]
         with self._surroundings() as around:
             for number, stratum in enumerate(self._program.strata):
                 if stratum.relations[0] not in self._user_program.relations:
                     self._run_stratum(number, stratum, around, SilentObserver())
         self._start_maintenance(state.stratum_work or (0,) * len(self._program.strata))
+
+
+def _wide(columns: Sequence[Codes], count: int) -> CodeArray:
+    """Return facts as rows of 64-bit codes."""
+    rows = np.empty((count, len(columns)), np.int64)
+    for place, column in enumerate(columns):
+        rows[:, place] = column
+    return rows
 
 
 def _content(stratum: Stratum, program: Program) -> tuple[object, ...]:

@@ -146,11 +146,11 @@ class Maintainer:
         rows = sum(change.deleted.size + change.inserted.size for change in (*own.values(), *lower.values()))
         if not rows:
             return _Decision(Action.SKIPPED, settings.strategy, "nothing it reads changed")
-        if not self._rules[number]:
-            return _Decision(Action.UPDATED, Strategy.UPDATE, "it has no rules")
         strategy = settings.strategy
         if self._reasons[number] is not None:
             return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, f"{self._reasons[number]}")
+        if not self._rules[number]:
+            return _Decision(Action.UPDATED, Strategy.UPDATE, "it has no rules")
         if strategy is Strategy.RECOMPUTE:
             return _Decision(Action.RECOMPUTED, strategy, "recomputing was asked for")
         is_growing = self._is_growing(number, own, lower)
