@@ -16,6 +16,10 @@ class Sink(Protocol):
 class Derivations(Protocol):
     """Enumerates derivations around given rows; what an engine offers to this strategy."""
 
+    @property
+    def work(self) -> int:
+        """Return how many bindings were enumerated so far, whether they became derivations or not."""
+
     def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations that use these rows at a literal, absent and present ones alike.
 

@@ -18,7 +18,7 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
-from tidelog.engine.local.stratum import StratumRun
+from tidelog.engine.local.stratum import StratumRun, check_iterations
 from tidelog.engine.protocol import Codes, Columns, Observer, RunStatistics, Settings, SilentObserver, UserFunctions
 from tidelog.maintain.epoch import Maintainer
 from tidelog.maintain.projections import project_negations
@@ -30,6 +30,7 @@ from tidelog.storage.kernel import CodeArray
 from tidelog.values.codec import Codec
 
 _NO_ROWS = np.empty(0, np.int64)
+_LEVELS_PER_MEMORY_CHECK = 64
 
 
 class MaintainedEngine(LocalEngine):
@@ -182,6 +183,12 @@ class MaintainedEngine(LocalEngine):
                 self._state.relations[name].show_rows(change.deleted)
         changes = {name: self._compare(relation, self._state.relations[name]) for name, relation in old.items()}
         return {name: change for name, change in changes.items() if change is not None}, statistics.derivations
+
+    def check_level(self, stratum: Stratum, level: int) -> None:
+        """Raise if an update goes on for more iterations or takes more memory than allowed."""
+        check_iterations(level, stratum, self._settings)
+        if level % _LEVELS_PER_MEMORY_CHECK == 0:
+            self._check_memory()
 
     def _given_rows(self, name: str, change: RowChange) -> CodeArray:
         """Return the input facts of a relation after a change."""

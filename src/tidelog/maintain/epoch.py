@@ -14,6 +14,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -29,7 +30,7 @@ from tidelog.storage import StoredRelation
 
 # An enumerated derivation costs an update this many times what it costs an evaluation from
 # nothing: rows are looked up one by one and every literal's annotation is read.
-UPDATE_COST = 8.0
+UPDATE_COST = 3.0
 # Work that is never worth a prediction.
 _FREE_WORK = 20_000
 
@@ -39,6 +40,9 @@ class EpochEngine(Protocol):
 
     relations: Mapping[str, StoredRelation]
     derivations: Derivations
+
+    def check_level(self, stratum: Stratum, level: int) -> None:
+        """Raise if a stratum goes on for more iterations than the user allows, or takes too much memory."""
 
     def recompute(
         self, stratum: Stratum, inputs: Mapping[str, RowChange], lower: Mapping[str, RowChange]
@@ -54,8 +58,20 @@ class _Learned:
     work_per_row: float = 0.0
 
     def learn(self, rows: int, work: int) -> None:
+        """Remember what an update cost, leaning to the cheaper ones.
+
+        Epochs of one size differ widely in cost. An update given up wastes at most the allowed share
+        of a recompute, a needless recompute wastes all of it; so the prediction is a low one.
+        """
         rate = work / max(rows, 1)
-        self.work_per_row = rate if not self.work_per_row else 0.7 * self.work_per_row + 0.3 * rate
+        if not self.work_per_row or rate < self.work_per_row:
+            self.work_per_row = rate
+        else:
+            self.work_per_row = 0.8 * self.work_per_row + 0.2 * rate
+
+    def forget_a_little(self) -> None:
+        """Lower the prediction after a recompute, so that updates get another chance."""
+        self.work_per_row *= 0.5
 
 
 @dataclass
@@ -197,7 +213,7 @@ class Maintainer:
                 dense = self._count(number, stratum, lower)
             update = StratumUpdate(
                 self._rules[number], self.engine.relations, labels, lower, self.engine.derivations,
-                decision.budget, decision.strategy, dense,
+                decision.budget, decision.strategy, dense, partial(self.engine.check_level, stratum),
             )  # fmt: skip
             rows = sum(change.deleted.size + change.inserted.size for change in (*own.values(), *lower.values()))
             try:
@@ -206,7 +222,7 @@ class Maintainer:
                 for label in labels.values():
                     label.undo()
                 spent = update.work
-                learned.learn(rows, 2 * update.work)
+                learned.learn(rows, update.work)
                 decision = _Decision(
                     Action.RECOMPUTED, Strategy.RECOMPUTE,
                     f"the update was given up after {spent:,} derivations, more than the {decision.budget:,.0f} allowed",
@@ -221,6 +237,7 @@ class Maintainer:
         self._dense.pop(number, None)
         changes, work = self.engine.recompute(stratum, own, lower)
         learned.recompute_work = work
+        learned.forget_a_little()
         return changes, decision, spent + work
 
 

@@ -21,7 +21,7 @@ level of an affected fact from the dense state instead of looking for derivation
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,6 +65,7 @@ class StratumUpdate:
         budget: float,
         strategy: Strategy = Strategy.UPDATE,
         dense: Mapping[str, IterationCounts] | None = None,
+        check_level: Callable[[int], None] = lambda level: None,
     ) -> None:
         self._rules = rules
         self._relations = relations
@@ -74,6 +75,9 @@ class StratumUpdate:
         self._budget = budget
         self._strategy = strategy
         self._dense = dense
+        self._check_level = check_level
+        self._derivations_seen = 0
+        self._work_before = derivations.work
         self.work = 0
 
     def run(self, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
@@ -286,7 +290,9 @@ class StratumUpdate:
 
     def _settle(self, offers: "_Offers") -> None:
         """Settle offers in increasing order."""
-        while (batch := offers.take_lowest()) is not None:
+        while (taken := offers.take_lowest()) is not None:
+            label, batch = taken
+            self._check_level(label)
             for name, rows in batch.items():
                 self._labels[name].settle(rows)
             for rule, place, rows in self._stratum_literals(batch):
@@ -338,7 +344,9 @@ class StratumUpdate:
     # --- shared -------------------------------------------------------------------------------
 
     def _spend(self, derivations: int) -> None:
-        self.work += derivations
+        """Count derivations, and the bindings that the engine went through to find them."""
+        self._derivations_seen += derivations
+        self.work = self._derivations_seen + self._derivations.work - self._work_before
         if self.work > self._budget:
             raise OverBudget
 
@@ -399,8 +407,8 @@ class _Offers:
         for label, rows in rows_by_level(labels.tentative, improved):
             self._buckets[label - 1][relation].append(rows)
 
-    def take_lowest(self) -> dict[str, Int64s] | None:
-        """Return the rows of the lowest bucket that are still offered its label, None at the end."""
+    def take_lowest(self) -> tuple[int, dict[str, Int64s]] | None:
+        """Return the lowest label and the rows still offered it, None at the end."""
         while self._buckets:
             label = min(self._buckets)
             batch = {}
@@ -409,5 +417,5 @@ class _Offers:
                 if numbers.size:
                     batch[name] = numbers
             if batch:
-                return batch
+                return label, batch
         return None

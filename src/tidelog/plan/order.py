@@ -1,14 +1,16 @@
 """The order in which the atoms of a body are joined.
 
 Small bodies are tried in every order that starts where it must; larger ones greedily. An order
-is judged by the bindings it is expected to touch, so a cross product is chosen only when
-nothing else is possible.
+is judged by the bindings it is expected to touch; a cross product is chosen only where nothing
+else is possible.
 """
 
 from itertools import permutations
 
-from tidelog.plan.chain import Body, Chain, build_chain, cost_of_prefix
+from tidelog.plan.chain import Body, Chain, build_chain, work_of_prefix
+from tidelog.plan.flatten import variables_of
 from tidelog.plan.operators import View
+from tidelog.program.nodes import Constant
 
 # The orders of this many atoms beside the first are few enough to try them all.
 _EXHAUSTIVE_ATOMS = 4
@@ -28,18 +30,27 @@ def best_chain(body: Body, fixed: tuple[int, ...] | None = None) -> Chain:
         orders = [(*delta, *order) for order in permutations(rest)]
         if len(orders) == 1:
             return build_chain(body, orders[0], best_chain)
-        best = min(orders, key=lambda order: cost_of_prefix(body, order, best_chain))
+        best = min(orders, key=lambda order: work_of_prefix(body, order, best_chain))
         return build_chain(body, best, best_chain)
     starts = [delta] if delta else [[number] for number in rest]
     chains = (_greedy(body, start, rest) for start in starts)
-    return min(chains, key=lambda chain: chain.cost)
+    return min(chains, key=lambda chain: chain.work)
 
 
 def _greedy(body: Body, start: list[int], rest: list[int]) -> Chain:
     order = list(start)
     left = [number for number in rest if number not in order]
     while left:
-        best = min(left, key=lambda number: cost_of_prefix(body, (*order, number), best_chain))
+        connected = [number for number in left if _is_connected(body, order, number)]
+        best = min(connected or left, key=lambda number: work_of_prefix(body, (*order, number), best_chain))
         order.append(best)
         left.remove(best)
     return build_chain(body, order, best_chain)
+
+
+def _is_connected(body: Body, order: list[int], number: int) -> bool:
+    """Say whether an atom shares a variable with those before it, or has a constant."""
+    atoms = body.atoms
+    bound = set(body.given).union(*(variables_of(term) for other in order for term in atoms[other].terms))
+    terms = atoms[number].terms
+    return any(isinstance(term, Constant) or not bound.isdisjoint(variables_of(term)) for term in terms)

@@ -1,14 +1,15 @@
-"""How many distinct keys a relation has, counted approximately in one pass."""
+"""How many distinct keys a relation has, and how many rows share one, counted approximately."""
 
 import math
 
 import numpy as np
 
 from tidelog.storage.hashing import hash_columns
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, kernel
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Slots, kernel
 
 _MOST_ROWS = 1 << 20
 _CELLS = 1 << 21
+_SAMPLE = 1 << 16
 
 
 @kernel
@@ -40,6 +41,33 @@ def count_distinct(rows: CodeArray, columns: tuple[int, ...]) -> float:
         return whole
     growth = (whole - first) / max(len(read) - half, 1)
     return whole + growth * (len(rows) - len(read)) / 2
+
+
+@kernel
+def _hash_sample(rows: CodeArray, columns: Int32s, step: int, hashes: Slots) -> None:
+    """Write the hash of the key of every `step`-th row."""
+    for position in range(hashes.shape[0]):
+        hashes[position] = hash_columns(rows, position * step, columns)
+
+
+def rows_per_key(rows: CodeArray, columns: tuple[int, ...]) -> float:
+    """Return how many rows share the key of a row picked at random.
+
+    That is what a join meets whose bindings are facts themselves: where a few keys have most of the
+    rows, it is far more than the mean over keys. Estimated from how often the keys of sampled rows
+    are equal.
+    """
+    count = len(rows)
+    size = min(count, _SAMPLE)
+    if size < 2:
+        return float(size)
+    hashes = np.empty(size, np.uint64)
+    _hash_sample(rows, np.array(columns, np.int32), count // size, hashes)
+    hashes.sort()
+    ends = np.flatnonzero(np.append(hashes[1:] != hashes[:-1], True)) + 1  # noqa: FBT003 - an element
+    lengths = np.diff(ends, prepend=0).astype(np.float64)
+    equal_pairs = float((lengths * (lengths - 1) / 2).sum())
+    return max(1.0, count * equal_pairs / (size * (size - 1) / 2))
 
 
 def _estimate(marked: int, cells: int) -> float:

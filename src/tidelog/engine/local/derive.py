@@ -39,6 +39,11 @@ class LocalDerivations:
         self._statistics = StateStatistics(state)
         self._chains: dict[tuple[int, int], tuple[Chain, SinkStep]] = {}
 
+    @property
+    def work(self) -> int:
+        """Return how many bindings were enumerated so far, whether they became derivations or not."""
+        return self._state.bindings
+
     def forget(self) -> None:
         """Plan anew from here on."""
         self._chains = {}

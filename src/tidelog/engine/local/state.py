@@ -39,11 +39,15 @@ class Visible:
 
 @dataclass
 class LocalState:
-    """All relations, in 32-bit codes until `widen`; never both widths at once."""
+    """All relations, in 32-bit codes until `widen`; never both widths at once.
+
+    `bindings` counts what joins yield, kept or not: the work of maintenance.
+    """
 
     program: Program
     counting: bool = False
     dtype: npt.DTypeLike = np.int32
+    bindings: int = 0
     relations: dict[str, StoredRelation] = field(init=False)
     visible: dict[str, Visible] = field(init=False)
 

@@ -1,7 +1,7 @@
 """What the planner learns from the relations as they stand."""
 
 from tidelog.engine.local.state import LocalState
-from tidelog.storage.distinct import count_distinct
+from tidelog.storage.distinct import count_distinct, rows_per_key
 
 # Counts are taken again once a relation has grown by this factor.
 _GROWTH = 2
@@ -19,12 +19,18 @@ class StateStatistics:
         return len(self._state.relations[relation]) or None
 
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
-        """Return about how many distinct values these columns have."""
+        """Return about how many distinct values these columns have.
+
+        Fewer than there are if some have many more rows than others: what counts is how many rows
+        the key of a fact leads to.
+        """
         stored = self._state.relations[relation]
         if not len(stored):
             return None
         size, count = self._counted.get((relation, columns), (0, 0.0))
         if len(stored) > _GROWTH * size:
-            size, count = len(stored), count_distinct(stored.live_rows(), columns)
+            rows = stored.live_rows()
+            size = len(stored)
+            count = min(count_distinct(rows, columns), size / rows_per_key(rows, columns))
             self._counted[relation, columns] = size, count
         return max(1.0, count * len(stored) / size)

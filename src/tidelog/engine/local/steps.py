@@ -171,6 +171,7 @@ class JoinStep(Step):
         self._filters = sources.filters(join.filters)
         self._sources = sources.numbers(join.outputs)
         self._constants = sources.constants()
+        self._state = state
         self._visible = state.visible[join.relation]
         self._view = join.view
         self._found: Int64s = np.empty(BUFFER_ROWS, np.int64)
@@ -197,6 +198,7 @@ class JoinStep(Step):
                 batch, found, self._constants, index.groups, index.arena, self._relation.alive,
                 lowest, highest, self._filters, self._sources, progress, self._out,
             )  # fmt: skip
+            self._state.bindings += written
             if written:
                 self.next.run(self._out[:written])
 

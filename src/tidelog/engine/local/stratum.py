@@ -260,9 +260,14 @@ class StratumRun:
         )
 
     def _check_iterations(self, iteration: int) -> None:
-        limit = self._around.settings.iteration_limit
-        if limit is not None and iteration > limit:
-            names = ", ".join(f"`{name}`" for name in self._stratum.relations)
-            message = f"{names} reached no fixpoint within {limit} iterations"
-            hint = "bound the values the rules can make"
-            raise TidelogError([Diagnostic(code="iteration-limit", message=message, hint=hint)])
+        check_iterations(iteration, self._stratum, self._around.settings)
+
+
+def check_iterations(iteration: int, stratum: Stratum, settings: Settings) -> None:
+    """Raise a diagnostic if a stratum has gone on for more iterations than the settings allow."""
+    limit = settings.iteration_limit
+    if limit is not None and iteration > limit:
+        names = ", ".join(f"`{name}`" for name in stratum.relations)
+        message = f"{names} reached no fixpoint within {limit} iterations"
+        hint = "bound the values the rules can make"
+        raise TidelogError([Diagnostic(code="iteration-limit", message=message, hint=hint)])
