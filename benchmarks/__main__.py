@@ -5,6 +5,7 @@ python -m benchmarks run tc_grid100 cspa100k --data DIR --jobs 1,2 --peers duckd
 python -m benchmarks picture out.json out.png
 python -m benchmarks results out.json > benchmarks/RESULTS.md
 python -m benchmarks generate rdfs_lubm1 FOLDER
+python -m benchmarks epochs cspa100k --data DIR --json out.json --pictures FOLDER
 """
 
 import argparse
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.data import default_cache, facts_folder, generate
+from benchmarks.epochs.command import add_arguments, run_epochs
 from benchmarks.peers import PEERS
 from benchmarks.report import line, read_json, results_page, write_json
 from benchmarks.runner import How, Run, is_installed, run_peer, run_tidelog
@@ -36,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(results_page(options.json), end="")
         case "generate":
             generate(options.name, options.folder)
+        case "epochs":
+            return run_epochs(options)
     return 0
 
 
@@ -142,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     make = commands.add_parser("generate", help="write the facts of a generated workload")
     make.add_argument("name", choices=[w.name for w in WORKLOADS if isinstance(w.facts, Generated)])
     make.add_argument("folder", type=Path)
+    add_arguments(commands.add_parser("epochs", help="measure what changes of the facts cost"))
     return parser
 
 

@@ -1,0 +1,1 @@
+"""What epochs cost: small and large changes against recomputing, memory, growth."""
