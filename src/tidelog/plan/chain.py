@@ -7,6 +7,7 @@ filter of the operator that binds its last variable.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from tidelog.plan.flatten import variables_of
 from tidelog.plan.operators import (
@@ -47,9 +48,22 @@ from tidelog.values import Kind
 
 # By how much a relation of the stratum is taken to grow beyond what the planner sees of it.
 _EXPECTED_GROWTH = 8.0
+# So few facts may be paired with every binding, if that is expected to pay.
+_FEW_FACTS = 64
 _FLIPPED = {">": "<", ">=": "<="}
 _CODE_COMPARISONS = frozenset({"=", "!="})
 _NUMBER_COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
+
+
+class Work(NamedTuple):
+    """What a chain is expected to do; the first of two is the one that does less.
+
+    Estimates are rough, so a chain that pairs every binding with all facts of a relation is taken
+    only where there is no other, however few bindings it is expected to touch.
+    """
+
+    cross_products: int
+    bindings: float
 
 
 @dataclass(frozen=True)
@@ -57,7 +71,12 @@ class Chain:
     """Operators with the work they are expected to do."""
 
     operators: tuple[Operator, ...]
-    cost: float
+    work: Work
+
+    @property
+    def cost(self) -> float:
+        """Return the number of bindings that all operators together are expected to touch."""
+        return self.work.bindings
 
 
 @dataclass(frozen=True)
@@ -111,9 +130,9 @@ def build_chain(body: Body, order: Sequence[int], plan_inner: PlanInner) -> Chai
     return builder.finish()
 
 
-def cost_of_prefix(body: Body, order: Sequence[int], plan_inner: PlanInner) -> float:
+def work_of_prefix(body: Body, order: Sequence[int], plan_inner: PlanInner) -> Work:
     """Return the expected work of joining only the atoms of `order`."""
-    return _joined(body, order, plan_inner).cost
+    return _joined(body, order, plan_inner).work()
 
 
 def _joined(body: Body, order: Sequence[int], plan_inner: PlanInner) -> "_Builder":
@@ -147,6 +166,7 @@ class _Builder:
     operators: list[Operator] = field(default_factory=list)
     bindings: float = 1.0
     cost: float = 0.0
+    cross_products: int = 0
 
     def __post_init__(self) -> None:
         self.bound = set(self.body.given)
@@ -158,6 +178,9 @@ class _Builder:
 
     def layout(self) -> Layout:
         return tuple(sorted(self.bound))
+
+    def work(self) -> Work:
+        return Work(self.cross_products, self.cost)
 
     def join(self, number: int) -> None:
         """Add the operator for an atom: a scan, a join or a check of existence."""
@@ -215,6 +238,9 @@ class _Builder:
     def expect(self, atom: Atom, view: View, key: list[int]) -> None:
         """Multiply the bindings by the facts that each of them is expected to match."""
         arity = len(atom.terms)
+        if self.operators and not key and arity:
+            size = self.body.statistics.size(atom.relation)
+            self.cross_products += size is None or size > _FEW_FACTS
         matches = matches_per_key(self.body.statistics, atom.relation, arity, key)
         if view is View.DELTA and not self.operators:
             matches = 1.0
@@ -430,7 +456,7 @@ class _Builder:
             needed = (needed - _writes(operator)) | reading
             outputs = tuple(sorted(needed))
         trimmed.reverse()
-        return Chain(tuple(trimmed), self.cost)
+        return Chain(tuple(trimmed), self.work())
 
 
 def _as_operand(term: Term) -> Operand:
