@@ -57,7 +57,13 @@ class Epochs:
         self._epoch = epoch
         # Whether the engine and the store ended up in different epochs, which only opening again heals.
         self._is_apart = False
+        self._look_at_program()
         self._settle()
+
+    def _look_at_program(self) -> None:
+        """Note what every epoch asks of the program, which may have rules by the thousand."""
+        self._derived = frozenset(rule.head.relation for rule in self.program.rules)
+        self._changeable = find_changeable(self.program, self._prepared.given)
 
     def _settle(self) -> None:
         """Say what is known in the new epoch."""
@@ -99,8 +105,7 @@ class Epochs:
 
     def gather(self) -> Gathering:
         """Return an empty collection of changes."""
-        changeable = find_changeable(self.program, self._prepared.given)
-        return Gathering(self.program, self._machine.codec, changeable)
+        return Gathering(self.program, self._machine.codec, self._changeable)
 
     def apply(self, gathering: Gathering, settings: MaintenanceSettings) -> Delta:
         """Bring about the epoch in which the changes have happened."""
@@ -116,8 +121,10 @@ class Epochs:
         result, seconds = self._step(
             net.changes, lambda: machine.engine.apply(net.changes, settings, machine.observer), take_back
         )
-        given = dict.fromkeys([*self._prepared.given, *net.changes])
-        self._prepared = replace(self._prepared, given=tuple(given))
+        if not net.changes.keys() <= set(self._prepared.given):
+            # From now on these are inputs, also if rules come to derive them.
+            given = dict.fromkeys([*self._prepared.given, *net.changes])
+            self._prepared = replace(self._prepared, given=tuple(given))
         return self._advance(result, seconds, net)
 
     def change_text(
@@ -154,6 +161,7 @@ class Epochs:
             machine.codec.types = types
             raise
         self._prepared = replace(after, functions=shared)
+        self._look_at_program()
         return self._advance(result, seconds, NetChange({}, {}))
 
     def save(self) -> None:
@@ -204,12 +212,11 @@ class Epochs:
         self._epoch += 1
         self._settle()
         program, codec = self.program, self._machine.codec
-        derived = {rule.head.relation for rule in program.rules}
         report = EpochReport(
             self._epoch,
             result.strata,
             seconds,
-            derived.__contains__,
+            self._derived.__contains__,
             RelationDeltas(
                 program,
                 codec,
