@@ -1,8 +1,8 @@
 """Relations as Parquet files: a column per column, and the annotations of every fact.
 
 Numbers, unsigned and floats are written as what they are; symbols, records and branches as their
-codes, which the dictionary files explain: texts would take three times as long to write and ten
-times as long to load. The annotations are called `@level`, `@count` and `@given`, names that no
+codes, which the dictionary files explain: texts would take longer to write and, since each has to
+find its code again, many times as long to load. The annotations are called `@level`, `@count` and `@given`, names that no
 column can have.
 """
 
