@@ -1,0 +1,103 @@
+"""First iterations and derivation counts by brute force, to hold engines' annotations against.
+
+Nothing is remembered from one iteration to the next but the facts: every iteration tries every
+rule on all of them and counts what it finds. Only the search for bindings is the reference engine's.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from tidelog.engine.protocol import UserFunctions
+from tidelog.engine.reference.facts import Facts
+from tidelog.engine.reference.solve import Solver
+from tidelog.engine.reference.variables import name_wildcards
+from tidelog.program.nodes import Program, Rule, Stratum
+from tidelog.values import Codec, Fact, NoValueError
+
+
+class Label(NamedTuple):
+    """The iteration in which a fact first holds, its derivations there, and whether it is given."""
+
+    level: int
+    count: int
+    is_given: bool
+
+
+Labels = dict[str, dict[Fact, Label]]
+
+
+def labels_by_force(
+    program: Program,
+    inputs: Mapping[str, Iterable[Fact]],
+    relations: Mapping[str, Iterable[Fact]],
+    functions: UserFunctions | None = None,
+) -> Labels:
+    """Return the label of every fact of every stratum in which labels mean something.
+
+    `relations` are the facts that the program derives: those of strata without labels are taken
+    from there. The others are found anew and must be the same.
+
+        edge(1, 2). given, path(x, y) :- edge(x, y).     path(1, 2) has level 1, count 1
+    """
+    facts = Facts(program.relations)
+    solver = Solver(program, facts, Codec(program.types), functions or {})
+    labels: Labels = {}
+    for stratum in program.strata:
+        if has_labels(stratum, program):
+            labels.update(_label_stratum(stratum, inputs, facts, solver))
+        for name in stratum.relations:
+            facts.replace(name, frozenset(relations[name]))
+            assert name not in labels or labels[name].keys() == facts[name], f"{name} differs from the oracle"
+    return labels
+
+
+def has_labels(stratum: Stratum, program: Program) -> bool:
+    """Say whether facts of the stratum stand by their own derivations alone.
+
+    In a relation with a law of its own (choice, equivalence, lattice, subsumption, a size limit) a
+    fact may be there without a derivation, or derived and not there.
+    """
+    declared = [program.relations[name] for name in stratum.relations]
+    return not stratum.subsumptions and not any(
+        relation.is_equivalence
+        or relation.choices
+        or relation.size_limit is not None
+        or any(column.is_lattice for column in relation.columns)
+        for relation in declared
+    )
+
+
+def _label_stratum(
+    stratum: Stratum, inputs: Mapping[str, Iterable[Fact]], facts: Facts, solver: Solver
+) -> Labels:
+    labels: Labels = {
+        name: {fact: Label(0, 1, True) for fact in inputs.get(name, ())} for name in stratum.relations
+    }
+    rules = [name_wildcards(rule) for rule in stratum.rules]
+    iteration, is_changed = 0, True
+    while is_changed:
+        iteration += 1
+        is_changed = False
+        for name in stratum.relations:
+            facts.replace(name, frozenset(labels[name]))
+        for name, found in _derivations(rules, solver).items():
+            for fact, count in found.items():
+                if fact not in facts[name]:
+                    labels[name][fact] = Label(iteration, count, False)
+                    is_changed = True
+    return labels
+
+
+def _derivations(rules: Iterable[Rule], solver: Solver) -> dict[str, Counter[Fact]]:
+    """Return how many derivations each head has from the facts as they stand."""
+    found: dict[str, Counter[Fact]] = {}
+    for rule in rules:
+        solver.terms.enter(rule.id)
+        for binding in solver.bindings(rule.body, {}):
+            try:
+                head = tuple(solver.terms.value(term, binding) for term in rule.head.terms)
+            except NoValueError:
+                continue
+            found.setdefault(rule.head.relation, Counter())[head] += 1
+    return found

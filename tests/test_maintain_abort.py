@@ -1,0 +1,216 @@
+"""An epoch that fails never happened: whatever it had done is undone, and the next one works."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tidelog.maintain.epoch as epoch_module
+from epochs import LIMIT, Maintained, difference, each_strategy, examples
+from epochs_programs import SPECIAL, tangled_epochs, tangled_programs
+from programs import build
+from tidelog.engine.epoch import Action, Strategy
+from tidelog.engine.protocol import Settings
+from tidelog.errors import TidelogError
+
+DECLARED = ".functor trip(x: number): number\n"
+PATH = f"""{DECLARED}
+.decl edge(x: number, y: number) .input edge
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.decl node(x: number) .input node
+.decl apart(x: number, y: number)
+apart(x, y) :- node(x), node(y), !path(x, y).
+.decl top(x: number)
+top(@trip(x)) :- apart(x, _).
+"""
+
+
+class Trip:
+    """A functor that gives back its operand, and fails at a call that is set beforehand."""
+
+    def __init__(self) -> None:
+        self.calls_left: int | None = None
+        self.failure: BaseException = ZeroDivisionError("tripped")
+
+    def __call__(self, number: int) -> int:
+        """Give the number back, or fail."""
+        if self.calls_left is not None:
+            self.calls_left -= 1
+            if self.calls_left < 0:
+                raise self.failure
+        return number
+
+
+def failing_anywhere(text: str) -> str:
+    """Return the program with a call of `trip` in every rule that has a variable."""
+    lines = []
+    for line in text.splitlines():
+        head, arrow, body = line.removesuffix(".").partition(" :- ")
+        variable = re.search(r"\b[xyzw]\b", body)
+        is_rule = arrow and variable and " <= " not in head
+        lines.append(f"{head} :- {body}, @trip({variable[0]}) = {variable[0]}." if is_rule else line)
+    return DECLARED + "\n".join(lines)
+
+
+def seen(run: Maintained):
+    """Return all that can be seen of a state."""
+    return run.relations(), run.labels()
+
+
+def attempt(trip: Trip, calls: int, act) -> bool:
+    """Let a call fail while something is done; say whether it did fail."""
+    trip.calls_left = calls
+    try:
+        act()
+    except (TidelogError, KeyboardInterrupt):
+        return True
+    finally:
+        trip.calls_left = None
+    return False
+
+
+@pytest.mark.parametrize("strategy", each_strategy())
+@settings(max_examples=examples(8))
+@given(data=st.data(), calls=st.integers(0, 12), is_interrupt=st.booleans())
+def test_a_failed_epoch_leaves_everything(
+    strategy: Strategy, data: st.DataObject, calls: int, *, is_interrupt: bool
+):
+    """A functor that fails, or Ctrl-C, leaves the state as it was; without it the epoch succeeds."""
+    program = data.draw(tangled_programs(special=SPECIAL))
+    trip = Trip()
+    if is_interrupt:
+        trip.failure = KeyboardInterrupt()
+    run = Maintained(build(failing_anywhere(program.text)), {"trip": trip}).start(program.inputs)
+    before = run.check()
+
+    for epoch in data.draw(tangled_epochs(program, max_epochs=3)):
+        state = seen(run)
+        inputs = run.inputs
+        if attempt(
+            trip, calls, lambda epoch=epoch: run.change(epoch.inserts, epoch.deletes, strategy=strategy)
+        ):
+            assert seen(run) == state
+            assert run.inputs is inputs
+            run.check()
+            found = run.change(epoch.inserts, epoch.deletes, strategy=strategy)
+            assert found == difference(before, run.check())
+        before = run.check()
+
+
+@settings(max_examples=examples(15))
+@given(data=st.data(), calls=st.integers(0, 12))
+def test_a_failed_change_of_rules_leaves_everything(data: st.DataObject, calls: int):
+    """If the new rules fail the old program goes on, with its facts and its rules."""
+    program = data.draw(tangled_programs(special=SPECIAL))
+    trip = Trip()
+    plain = DECLARED + program.text
+    run = Maintained(build(plain), {"trip": trip}).start(program.inputs)
+    state = seen(run)
+
+    if attempt(trip, calls, lambda: run.change_rules(build(failing_anywhere(program.text)))):
+        assert seen(run) == state
+        run.check()
+        for epoch in data.draw(tangled_epochs(program, max_epochs=1)):
+            run.change(epoch.inserts, epoch.deletes)
+            run.check()
+
+
+@pytest.mark.parametrize("strategy", each_strategy())
+def test_a_failure_in_the_last_stratum_undoes_the_first(strategy: Strategy):
+    """Strata that had arrived go back too, and what the functor could not take stays out."""
+    trip = Trip()
+    run = Maintained(build(PATH), {"trip": trip}).start(
+        {"edge": [(0, 1), (1, 2), (2, 3)], "node": [(0,), (3,)]}
+    )
+    state = seen(run)
+
+    change = {"insert": {"node": [(5,)]}, "delete": {"edge": [(0, 1)]}}
+    assert attempt(trip, 0, lambda: run.change(**change, strategy=strategy))
+
+    assert seen(run) == state
+    run.check()
+    run.change(**change, strategy=strategy)
+    run.check()
+
+
+@pytest.mark.parametrize("strategy", each_strategy())
+def test_failing_again_and_again(strategy: Strategy):
+    """Epochs that fail leave nothing behind that a later one could trip over."""
+    trip = Trip()
+    run = Maintained(build(PATH), {"trip": trip}).start({"edge": [(0, 1), (1, 2)], "node": [(0,), (2,)]})
+
+    for number in range(3, 7):
+        change = {"insert": {"node": [(number,)], "edge": [(number, 0)]}, "delete": {"edge": [(0, 1)]}}
+        state = seen(run)
+        for _ in range(2):
+            assert attempt(trip, 0, lambda change=change: run.change(**change, strategy=strategy))
+            assert seen(run) == state
+        run.change(insert={"edge": [(2, number)]}, strategy=strategy)
+        run.check()
+
+
+ENDLESS = dict.fromkeys(
+    (Strategy.UPDATE, Strategy.DRED, Strategy.BACKWARD_FORWARD), "an update looks at no limit and never ends"
+)
+
+
+@pytest.mark.parametrize("strategy", each_strategy(ENDLESS))
+def test_an_epoch_without_a_fixpoint_is_stopped(strategy: Strategy):
+    """An inserted fact that starts endless derivations meets the limit of iterations, and is undone."""
+    text = ".decl a(x: number) .input a .decl b(x: number) b(x) :- a(x). b(x + 2) :- b(x), x % 2 = 1."
+    run = Maintained(build(text), settings=Settings(jobs=1, iteration_limit=20)).start({"a": [(2,)]})
+    state = seen(run)
+
+    with pytest.raises(TidelogError) as caught:
+        run.change(insert={"a": [(3,)]}, strategy=strategy)
+
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["iteration-limit"]
+    assert seen(run) == state
+    run.change(insert={"a": [(4,)]}, strategy=strategy)
+    run.check()
+
+
+# --- the budget of `auto` ------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_free_work(monkeypatch):
+    """Let `auto` count every derivation, so that small programs go over their budget."""
+    monkeypatch.setattr(epoch_module, "_FREE_WORK", 0)
+
+
+@pytest.mark.usefixtures("no_free_work")
+def test_an_update_over_its_budget_is_given_up_for_a_recompute():
+    """`auto` says that it gave up, and arrives at the same state."""
+    trip = Trip()
+    run = Maintained(build(PATH), {"trip": trip}, LIMIT).start(
+        {"edge": [(number, number + 1) for number in range(8)], "node": [(0,), (8,)]}
+    )
+
+    found = run.change(delete={"edge": [(4, 5)]}, strategy=Strategy.AUTO, switch=0.05)
+
+    assert Action.RECOMPUTED in {report.action for report in found.strata}
+    assert any("given up" in report.reason for report in found.strata)
+    run.check()
+
+
+def test_budgets_of_any_size_give_the_same(no_free_work):
+    """Random epochs under `auto`, with any share allowed: each is as from nothing."""
+    del no_free_work
+
+    @settings(max_examples=examples(25))
+    @given(data=st.data(), switch=st.sampled_from([0.0, 0.5, 2.0, 8.0, 20.0]))
+    def follow_budget(data: st.DataObject, switch: float) -> None:
+        program = data.draw(tangled_programs(special=SPECIAL))
+        run = Maintained(build(program.text)).start(program.inputs)
+        before = run.check()
+        for epoch in data.draw(tangled_epochs(program)):
+            found = run.change(epoch.inserts, epoch.deletes, strategy=Strategy.AUTO, switch=switch)
+            after = run.check()
+            assert found == difference(before, after)
+            before = after
+
+    follow_budget()

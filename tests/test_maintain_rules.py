@@ -1,0 +1,137 @@
+"""Changing the rules is an epoch like any other."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from epochs import Maintained, difference, each_strategy, examples
+from epochs_programs import SPECIAL, tangled_epochs, tangled_programs
+from programs import build
+from strategies import RandomProgram, programs
+from tidelog.engine.epoch import Strategy
+
+EDGES = ".decl edge(x: number, y: number) .input edge\n"
+PATH = ".decl path(x: number, y: number) path(x, y) :- edge(x, y).\n"
+STEP = "path(x, z) :- path(x, y), edge(y, z).\n"
+
+
+def without_some_rules(data: st.DataObject, program: RandomProgram) -> str:
+    """Return the program's text with some rules and facts left out."""
+    lines = program.text.splitlines()
+    inlined = {line.split()[1].split("(")[0] for line in lines if line.endswith(" inline")}
+    rules = [
+        number
+        for number, line in enumerate(lines)
+        # A relation that is inlined must keep the rules that stand for it.
+        if not line.startswith(".") and " <= " not in line and line.split("(")[0] not in inlined
+    ]
+    left_out = data.draw(st.sets(st.sampled_from(rules), max_size=4)) if rules else set()
+    return "\n".join(line for number, line in enumerate(lines) if number not in left_out)
+
+
+def check_rule_changes(data: st.DataObject, program: RandomProgram, strategy: Strategy) -> None:
+    """Go to programs with other rules and back, with changes of facts between."""
+    run = Maintained(build(program.text)).start(program.inputs)
+    before = run.check()
+    epochs = data.draw(tangled_epochs(program, max_epochs=2))
+    for text in (without_some_rules(data, program), without_some_rules(data, program), program.text):
+        found = run.change_rules(build(text), strategy=strategy)
+        after = run.check()
+        assert found == difference(before, after)
+        before = after
+        if epochs:
+            epoch = epochs.pop()
+            found = run.change(epoch.inserts, epoch.deletes, strategy=strategy)
+            after = run.check()
+            assert found == difference(before, after)
+            before = after
+
+
+@pytest.mark.parametrize("strategy", each_strategy())
+@settings(max_examples=examples(8))
+@given(data=st.data())
+def test_changed_rules_give_what_they_give_from_nothing(strategy: Strategy, data: st.DataObject):
+    """After a change of rules everything is as if the new program had been there from the start."""
+    check_rule_changes(data, data.draw(tangled_programs(special=SPECIAL)), strategy)
+
+
+@settings(max_examples=examples(15))
+@given(data=st.data())
+def test_rules_of_the_whole_language_change(data: st.DataObject):
+    """Rules with any type, functor or aggregate can go and come back."""
+    program = data.draw(programs())
+    run = Maintained(build(program.text)).start(program.inputs)
+    before = run.check()
+
+    for text in (without_some_rules(data, program), program.text):
+        found = run.change_rules(build(text))
+        after = run.check()
+        assert found == difference(before, after)
+        before = after
+
+
+@pytest.mark.parametrize("strategy", each_strategy())
+def test_a_rule_comes_and_goes(strategy: Strategy):
+    """A rule that is added derives its facts; deleted again it takes them along."""
+    run = Maintained(build(EDGES + PATH)).start({"edge": [(0, 1), (1, 2)]})
+
+    added = run.change_rules(build(EDGES + PATH + STEP), strategy=strategy)
+    run.check()
+    deleted = run.change_rules(build(EDGES + PATH), strategy=strategy)
+    run.check()
+
+    assert added.inserted == {"path": {(0, 2)}}
+    assert added.deleted == {}
+    assert deleted.deleted == {"path": {(0, 2)}}
+
+
+def test_relations_come_and_go():
+    """A new relation starts empty and is derived; one that is gone is forgotten, facts and all."""
+    run = Maintained(build(EDGES)).start({"edge": [(0, 1), (1, 2)]})
+
+    found = run.change_rules(build(EDGES + PATH + STEP))
+    assert found.inserted == {"path": {(0, 1), (1, 2), (0, 2)}}
+    run.check()
+
+    run.change_rules(build(EDGES))
+    run.check()
+    run.change(insert={"edge": [(2, 3)]})
+    run.check()
+    run.change_rules(build(EDGES + PATH))
+    assert run.relations()["path"] == {(0, 1), (1, 2), (2, 3)}
+    run.check()
+
+
+def test_an_input_relation_that_returns_is_empty():
+    """Facts of an input relation that was gone for an epoch are not remembered."""
+    other = ".decl other(x: number) .input other\n"
+    run = Maintained(build(EDGES + other)).start({"edge": [(0, 1)], "other": [(1,)]})
+
+    run.change_rules(build(EDGES))
+    run.change_rules(build(EDGES + other))
+
+    assert run.relations() == {"edge": {(0, 1)}, "other": frozenset()}
+    run.change(insert={"other": [(1,)]})
+    run.check()
+
+
+def test_a_stratum_becomes_recursive_and_takes_in_another():
+    """A rule that ties two strata together makes them one; without it they part again."""
+    apart = """
+    .decl a(x: number) .input a
+    .decl b(x: number) b(x) :- a(x).
+    .decl c(x: number) c(x + 1) :- b(x).
+    """
+    run = Maintained(build(apart)).start({"a": [(1,)]})
+
+    run.change_rules(build(f"{apart} b(x) :- c(x), x < 5."))
+    assert run.relations()["b"] == {(1,), (2,), (3,), (4,)}
+    run.check()
+    run.change(delete={"a": [(1,)]})
+    run.check()
+    run.change(insert={"a": [(3,)]})
+    run.check()
+
+    run.change_rules(build(apart))
+    assert run.relations()["b"] == {(3,)}
+    run.check()
