@@ -2,8 +2,8 @@
 
 Numbers, unsigned and floats are written as what they are; symbols, records and branches as their
 codes, which the dictionary files explain: texts would take longer to write and, since each has to
-find its code again, many times as long to load. The annotations are called `@level`, `@count` and `@given`, names that no
-column can have.
+find its code again, many times as long to load. The annotations are called `@level`, `@count` and
+`@given`, names that no column can have.
 """
 
 import json
