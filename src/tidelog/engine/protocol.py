@@ -48,13 +48,13 @@ class Observer(Protocol):
     """Receives what a run reports; called from the thread that runs it."""
 
     def stratum_started(self, stratum: int, strata: int, relations: Sequence[str]) -> None:
-        """A stratum (counted from 0) of `strata` begins."""
+        """Hear that a stratum (counted from 0) of `strata` begins."""
 
     def iteration_finished(self, stratum: int, iteration: int, new_facts: int, total_facts: int) -> None:
-        """An iteration found `new_facts`; the state holds `total_facts`."""
+        """Hear that an iteration found `new_facts`; the state holds `total_facts`."""
 
     def stratum_finished(self, stratum: int, statistics: StratumStatistics) -> None:
-        """A stratum reached its fixpoint."""
+        """Hear that a stratum reached its fixpoint."""
 
 
 class SilentObserver:

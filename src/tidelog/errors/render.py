@@ -5,12 +5,12 @@ from tidelog.source import Span
 
 
 def render(diagnostic: Diagnostic) -> str:
-    """Return the diagnostic with its source line, underlined, and its hint.
+    """Return the diagnostic with its source line, underlined, and its hint:
 
-        path.dl:2:9: error[unbound-variable]: `z` is in the head but no positive atom binds it
-          2 | path(x, z) :- edge(x, y), !edge(y, z).
-            |         ^
-          hint: add a positive atom over `z` to the body
+    path.dl:2:9: error[unbound-variable]: `z` is in the head but no positive atom binds it
+      2 | path(x, z) :- edge(x, y), !edge(y, z).
+        |         ^
+      hint: add a positive atom over `z` to the body
     """
     title = f"{diagnostic.severity.value}[{diagnostic.code}]: {diagnostic.message}"
     lines: list[str] = []

@@ -19,7 +19,7 @@ from tidelog.storage.postings import LENGTH, START
 
 
 @kernel
-def _lowest(
+def _lowest(  # noqa: PLR0913, PLR0917 - a kernel takes its arrays one by one
     groups: Int64s, arena: CodeArray, counts: Int32s, numbers: Int64s, levels: Int32s, derivations: Int32s
 ) -> None:
     """Write for each row the lowest iteration with derivations, and how many it has."""
@@ -71,7 +71,7 @@ def count_iterations(
     for rule in rules:
         head = relations[rule.relation]
 
-        def sink(batch: CodeArray, rule: MaintainedRule = rule, head: StoredRelation = head) -> None:
+        def sink(batch: CodeArray, rule: MaintainedRule = rule) -> None:
             level = np.zeros(batch.shape[0], np.int32)
             keep = np.ones(batch.shape[0], np.bool_)
             for other, literal in enumerate(rule.literals):

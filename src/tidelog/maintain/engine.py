@@ -19,7 +19,15 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
 from tidelog.engine.local.stratum import StratumRun, check_iterations
-from tidelog.engine.protocol import Codes, Columns, Observer, RunStatistics, Settings, SilentObserver, UserFunctions
+from tidelog.engine.protocol import (
+    Codes,
+    Columns,
+    Observer,
+    RunStatistics,
+    Settings,
+    SilentObserver,
+    UserFunctions,
+)
 from tidelog.maintain.epoch import Maintainer
 from tidelog.maintain.projections import project_negations
 from tidelog.maintain.update import RowChange
@@ -92,10 +100,14 @@ class MaintainedEngine(LocalEngine):
             numbers[~fits] = -1
         else:
             numbers = stored.find(self._state.pack(columns, count))
-        return (numbers >= 0) & (stored.levels[np.maximum(numbers, 0)] == 0)
+        is_given: npt.NDArray[np.bool_] = (numbers >= 0) & (stored.levels[np.maximum(numbers, 0)] == 0)
+        return is_given
 
     def apply(
-        self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings, observer: Observer
+        self,
+        changes: Mapping[str, RelationChange],
+        settings: MaintenanceSettings,
+        observer: Observer,  # noqa: ARG002 - an epoch reports in its result
     ) -> EpochResult:
         """Bring the state to the next epoch; on any exception the state is as it was."""
         codes = [column for change in changes.values() for column in (*change.inserted, *change.deleted)]
@@ -123,8 +135,12 @@ class MaintainedEngine(LocalEngine):
             self._finish_epoch()
             raise
         seen = {name: change for name, change in found.items() if name in self._user_program.relations}
-        inserted = {name: self._columns_of(name, change.inserted) for name, change in seen.items() if change.inserted.size}
-        deleted = {name: self._columns_of(name, change.deleted) for name, change in seen.items() if change.deleted.size}
+        inserted = {
+            n: self._columns_of(n, change.inserted) for n, change in seen.items() if change.inserted.size
+        }
+        deleted = {
+            n: self._columns_of(n, change.deleted) for n, change in seen.items() if change.deleted.size
+        }
         self._maintainer.commit(found)
         for name in inputs.keys() & self._given_apart.keys():
             self._given_apart[name].delete_rows(inputs[name].deleted)
@@ -142,7 +158,8 @@ class MaintainedEngine(LocalEngine):
         """Return the row numbers of a change, in the store of given facts where there is one."""
         apart = self._given_apart.get(name)
         if apart is not None:
-            gone, come = (_wide(part[: apart.arity], len(part[0])) for part in (change.deleted, change.inserted))
+            gone = _wide(change.deleted[: apart.arity], len(change.deleted[0]))
+            come = _wide(change.inserted[: apart.arity], len(change.inserted[0]))
             return RowChange(apart.find(gone), apart.locate(come))
         stored = self._state.relations[name]
         deleted = stored.find(self._packed(name, change.deleted)) if len(change.deleted[0]) else _NO_ROWS
@@ -172,7 +189,7 @@ class MaintainedEngine(LocalEngine):
         self.derivations.forget()
         number = self._program.strata.index(stratum)
         for name, change in lower.items():
-            # Until the epoch ends, deleted facts stay visible for updates; an evaluation must not see them.
+            # Until the epoch ends, deleted facts stay visible for updates, but not for an evaluation.
             self._state.relations[name].delete_rows(change.deleted)
             self._state.show_all(name)
         try:
@@ -181,8 +198,12 @@ class MaintainedEngine(LocalEngine):
         finally:
             for name, change in lower.items():
                 self._state.relations[name].show_rows(change.deleted)
-        changes = {name: self._compare(relation, self._state.relations[name]) for name, relation in old.items()}
-        return {name: change for name, change in changes.items() if change is not None}, statistics.derivations
+        changes = {}
+        for name, relation in old.items():
+            change = self._compare(relation, self._state.relations[name])
+            if change.deleted.size or change.inserted.size:
+                changes[name] = change
+        return changes, statistics.derivations
 
     def check_level(self, stratum: Stratum, level: int) -> None:
         """Raise if an update goes on for more iterations or takes more memory than allowed."""
@@ -203,7 +224,7 @@ class MaintainedEngine(LocalEngine):
         rows = stored.rows[: stored.count][is_given]
         return self._state.pack([rows[:, place] for place in range(rows.shape[1])], len(rows))
 
-    def _compare(self, old: StoredRelation, new: StoredRelation) -> RowChange | None:
+    def _compare(self, old: StoredRelation, new: StoredRelation) -> RowChange:
         """Annotate the new rows with their old levels, and enter the facts that are gone."""
         new_numbers = np.flatnonzero(new.alive[: new.count]) if new.deleted else np.arange(new.count)
         in_old = old.find(new.rows[new_numbers])
@@ -212,8 +233,8 @@ class MaintainedEngine(LocalEngine):
         is_kept = np.zeros(old.count, np.bool_)
         is_kept[in_old[in_old >= 0]] = True
         gone = np.flatnonzero((old.levels[: old.count] != ABSENT) & ~is_kept)
-        if not gone.size and not inserted.size:
-            return None
+        if not gone.size:
+            return RowChange(_NO_ROWS, inserted)
         deleted = new.locate(np.ascontiguousarray(old.rows[gone]))
         new.levels[deleted] = ABSENT
         new.previous[deleted] = old.levels[gone]
@@ -235,13 +256,17 @@ class MaintainedEngine(LocalEngine):
         recomputed.
         """
         before = dict(self.__dict__)
-        work = dict(zip((stratum.relations for stratum in self._program.strata), self._maintainer.work(), strict=True))
         known = {stratum.relations: _content(stratum, self._program) for stratum in self._program.strata}
+        work = dict(zip(known, self._maintainer.work(), strict=True))
         try:
             self._adopt(program)
             strata = self._program.strata
             self._start_maintenance([work.get(stratum.relations, 0) for stratum in strata])
-            rewritten = [n for n, s in enumerate(strata) if known.get(s.relations) != _content(s, self._program)]
+            rewritten = [
+                number
+                for number, stratum in enumerate(strata)
+                if known.get(stratum.relations) != _content(stratum, self._program)
+            ]
             return self._run_epoch({}, settings, rewritten)
         except NeedsWideCodes:
             self.__dict__.update(before)

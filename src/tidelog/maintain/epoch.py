@@ -20,9 +20,9 @@ from typing import Protocol
 import numpy as np
 
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
-from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.dense import IterationCounts, count_iterations
 from tidelog.maintain.derivations import Derivations
+from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.update import OverBudget, RowChange, StratumUpdate
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
 from tidelog.program.nodes import Aggregate, Atom, Constraint, NegatedAtom, Program, Stratum
@@ -38,8 +38,13 @@ _FREE_WORK = 20_000
 class EpochEngine(Protocol):
     """What an engine offers to an epoch."""
 
-    relations: Mapping[str, StoredRelation]
-    derivations: Derivations
+    @property
+    def relations(self) -> Mapping[str, StoredRelation]:
+        """Return the stored relations by name."""
+
+    @property
+    def derivations(self) -> Derivations:
+        """Return what enumerates derivations."""
 
     def check_level(self, stratum: Stratum, level: int) -> None:
         """Raise if a stratum goes on for more iterations than the user allows, or takes too much memory."""
@@ -87,7 +92,8 @@ class Maintainer:
         self._learned = [_Learned(work) for work in self.stratum_work]
         self._dense: dict[int, dict[str, IterationCounts]] = {}
         self._rules: list[tuple[MaintainedRule, ...]] = [
-            tuple(maintained_rule(rule, self.program) for rule in stratum.rules) for stratum in self.program.strata
+            tuple(maintained_rule(rule, self.program) for rule in stratum.rules)
+            for stratum in self.program.strata
         ]
         self._reasons = [reason_to_recompute(stratum, self.program) for stratum in self.program.strata]
         self._read = [_relations_read(stratum) for stratum in self.program.strata]
@@ -157,9 +163,14 @@ class Maintainer:
     # --- one stratum ----------------------------------------------------------------------------
 
     def _decide(
-        self, number: int, own: Mapping[str, RowChange], lower: Mapping[str, RowChange], settings: MaintenanceSettings
+        self,
+        number: int,
+        own: Mapping[str, RowChange],
+        lower: Mapping[str, RowChange],
+        settings: MaintenanceSettings,
     ) -> "_Decision":
-        rows = sum(change.deleted.size + change.inserted.size for change in (*own.values(), *lower.values()))
+        changed = (*own.values(), *lower.values())
+        rows = sum(change.deleted.size + change.inserted.size for change in changed)
         if not rows:
             return _Decision(Action.SKIPPED, settings.strategy, "nothing it reads changed")
         strategy = settings.strategy
@@ -171,7 +182,9 @@ class Maintainer:
             return _Decision(Action.RECOMPUTED, strategy, "recomputing was asked for")
         is_growing = self._is_growing(number, own, lower)
         action = Action.EXTENDED if is_growing else Action.UPDATED
-        how = "only insertions through positive atoms" if is_growing else f"{rows:,} changed facts reach it"
+        how = f"{rows:,} changed facts reach it"
+        if is_growing:
+            how = "only insertions through positive atoms"
         if strategy is not Strategy.AUTO:
             return _Decision(action, strategy, f"{how}; {strategy.value} was asked for")
         learned = self._learned[number]
@@ -179,8 +192,8 @@ class Maintainer:
         budget = max(settings.switch * learned.recompute_work / UPDATE_COST, _FREE_WORK)
         if predicted > budget:
             reason = (
-                f"{how}, predicted to take {predicted:,.0f} derivations, more than the {budget:,.0f} allowed "
-                f"beside the {learned.recompute_work:,} of a recompute"
+                f"{how}, predicted to take {predicted:,.0f} derivations, "
+                f"more than the {budget:,.0f} allowed beside the {learned.recompute_work:,} of a recompute"
             )
             return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, reason, predicted)
         return _Decision(action, Strategy.UPDATE, how, predicted, budget)
@@ -215,7 +228,8 @@ class Maintainer:
                 self._rules[number], self.engine.relations, labels, lower, self.engine.derivations,
                 decision.budget, decision.strategy, dense, partial(self.engine.check_level, stratum),
             )  # fmt: skip
-            rows = sum(change.deleted.size + change.inserted.size for change in (*own.values(), *lower.values()))
+            changed = (*own.values(), *lower.values())
+            rows = sum(change.deleted.size + change.inserted.size for change in changed)
             try:
                 changes = update.run(own)
             except OverBudget:
@@ -223,11 +237,10 @@ class Maintainer:
                     label.undo()
                 spent = update.work
                 learned.learn(rows, update.work)
-                decision = _Decision(
-                    Action.RECOMPUTED, Strategy.RECOMPUTE,
-                    f"the update was given up after {spent:,} derivations, more than the {decision.budget:,.0f} allowed",
-                    decision.predicted,
-                )  # fmt: skip
+                reason = (
+                    f"the update was given up after {spent:,} derivations; {decision.budget:,.0f} are allowed"
+                )
+                decision = _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, reason, decision.predicted)
             else:
                 learned.learn(rows, update.work)
                 if dense is not None:
@@ -239,7 +252,6 @@ class Maintainer:
         learned.recompute_work = work
         learned.forget_a_little()
         return changes, decision, spent + work
-
 
     def _count(
         self, number: int, stratum: Stratum, lower: Mapping[str, RowChange]

@@ -46,12 +46,14 @@ def project_negations(program: Program) -> Program:
     return replace(program, relations=relations, strata=tuple(ordered))
 
 
-def _projected(
-    rule: Rule, program: Program, made: dict[tuple[str, tuple[int, ...]], Relation]
-) -> Rule:
+def _has_wildcard(atom: Atom) -> bool:
+    return any(isinstance(term, Wildcard) for term in atom.terms)
+
+
+def _projected(rule: Rule, program: Program, made: dict[tuple[str, tuple[int, ...]], Relation]) -> Rule:
     body: list[Literal] = []
     for literal in rule.body:
-        if not isinstance(literal, NegatedAtom) or not any(isinstance(t, Wildcard) for t in literal.atom.terms):
+        if not isinstance(literal, NegatedAtom) or not _has_wildcard(literal.atom):
             body.append(literal)
             continue
         atom = literal.atom
@@ -65,18 +67,19 @@ def _projected(
     return replace(rule, body=tuple(body))
 
 
-def _stratum(program: Program, name: str, kept: tuple[int, ...], relation: Relation, rule_id: RuleId) -> Stratum:
+def _stratum(
+    program: Program, name: str, kept: tuple[int, ...], relation: Relation, rule_id: RuleId
+) -> Stratum:
     """Return the stratum that derives a projection."""
     declared = program.relations[name]
     span = declared.span
     assert span is not None
-    variables = {
-        place: Variable(f"x{place}", declared.columns[place].type, span=span) for place in kept
-    }
+    variables = {place: Variable(f"x{place}", declared.columns[place].type, span=span) for place in kept}
     body = Atom(
         name,
         tuple(
-            variables.get(place, Wildcard(column.type, span=span)) for place, column in enumerate(declared.columns)
+            variables.get(place, Wildcard(column.type, span=span))
+            for place, column in enumerate(declared.columns)
         ),
         span=span,
     )

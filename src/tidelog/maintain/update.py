@@ -52,45 +52,45 @@ class RowChange:
     inserted: Int64s
 
 
-class StratumUpdate:
-    """One epoch of one stratum."""
+def _any_level(_level: int) -> None:
+    """Allow every level."""
 
-    def __init__(
-        self,
-        rules: Sequence[MaintainedRule],
-        relations: Mapping[str, StoredRelation],
-        labels: Mapping[str, RelationLabels],
-        lower: Mapping[str, RowChange],
-        derivations: Derivations,
-        budget: float,
-        strategy: Strategy = Strategy.UPDATE,
-        dense: Mapping[str, IterationCounts] | None = None,
-        check_level: Callable[[int], None] = lambda level: None,
-    ) -> None:
-        self._rules = rules
-        self._relations = relations
-        self._labels = labels
-        self._lower = lower
-        self._derivations = derivations
-        self._budget = budget
-        self._strategy = strategy
-        self._dense = dense
-        self._check_level = check_level
+
+@dataclass
+class StratumUpdate:
+    """One epoch of one stratum.
+
+    `labels` are those of the stratum's relations, `lower` what changed in earlier strata. The budget
+    counts derivations and the bindings that the engine went through to find them. `check_level` may
+    raise when the levels grow too high.
+    """
+
+    rules: Sequence[MaintainedRule]
+    relations: Mapping[str, StoredRelation]
+    labels: Mapping[str, RelationLabels]
+    lower: Mapping[str, RowChange]
+    derivations: Derivations
+    budget: float
+    strategy: Strategy = Strategy.UPDATE
+    dense: Mapping[str, IterationCounts] | None = None
+    check_level: Callable[[int], None] = _any_level
+    work: int = 0
+
+    def __post_init__(self) -> None:
         self._derivations_seen = 0
-        self._work_before = derivations.work
-        self.work = 0
+        self._work_before = self.derivations.work
 
     def run(self, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
         """Bring the stratum to the new epoch and return what changed.
 
         `inputs` are rows that stop or start being input facts. On `OverBudget` the caller undoes.
         """
-        for labels in self._labels.values():
+        for labels in self.labels.values():
             labels.ensure_room()
         affected = self._find_affected(inputs)
         for name, rows in affected.items():
-            self._labels[name].drop(rows)
-        offers = _Offers(self._labels)
+            self.labels[name].drop(rows)
+        offers = _Offers(self.labels)
         for name, change in inputs.items():
             offers.make(name, change.inserted, np.zeros(change.inserted.size, np.int32))
         self._offer_backward(affected, offers)
@@ -106,38 +106,39 @@ class StratumUpdate:
 
         def lose(name: str, numbers: Int64s) -> None:
             exhausted = self._exhausted(name, numbers)
-            for level, rows in rows_by_level(self._relations[name].levels, exhausted):
+            for level, rows in rows_by_level(self.relations[name].levels, exhausted):
                 buckets[level][name].append(rows)
 
         for name, change in inputs.items():
             if change.deleted.size:
                 lose(name, change.deleted)
         for rule, place, rows in self._changed_literals(lost=True):
-            self._derivations.forward(
+            self.derivations.forward(
                 rule, rule.literals[place], rows, self._losing(rule, place, lose, by_lower=True)
             )
         found: dict[str, list[Int64s]] = defaultdict(list)
         while buckets:
             current = self._without_proof(buckets.pop(min(buckets)))
             for name, rows in current.items():
-                self._labels[name].marks[rows] = CURRENT
+                self.labels[name].marks[rows] = CURRENT
                 found[name].append(rows)
             for rule, place, rows in self._stratum_literals(current):
-                self._derivations.forward(
+                self.derivations.forward(
                     rule, rule.literals[place], rows, self._losing(rule, place, lose, by_lower=False)
                 )
             for name, rows in current.items():
-                self._labels[name].marks[rows] = AFFECTED
+                self.labels[name].marks[rows] = AFFECTED
         return {name: np.concatenate(rows) for name, rows in found.items()}
 
     def _exhausted(self, name: str, numbers: Int64s) -> Int64s:
         """Take a derivation from each row; return those that may have lost their level by it."""
-        labels = self._labels[name]
-        match self._strategy:
+        labels = self.labels[name]
+        match self.strategy:
             case Strategy.DRED | Strategy.BACKWARD_FORWARD:
                 labels.touch(numbers)
                 numbers = np.unique(numbers)
-                return numbers[labels.marks[numbers] == UNTOUCHED]
+                unmarked: Int64s = numbers[labels.marks[numbers] == UNTOUCHED]
+                return unmarked
             case _:
                 return labels.lose(numbers)
 
@@ -147,21 +148,22 @@ class StratumUpdate:
         Backward/forward looks for the derivations each row has left; the others know already.
         """
         rows = {name: np.unique(np.concatenate(parts)) for name, parts in bucket.items()}
-        rows = {name: part[self._labels[name].marks[part] == UNTOUCHED] for name, part in rows.items()}
-        if self._strategy is Strategy.BACKWARD_FORWARD:
+        rows = {name: part[self.labels[name].marks[part] == UNTOUCHED] for name, part in rows.items()}
+        if self.strategy is Strategy.BACKWARD_FORWARD:
             rows = {name: self._recounted(name, part) for name, part in rows.items()}
         return {name: part for name, part in rows.items() if part.size}
 
     def _recounted(self, name: str, numbers: Int64s) -> Int64s:
         """Count the tight derivations that rows still have; return the rows without any."""
-        relation = self._relations[name]
+        relation = self.relations[name]
         derived = numbers[relation.levels[numbers] > 0]
-        self._labels[name].touch(numbers)
+        self.labels[name].touch(numbers)
         relation.counts[numbers] = 0
-        for rule in self._rules:
+        for rule in self.rules:
             if rule.relation == name and derived.size:
-                self._derivations.backward(rule, derived, self._counting(rule, relation))
-        return numbers[relation.counts[numbers] == 0]
+                self.derivations.backward(rule, derived, self._counting(rule, relation))
+        exhausted: Int64s = numbers[relation.counts[numbers] == 0]
+        return exhausted
 
     def _counting(self, rule: MaintainedRule, head: StoredRelation) -> Sink:
         """Return the sink that counts tight derivations which the epoch leaves standing."""
@@ -172,9 +174,9 @@ class StratumUpdate:
             level = np.zeros(batch.shape[0], np.int32)
             for other, literal in enumerate(rule.literals):
                 rows = batch[:, 1 + other]
-                if literal.relation in self._labels:
-                    largest_level(self._relations[literal.relation].levels, batch, 1 + other, level)
-                    keep &= self._labels[literal.relation].marks[rows] == UNTOUCHED
+                if literal.relation in self.labels:
+                    largest_level(self.relations[literal.relation].levels, batch, 1 + other, level)
+                    keep &= self.labels[literal.relation].marks[rows] == UNTOUCHED
                 elif self._must_check(literal):
                     keep &= self._held(literal, rows, new=False) & self._held(literal, rows, new=True)
             numbers = batch[:, 0].astype(np.int64)
@@ -190,7 +192,7 @@ class StratumUpdate:
         earlier strata first, then affected facts in the order in which they were found.
         """
         arity = len(rule.rule.head.terms)
-        head = self._relations[rule.relation]
+        head = self.relations[rule.relation]
 
         def sink(batch: CodeArray) -> None:
             self._spend(batch.shape[0])
@@ -198,10 +200,10 @@ class StratumUpdate:
             level = np.zeros(batch.shape[0], np.int32)
             for other, literal in enumerate(rule.literals):
                 column = arity + other
-                if literal.relation in self._labels:
-                    largest_level(self._relations[literal.relation].levels, batch, column, level)
+                if literal.relation in self.labels:
+                    largest_level(self.relations[literal.relation].levels, batch, column, level)
                     if not by_lower and other != place:
-                        marks = self._labels[literal.relation].marks[batch[:, column]]
+                        marks = self.labels[literal.relation].marks[batch[:, column]]
                         keep &= (marks == UNTOUCHED) | ((marks == CURRENT) & (other > place))
                 elif self._must_check(literal) and other != place:
                     before = self._held(literal, batch[:, column], new=False)
@@ -211,9 +213,9 @@ class StratumUpdate:
             if by_lower:
                 keep &= level != ABSENT
             numbers = head.find(np.ascontiguousarray(batch[keep, :arity]))
-            if self._dense is not None:
-                self._dense[rule.relation].add(numbers, level[keep] + 1, -1)
-            if self._strategy is Strategy.DRED:
+            if self.dense is not None:
+                self.dense[rule.relation].add(numbers, level[keep] + 1, -1)
+            if self.strategy is Strategy.DRED:
                 # Over-deletion: a fact is doomed by any derivation it loses, unless it is given.
                 lose(rule.relation, numbers[head.levels[numbers] > 0])
                 return
@@ -226,22 +228,23 @@ class StratumUpdate:
 
     def _offer_backward(self, affected: Mapping[str, Int64s], offers: "_Offers") -> None:
         """Let affected facts be derived by what is not affected."""
-        if self._dense is not None:
+        if self.dense is not None:
             for name, rows in affected.items():
-                levels, counts = self._dense[name].lowest(rows)
+                levels, counts = self.dense[name].lowest(rows)
                 has_any = levels != ABSENT
                 offers.make(name, rows[has_any], levels[has_any], counts[has_any])
             return
-        for rule in self._rules:
-            rows = affected.get(rule.relation)
-            if rows is not None:
-                self._derivations.backward(rule, rows, self._offering(rule, offers, columns=1))
+        for rule in self.rules:
+            if rule.relation in affected:
+                self.derivations.backward(
+                    rule, affected[rule.relation], self._offering(rule, offers, columns=1)
+                )
 
     def _offer_new(self, offers: "_Offers") -> None:
         """Let derivations that changes of earlier strata made possible offer levels to their heads."""
         for rule, place, rows in self._changed_literals(lost=False):
             arity = len(rule.rule.head.terms)
-            self._derivations.forward(
+            self.derivations.forward(
                 rule, rule.literals[place], rows, self._offering(rule, offers, columns=arity, place=place)
             )
 
@@ -260,8 +263,8 @@ class StratumUpdate:
             level = np.zeros(batch.shape[0], np.int32)
             for other, literal in enumerate(rule.literals):
                 rows = batch[:, columns + other]
-                if literal.relation in self._labels:
-                    largest_level(self._relations[literal.relation].levels, batch, columns + other, level)
+                if literal.relation in self.labels:
+                    largest_level(self.relations[literal.relation].levels, batch, columns + other, level)
                 elif self._must_check(literal) and other != place:
                     keep &= self._held(literal, rows, new=True)
                     if place is not None and other < place:
@@ -272,18 +275,18 @@ class StratumUpdate:
                 offers.make(rule.relation, numbers, level[keep] + 1)
                 return
             numbers = self._heads(rule.relation, batch[keep, :columns])
-            if self._dense is not None:
-                self._dense[rule.relation].add(numbers, level[keep] + 1, 1)
+            if self.dense is not None:
+                self.dense[rule.relation].add(numbers, level[keep] + 1, 1)
                 offers.make(rule.relation, numbers, level[keep] + 1)
                 return
-            open_to_offers = self._labels[rule.relation].marks[numbers] != AFFECTED
+            open_to_offers = self.labels[rule.relation].marks[numbers] != AFFECTED
             offers.make(rule.relation, numbers[open_to_offers], level[keep][open_to_offers] + 1)
 
         return sink
 
     def _heads(self, relation: str, rows: CodeArray) -> Int64s:
-        numbers = self._relations[relation].locate(np.ascontiguousarray(rows))
-        self._labels[relation].ensure_room()
+        numbers = self.relations[relation].locate(np.ascontiguousarray(rows))
+        self.labels[relation].ensure_room()
         return numbers
 
     # --- sweep 3 ------------------------------------------------------------------------------
@@ -292,13 +295,15 @@ class StratumUpdate:
         """Settle offers in increasing order."""
         while (taken := offers.take_lowest()) is not None:
             label, batch = taken
-            self._check_level(label)
+            self.check_level(label)
             for name, rows in batch.items():
-                self._labels[name].settle(rows)
+                self.labels[name].settle(rows)
             for rule, place, rows in self._stratum_literals(batch):
-                self._derivations.forward(rule, rule.literals[place], rows, self._relaxing(rule, place, offers))
+                self.derivations.forward(
+                    rule, rule.literals[place], rows, self._relaxing(rule, place, offers)
+                )
             for name, rows in batch.items():
-                self._labels[name].marks[rows] = UNTOUCHED
+                self.labels[name].marks[rows] = UNTOUCHED
 
     def _relaxing(self, rule: MaintainedRule, place: int, offers: "_Offers") -> Sink:
         """Return the sink that offers heads the levels that settled facts made smaller."""
@@ -311,7 +316,7 @@ class StratumUpdate:
             before = np.zeros(batch.shape[0], np.int32)
             for other, literal in enumerate(rule.literals):
                 column = arity + other
-                labels = self._labels.get(literal.relation)
+                labels = self.labels.get(literal.relation)
                 if labels is not None:
                     levels = labels.relation.levels
                     largest_level(levels, batch, column, level)
@@ -322,8 +327,8 @@ class StratumUpdate:
                     keep &= self._held(literal, batch[:, column], new=True)
             keep &= level < before
             numbers = self._heads(rule.relation, batch[keep, :arity])
-            if self._dense is not None:
-                counts, was = self._dense[rule.relation], before[keep]
+            if self.dense is not None:
+                counts, was = self.dense[rule.relation], before[keep]
                 counts.add(numbers[was != ABSENT], was[was != ABSENT] + 1, -1)
                 counts.add(numbers, level[keep] + 1, 1)
             offers.make(rule.relation, numbers, level[keep] + 1)
@@ -333,7 +338,7 @@ class StratumUpdate:
     def _changes(self) -> dict[str, RowChange]:
         """Return the rows of each relation that were or became facts."""
         changes = {}
-        for name, labels in self._labels.items():
+        for name, labels in self.labels.items():
             rows = labels.touched()
             was = labels.relation.previous[rows] != ABSENT
             now = labels.relation.levels[rows] != ABSENT
@@ -346,27 +351,27 @@ class StratumUpdate:
     def _spend(self, derivations: int) -> None:
         """Count derivations, and the bindings that the engine went through to find them."""
         self._derivations_seen += derivations
-        self.work = self._derivations_seen + self._derivations.work - self._work_before
-        if self.work > self._budget:
+        self.work = self._derivations_seen + self.derivations.work - self._work_before
+        if self.work > self.budget:
             raise OverBudget
 
     def _must_check(self, literal: RuleLiteral) -> bool:
         """Say whether a derivation pushed by the engine may fail at this literal of an earlier stratum."""
-        return literal.is_negated or literal.relation in self._lower
+        return literal.is_negated or literal.relation in self.lower
 
     def _held(self, literal: RuleLiteral, rows: CodeArray, *, new: bool) -> Mask:
         """Say where a literal over an earlier stratum held in the new epoch, or in the old one."""
-        relation = self._relations[literal.relation]
+        relation = self.relations[literal.relation]
         levels = relation.levels if new else relation.previous
-        present = (rows >= 0) & (levels[np.maximum(rows, 0)] != ABSENT)
+        present: Mask = (rows >= 0) & (levels[np.maximum(rows, 0)] != ABSENT)
         return ~present if literal.is_negated else present
 
     def _changed_literals(self, *, lost: bool) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
         """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
-        for rule in self._rules:
+        for rule in self.rules:
             for place, literal in enumerate(rule.literals):
-                change = self._lower.get(literal.relation)
-                if change is None or literal.relation in self._labels:
+                change = self.lower.get(literal.relation)
+                if change is None or literal.relation in self.labels:
                     continue
                 rows = change.deleted if lost != literal.is_negated else change.inserted
                 if rows.size:
@@ -374,9 +379,9 @@ class StratumUpdate:
 
     def _stratum_literals(self, rows: Mapping[str, Int64s]) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
         """Yield the literals of this stratum that the rows can stand for."""
-        for rule in self._rules:
+        for rule in self.rules:
             for place, literal in enumerate(rule.literals):
-                if literal.relation in rows and literal.relation in self._labels:
+                if literal.relation in rows and literal.relation in self.labels:
                     yield rule, place, rows[literal.relation]
 
 

@@ -64,7 +64,7 @@ def rows_per_key(rows: CodeArray, columns: tuple[int, ...]) -> float:
     hashes = np.empty(size, np.uint64)
     _hash_sample(rows, np.array(columns, np.int32), count // size, hashes)
     hashes.sort()
-    ends = np.flatnonzero(np.append(hashes[1:] != hashes[:-1], True)) + 1  # noqa: FBT003 - an element
+    ends = np.flatnonzero(np.append(hashes[1:] != hashes[:-1], True)) + 1
     lengths = np.diff(ends, prepend=0).astype(np.float64)
     equal_pairs = float((lengths * (lengths - 1) / 2).sum())
     return max(1.0, count * equal_pairs / (size * (size - 1) / 2))

@@ -66,8 +66,7 @@ class ValueType:
 
 
 PRIMITIVES: Mapping[str, ValueType] = {
-    kind.value: ValueType(kind.value, kind)
-    for kind in (Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL)
+    kind.value: ValueType(kind.value, kind) for kind in (Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL)
 }
 
 TypeTable = Mapping[str, ValueType]
