@@ -19,8 +19,8 @@ PAGE = (ROOT / "docs" / "errors.md").read_text()
 ENTRIES = re.findall(r"^### ([a-z-]+)\n\n(.+?)\n\n```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
-# The one word of the language that looks like a code.
-NO_CODE = {"choice-domain"}
+# Words of the language that look like codes.
+NO_CODE = {"choice-domain", "magic-transform", "magic-transform-exclude"}
 
 
 def codes_in_source() -> set[str]:

@@ -255,6 +255,18 @@ def test_changes_come_by_relation(db: Session) -> None:
     assert (9,) in db["node"]
 
 
+def test_relations_and_answers_are_facts_too(db: Session) -> None:
+    """What a session shows can be handed back to it, or to another one."""
+    with tidelog.open(PROGRAM, engine="reference") as other:
+        other.apply(insert={"edge": db["edge"], "node": db.query("path(1, x)")})
+
+        assert other["edge"] == {(1, 2), (2, 3)}
+        assert other["node"] == {(2,), (3,)}
+
+    assert db.apply(delete={"edge": db["edge"]})["path"].deleted == {(1, 2), (1, 3), (2, 3)}
+    assert len(db["edge"]) == 0
+
+
 def test_a_relation_without_columns_comes_and_goes(db: Session) -> None:
     """Its one fact is given as text, as a truth, or as an empty tuple."""
     assert db.apply("+flag().")["on"].inserted == {("yes",)}
