@@ -158,3 +158,46 @@ def test_without_program_and_store_there_is_nothing_to_open(tmp_path: Path) -> N
     with pytest.raises(TidelogError) as error:
         tidelog.open(store=tmp_path / "nothing")
     assert error.value.diagnostics[0].code == "no-store"
+
+
+def test_facts_given_for_a_derived_relation_stay_input(tmp_path: Path) -> None:
+    """A relation that was given facts can be changed after reopening, from snapshot and log alike."""
+    store = tmp_path / "state"
+    with tidelog.open(PROGRAM, facts={"path": [("p", "q")]}, store=store) as db:
+        db.apply("+path('r', 's').")
+
+    for gone in ("p", "r"):
+        with tidelog.open(store=store) as again:
+            assert len(again.apply(delete={"path": [(gone, chr(ord(gone) + 1))]})["path"].deleted) == 1
+            again.checkpoint()
+
+
+@pytest.mark.parametrize("engine", ["local", "reference"])
+def test_an_epoch_that_fails_never_happened(tmp_path: Path, engine: str) -> None:
+    """A function that raises in the middle leaves session and store at the epoch before."""
+
+    def picky(x: int) -> int:
+        if x == 13:
+            raise ValueError("not this one")
+        return x
+
+    program = """
+        .functor picky(x: number): number
+        .decl a(x: number)
+        .decl b(x: number)
+        .decl c(x: number)
+        b(x) :- a(x).
+        c(@picky(x)) :- b(x).
+    """
+    options = {"functions": {"picky": picky}, "engine": engine, "store": tmp_path / "state"}
+    with tidelog.open(program, **options) as db:  # type: ignore[arg-type]
+        db.apply("+a(1).")
+        with pytest.raises(TidelogError):
+            db.apply("+a(2). +a(13). -a(1).")
+        assert contents(db) == {"a": {(1,)}, "b": {(1,)}, "c": {(1,)}}
+        assert db.epoch == 1
+        assert db.apply("+a(2).")["c"].inserted == {(2,)}
+
+    with tidelog.open(**options) as again:  # type: ignore[arg-type]
+        assert again.epoch == 2
+        assert again["c"] == {(1,), (2,)}
