@@ -73,7 +73,7 @@ def make_chain(
 ) -> Chain:
     """Return the steps of a chain of operators; the last one pushes to `end`.
 
-    Indexes that the operators look up are built here.
+    Indexes and tables of slots that the operators look up are built here, before threads share them.
     """
     beginning = operators[0]
     layout = beginning.outputs
@@ -101,10 +101,13 @@ def _make_step(  # noqa: C901 - one case for each kind of operator
             return JoinStep(operator, layout, state, expressions)
         case Check():
             relation = state.relations[operator.relation]
-            if 0 < len(operator.key) < relation.arity:
+            if len(operator.key) == relation.arity:
+                relation.stop_using_pairs()
+            elif operator.key:
                 relation.index(operator.key)
             return CheckStep(operator, layout, state, expressions)
         case Find():
+            state.relations[operator.relation].stop_using_pairs()
             return FindStep(operator, layout, state, expressions)
         case Filter():
             return FilterStep(operator, layout, state, expressions)
