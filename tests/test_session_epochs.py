@@ -415,7 +415,7 @@ def test_strategies_are_chosen_per_session_and_per_epoch(engine: EngineName) -> 
         assert db.apply("+edge(2, 3).", switch=0)["path"].inserted == {(2, 3), (1, 3)}
         assert db.apply("-edge(1, 2).")["path"].deleted == {(1, 2), (1, 3)}
         with pytest.raises(TidelogError) as error:
-            db.apply("+edge(1, 2).", strategy="updat", switch=float("nan"))
+            db.apply("+edge(1, 2).", strategy="updates", switch=float("nan"))
 
     assert codes(error) == ["unknown-strategy", "bad-switch"]
     assert error.value.diagnostics[0].hint == "did you mean `update`?"
