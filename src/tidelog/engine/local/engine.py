@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-import psutil
 
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
@@ -44,7 +43,6 @@ class LocalEngine:
         self._functions = functions
         self._state = LocalState(program, counting=counting)
         self._expressions = Expressions(program, codec, functions)
-        self._process = psutil.Process()
 
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
@@ -114,7 +112,9 @@ class LocalEngine:
         limit = self._settings.memory_limit_bytes
         if limit is None:
             return
-        used = self._process.memory_info().rss
+        import psutil  # noqa: PLC0415 - only who sets a limit pays for it
+
+        used = psutil.Process().memory_info().rss
         if used <= limit:
             return
         held = {name: len(relation) for name, relation in self._state.relations.items()}
