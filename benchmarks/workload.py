@@ -153,6 +153,13 @@ WORKLOADS: Final = (
         {"nextVisible": 104_851, "result": 104_653},
     ),
     Workload(
+        "crdt_jumps",
+        "crdt_jumps.dl",
+        Published("crdt"),
+        "the same trace in jumps of powers of two: few iterations",
+        {"nextVisible": 104_851, "result": 104_653},
+    ),
+    Workload(
         "doop",
         "doop.dl",
         Published("doop_ddlog"),
