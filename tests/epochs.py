@@ -275,6 +275,8 @@ def check_reports(run: Maintained, found: Difference, strategy: Strategy) -> Non
         if report.action is Action.SKIPPED:
             assert not changed & set(report.relations)
             assert report.work == 0
+        if report.action is Action.EXTENDED:
+            assert not found.deleted.keys() & set(report.relations)
         if not has_labels(stratum, run.program) or strategy is Strategy.RECOMPUTE:
             assert report.action in (Action.SKIPPED, Action.RECOMPUTED) or not stratum.rules
 

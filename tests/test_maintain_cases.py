@@ -3,6 +3,7 @@
 import pytest
 
 from epochs import Maintained, difference, each_strategy, follow
+from epochs_oracle import Label
 from programs import build
 from tidelog.engine.epoch import Action, Strategy
 
@@ -55,6 +56,19 @@ def test_an_atom_twice_in_a_body(strategy: Strategy):
     changes = [({"edge": [(1, 1)]}, {}), ({"edge": [(0, 0)]}, {"edge": [(1, 2)]}), ({}, {"edge": [(1, 1)]})]
 
     follow(text, {"edge": [(0, 1), (1, 2), (2, 0)]}, changes, strategy)
+
+
+def test_a_derivation_that_loses_two_facts_at_once(strategy: Strategy):
+    """It is one derivation less, not two, for a head that has others; and one more when it returns."""
+    text = f"{EDGE}.decl p(x: number, y: number) p(x, y) :- edge(x, y). p(x, z) :- p(x, y), p(y, z)."
+    edges = [(0, 1), (1, 9), (0, 2), (2, 9), (0, 3), (3, 9), (0, 4), (4, 9)]
+    both = {"edge": [(0, 1), (1, 9)]}
+
+    run = follow(
+        text, {"edge": edges}, [({}, both), (both, {}), (both, {"edge": [(0, 2), (2, 9)]})], strategy
+    )
+
+    assert run.labels()["p"][0, 9] == Label(2, 3, False)
 
 
 def test_mutual_recursion(strategy: Strategy):
@@ -219,6 +233,27 @@ def test_strata_that_read_nothing_changed_are_skipped(strategy: Strategy):
     skipped = [report.relations for report in found.strata if report.action is Action.SKIPPED]
     assert skipped == [("top",)]
     run.check()
+
+
+def test_reports_say_what_was_done(strategy: Strategy):
+    """Growth is told from loss: at a negated atom an insertion is a loss."""
+    text = f"{PATH}.decl n(x: number) .input n .decl apart(x: number) apart(x) :- n(x), !path(x, x)."
+    run = Maintained(build(text)).start({"edge": [(0, 1), (1, 2)], "n": [(0,), (1,), (2,)]})
+
+    def actions(**change):
+        found = run.change(**change, strategy=strategy)
+        run.check()
+        return {name: report.action for report in found.strata for name in report.relations}
+
+    grown = actions(insert={"edge": [(2, 0)]})
+    shrunk = actions(delete={"edge": [(2, 0)]})
+
+    if strategy is Strategy.RECOMPUTE:
+        assert grown["path"] is shrunk["path"] is grown["apart"] is shrunk["apart"] is Action.RECOMPUTED
+    else:
+        assert (grown["path"], shrunk["path"]) == (Action.EXTENDED, Action.UPDATED)
+        assert (grown["apart"], shrunk["apart"]) == (Action.UPDATED, Action.EXTENDED)
+    assert grown["n"] is shrunk["n"] is Action.SKIPPED
 
 
 # --- relations without columns -------------------------------------------------------------
