@@ -87,7 +87,7 @@ def find_rows(slots: Slots, rows: CodeArray, probes: CodeArray, found: Int64s) -
 
 
 @inlined
-def take_number(numbers: Int64s, shared: Int64s, step: int) -> Integer:
+def _take_number(numbers: Int64s, shared: Int64s, step: int) -> Integer:
     """Return the next row number of this thread, fetching a block of `step` when it has none."""
     if numbers[0] == numbers[1]:
         numbers[0] = atomic.add(shared, 0, step)
@@ -141,7 +141,7 @@ def insert_rows(
             while True:
                 word = slots[place]
                 if word == _EMPTY:
-                    number = take_number(numbers, shared, step)
+                    number = _take_number(numbers, shared, step)
                     for column in range(rows.shape[1]):
                         rows[number, column] = candidates[candidate, column]
                     if counts.shape[0] > 0:
@@ -160,7 +160,7 @@ def insert_rows(
                         if alive.shape[0] > 0 and alive[row] == 0:
                             # Only relations whose facts are deleted within a stratum have
                             # `alive`; they are inserted into by one thread.
-                            number = take_number(numbers, shared, step)
+                            number = _take_number(numbers, shared, step)
                             for column in range(rows.shape[1]):
                                 rows[number, column] = candidates[candidate, column]
                             if counts.shape[0] > 0:
