@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined
+from tidelog.storage.kernel import CodeArray, Int32s, Integer, inlined
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -32,15 +32,4 @@ def hash_columns(rows: CodeArray, row: Integer, columns: Int32s) -> np.uint64:
     state = np.uint64(columns.shape[0])
     for position in range(columns.shape[0]):
         state = mix(state ^ np.uint64(rows[row, columns[position]]))
-    return state & _LOW
-
-
-@inlined
-def hash_sources(batch: CodeArray, row: Integer, constants: Int64s, sources: Int32s) -> np.uint64:
-    """Return the hash of a key whose parts are columns (0 and above) or constants (below 0)."""
-    state = np.uint64(sources.shape[0])
-    for position in range(sources.shape[0]):
-        source = sources[position]
-        code = constants[-1 - source] if source < 0 else np.int64(batch[row, source])
-        state = mix(state ^ np.uint64(code))
     return state & _LOW

@@ -9,7 +9,7 @@ A kernel stops when the output is full; `state` remembers where to go on.
 
 import numpy as np
 
-from tidelog.storage.hashing import hash_sources
+from tidelog.storage.hashing import mix
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.postings import LENGTH, START
 
@@ -100,7 +100,12 @@ def find_bindings(
     for first in range(0, batch.shape[0], BLOCK):
         count = min(BLOCK, batch.shape[0] - first)
         for offset in range(count):
-            hashes[offset] = hash_sources(batch, first + offset, constants, key)
+            state = np.uint64(key.shape[0])
+            for position in range(key.shape[0]):
+                source = key[position]
+                code = constants[-1 - source] if source < 0 else np.int64(batch[first + offset, source])
+                state = mix(state ^ np.uint64(code))
+            hashes[offset] = state & _LOW
         for offset in range(count):
             touched |= slots[hashes[offset] & mask]
         for offset in range(count):
