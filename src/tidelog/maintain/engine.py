@@ -185,7 +185,8 @@ class MaintainedEngine(LocalEngine):
         for name, relation in old.items():
             change = inputs.get(name, RowChange(_NO_ROWS, _NO_ROWS))
             self._replaced.setdefault(name, relation)
-            self._state.replace(name, self._given_rows(name, change))
+            # The relation will be about as large as it was.
+            self._state.replace(name, self._given_rows(name, change), len(relation))
         self.derivations.forget()
         number = self._program.strata.index(stratum)
         for name, change in lower.items():

@@ -235,10 +235,18 @@ class StratumUpdate:
                 offers.make(name, rows[has_any], levels[has_any], counts[has_any])
             return
         for rule in self.rules:
-            if rule.relation in affected:
-                self.derivations.backward(
-                    rule, affected[rule.relation], self._offering(rule, offers, columns=1)
-                )
+            rows = affected.get(rule.relation)
+            if rows is not None and not self._asks_backward_of_all(rule):
+                # Its derivations all have level 1: a derived fact that is affected has lost them, and
+                # the new ones come from what changed. Only a fact that was given may have kept some.
+                rows = rows[self.relations[rule.relation].previous[rows] == 0]
+            if rows is not None and rows.size:
+                self.derivations.backward(rule, rows, self._offering(rule, offers, columns=1))
+
+    def _asks_backward_of_all(self, rule: MaintainedRule) -> bool:
+        """Say whether an affected fact may have derivations left by this rule."""
+        is_recursive = any(literal.relation in self.labels for literal in rule.literals)
+        return is_recursive or self.strategy is not Strategy.UPDATE
 
     def _offer_new(self, offers: "_Offers") -> None:
         """Let derivations that changes of earlier strata made possible offer levels to their heads."""
@@ -280,6 +288,8 @@ class StratumUpdate:
                 offers.make(rule.relation, numbers, level[keep] + 1)
                 return
             open_to_offers = self.labels[rule.relation].marks[numbers] != AFFECTED
+            if not self._asks_backward_of_all(rule):
+                open_to_offers |= self.relations[rule.relation].previous[numbers] != 0
             offers.make(rule.relation, numbers[open_to_offers], level[keep][open_to_offers] + 1)
 
         return sink

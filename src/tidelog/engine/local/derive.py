@@ -38,6 +38,7 @@ class LocalDerivations:
         self._expressions = expressions
         self._statistics = StateStatistics(state)
         self._chains: dict[tuple[int, int], tuple[Chain, SinkStep]] = {}
+        self._counts: dict[str, int] = {}
 
     @property
     def work(self) -> int:
@@ -47,6 +48,7 @@ class LocalDerivations:
     def forget(self) -> None:
         """Plan anew from here on."""
         self._chains = {}
+        self._counts = {}
 
     def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations that use these rows at a literal."""
@@ -83,6 +85,9 @@ class LocalDerivations:
     def _refresh(self) -> None:
         """Let indexes and views cover the rows appended since the last run."""
         for name, relation in self._state.relations.items():
+            if self._counts.get(name) == relation.count:
+                continue
+            self._counts[name] = relation.count
             visible = self._state.visible[name]
             if visible.end != relation.count:
                 visible.delta = visible.end = relation.count

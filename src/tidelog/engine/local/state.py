@@ -99,9 +99,10 @@ class LocalState:
             self.relations[name] = relation.widened()
             self.show_all(name)
 
-    def replace(self, name: str, rows: CodeArray) -> None:
-        """Let a relation hold exactly these rows."""
+    def replace(self, name: str, rows: CodeArray, expected: int = 0) -> None:
+        """Let a relation hold exactly these rows, with room for as many as `expected`."""
         relation = self.empty_relation(name)
+        relation.reserve(expected)
         relation.insert(rows, first_new=relation.NEVER)
         self.relations[name] = relation
         self.show_all(name)
