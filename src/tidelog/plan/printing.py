@@ -90,10 +90,10 @@ class _Printer:
         self._statistics = statistics
 
     def rule(self, plan: RulePlan) -> list[str]:
-        version = "once" if plan.delta_atom is None else f"delta rule of atom {plan.delta_atom + 1}"
+        kind = "once" if plan.delta_atom is None else f"delta rule of atom {plan.delta_atom + 1}"
         return [
             " ".join(plan.span.text.split()),
-            f"  {version}, about {_number(plan.estimate)} bindings",
+            f"  {kind}, about {_number(plan.estimate)} bindings",
             *("    " + line for line in self.operators(plan.operators)),
             f"    insert {plan.relation}",
         ]
