@@ -1,6 +1,5 @@
 """A relation as a set, a table, a frame and a page."""
 
-import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -97,6 +96,7 @@ def test_frames_have_the_same_rows(db: Session) -> None:
 
 def test_any_arrow_reader_takes_a_relation(db: Session) -> None:
     """The PyCapsule stream is enough for pyarrow, polars, pandas and DuckDB."""
+    duckdb = pytest.importorskip("duckdb")
     relation = db["all"]
 
     assert pa.table(relation).num_rows == 3
