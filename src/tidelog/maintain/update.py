@@ -235,13 +235,15 @@ class StratumUpdate:
                 offers.make(name, rows[has_any], levels[has_any], counts[has_any])
             return
         for rule in self.rules:
-            rows = affected.get(rule.relation)
-            if rows is not None and not self._asks_backward_of_all(rule):
+            if rule.relation not in affected:
+                continue
+            asking = affected[rule.relation]
+            if not self._asks_backward_of_all(rule):
                 # Its derivations all have level 1: a derived fact that is affected has lost them, and
                 # the new ones come from what changed. Only a fact that was given may have kept some.
-                rows = rows[self.relations[rule.relation].previous[rows] == 0]
-            if rows is not None and rows.size:
-                self.derivations.backward(rule, rows, self._offering(rule, offers, columns=1))
+                asking = asking[self.relations[rule.relation].previous[asking] == 0]
+            if asking.size:
+                self.derivations.backward(rule, asking, self._offering(rule, offers, columns=1))
 
     def _asks_backward_of_all(self, rule: MaintainedRule) -> bool:
         """Say whether an affected fact may have derivations left by this rule."""
