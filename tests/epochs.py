@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from epochs_oracle import Label, Labels, has_labels, labels_by_force
-from programs import Relations, build, insert, read, run_program
+from programs import Relations, build, insert, not_yet, read, run_program
 from tidelog.engine.epoch import (
     Action,
     EpochResult,
@@ -26,22 +26,17 @@ from tidelog.values.functors import canonical_value, order_key
 
 # Far above what a random program needs: reaching it would mean that a fixpoint is not finite.
 LIMIT = Settings(jobs=1, iteration_limit=500)
-# What an engine cannot do yet, with the reason. The tests are not run: a strategy that is not there
-# is answered by another one, which would pass.
-GAPS: dict[Strategy, str] = {}
-STRATEGIES = tuple(strategy for strategy in Strategy if strategy not in GAPS)
+STRATEGIES = tuple(Strategy)
 
 
 def each_strategy(gaps: Mapping[Strategy, str] | None = None) -> list[object]:
-    """Return all strategies as parameters of a test; `gaps` has more that it cannot be run with."""
-    known = {**GAPS, **(gaps or {})}
+    """Return all strategies as parameters of a test; `gaps` has a reason by strategy."""
+    known = gaps or {}
     return [
         pytest.param(
             strategy,
             id=strategy.value,
-            marks=pytest.mark.xfail(reason=f"not yet: {known[strategy]}", run=False)
-            if strategy in known
-            else (),
+            marks=not_yet(strategy.value, known[strategy]) if strategy in known else (),
         )
         for strategy in Strategy
     ]

@@ -170,6 +170,34 @@ def test_generators_make_several_derivations(strategy: Strategy):
     follow(text, {"a": [(3,)]}, changes, strategy)
 
 
+def test_rules_without_positive_atoms(strategy: Strategy):
+    """What ranges, constants and negated atoms alone derive can be given too, and return."""
+    text = """
+    .decl a(x: number) .input a
+    .decl b(x: number) .input b
+    b(n) :- n = range(0, 3).
+    b(7) :- 1 < 2.
+    b(8) :- !a(_).
+    b(x + 1) :- b(x), x < 9, !a(x).
+    """
+    changes = [({"b": [(1,), (7,)]}, {}), ({"a": [(1,)]}, {"b": [(1,)]}), ({"a": [(8,)]}, {"a": [(1,)]})]
+
+    follow(text, {}, [*changes, ({}, {"a": [(8,)], "b": [(7,)]})], strategy)
+
+
+def test_numbers_of_a_counter_stay_distinct(strategy: Strategy):
+    """Rules with `autoinc()` are recomputed; each derivation has a number of its own."""
+    text = ".decl a(x: number) .input a .decl b(i: number, x: number) b(autoinc(), x) :- a(x)."
+    run = Maintained(build(text)).start({"a": [(1,), (2,)]})
+
+    for insert, delete in [({"a": [(3,)]}, {}), ({"a": [(4,)]}, {"a": [(1,)]})]:
+        run.change(insert, delete, strategy=strategy)
+
+        b = run.relations()["b"]
+        assert {x for _, x in b} == {x for (x,) in run.inputs["a"]}
+        assert len({i for i, _ in b}) == len(b) == len(run.inputs["a"])
+
+
 # --- input and derived at once -------------------------------------------------------------
 
 
@@ -380,6 +408,35 @@ def test_subsumed_facts_are_not_exported(strategy: Strategy):
     """
 
     follow(text, {"a": [(1, 1), (1, 2)]}, [({"a": [(1, 0)]}, {}), ({}, {"a": [(1, 0), (1, 1)]})], strategy)
+
+
+def test_a_subsumption_that_reads_another_relation(strategy: Strategy):
+    """A change of what the subsumption asks for deletes facts and brings them back."""
+    text = """
+    .decl better(x: number, y: number) .input better
+    .decl a(x: number) .input a
+    a(p) <= a(q) :- better(q, p).
+    .decl b(x: number) b(x) :- a(x).
+    """
+    changes = [({"better": [(1, 2)]}, {}), ({"better": [(3, 1)]}, {}), ({}, {"better": [(1, 2), (3, 1)]})]
+
+    run = follow(text, {"a": [(1,), (2,), (3,)]}, changes, strategy)
+
+    assert run.relations()["b"] == {(1,), (2,), (3,)}
+
+
+def test_negated_wildcards_over_special_relations(strategy: Strategy):
+    """Whether any fact is left is seen in relations that are recomputed too."""
+    text = """
+    .decl same(x: number, y: number) eqrel .input same
+    .decl n(x: number) .input n
+    .decl alone(x: number) alone(x) :- n(x), !same(x, _).
+    .decl none() none() :- !same(_, _).
+    .decl top(x: number) top(x) :- alone(x), !none().
+    """
+    changes = [({"same": [(1, 2)]}, {}), ({"same": [(2, 3)]}, {"same": [(1, 2)]}), ({}, {"same": [(2, 3)]})]
+
+    follow(text, {"n": [(1,), (2,), (3,)]}, changes, strategy)
 
 
 def test_a_size_limit(strategy: Strategy):

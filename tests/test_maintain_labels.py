@@ -71,7 +71,7 @@ def test_oracle_counts_what_wildcards_stand_for():
 # --- evaluation from nothing ---------------------------------------------------------------
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(30))
 @given(program=tangled_programs(special=SPECIAL) | programs() | dense_programs())
 def test_evaluation_annotates_as_brute_force_counts(program: RandomProgram):
     """The first evaluation gives every fact the level and count that brute force finds."""
@@ -81,7 +81,7 @@ def test_evaluation_annotates_as_brute_force_counts(program: RandomProgram):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.value)
-@settings(max_examples=examples(8))
+@settings(max_examples=examples(5))
 @given(data=st.data())
 def test_state_is_that_of_an_engine_started_now(strategy: Strategy, data: st.DataObject):
     """After each epoch the exported state is, fact by fact, that of a fresh engine on the new input.

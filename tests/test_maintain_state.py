@@ -11,7 +11,7 @@ from strategies import epochs, programs
 from tidelog.engine.epoch import Strategy
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(12))
 @given(data=st.data(), strategy=st.sampled_from(STRATEGIES))
 def test_an_engine_goes_on_from_an_exported_state(data: st.DataObject, strategy: Strategy):
     """An engine that took over a state holds the same, and follows epochs as if it had been there."""
@@ -31,7 +31,7 @@ def test_an_engine_goes_on_from_an_exported_state(data: st.DataObject, strategy:
         before = after
 
 
-@settings(max_examples=examples(15))
+@settings(max_examples=examples(10))
 @given(data=st.data(), strategy=st.sampled_from(STRATEGIES))
 def test_a_state_of_any_values_moves(data: st.DataObject, strategy: Strategy):
     """Texts, floats, records and large numbers survive the way out and in."""

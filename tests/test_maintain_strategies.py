@@ -24,7 +24,7 @@ def check_strategy(strategy: Strategy, program: RandomProgram, drawn: list[Rando
 
 
 @pytest.mark.parametrize("strategy", each_strategy())
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(18))
 @given(data=st.data())
 def test_strategy_follows_tangled_rules(strategy: Strategy, data: st.DataObject):
     """Recursion, negation and facts both given and derived: each epoch is as from nothing."""
@@ -34,7 +34,7 @@ def test_strategy_follows_tangled_rules(strategy: Strategy, data: st.DataObject)
 
 
 @pytest.mark.parametrize("strategy", each_strategy())
-@settings(max_examples=examples(12))
+@settings(max_examples=examples(8))
 @given(data=st.data())
 def test_strategy_follows_the_whole_language(strategy: Strategy, data: st.DataObject):
     """All types, functors, aggregates, records and special relations: each epoch is as from nothing."""
@@ -54,7 +54,7 @@ def test_strategy_follows_where_much_is_derived(strategy: Strategy, data: st.Dat
 
 
 @pytest.mark.parametrize("strategy", each_strategy())
-@settings(max_examples=examples(10))
+@settings(max_examples=examples(8))
 @given(data=st.data())
 def test_strategy_follows_special_relations(strategy: Strategy, data: st.DataObject):
     """Equivalences, choices and subsumption, given and derived at once, are as from nothing."""
@@ -63,7 +63,7 @@ def test_strategy_follows_special_relations(strategy: Strategy, data: st.DataObj
     check_strategy(strategy, program, data.draw(tangled_epochs(program)))
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(16))
 @given(data=st.data(), strategies=st.lists(st.sampled_from(STRATEGIES), min_size=2, max_size=4))
 def test_strategies_take_turns(data: st.DataObject, strategies: list[Strategy]):
     """Each strategy can go on from the state that another one left."""
