@@ -16,7 +16,6 @@ from tidelog.storage.postings import code_range
 _SLOT_BYTES = 16
 _SMALLEST_ROWS = 1 << 18
 
-_BLOCK = 64
 _SHIFT = np.uint64(6)
 _LOW = np.uint64(63)
 _ONE = np.uint64(1)
@@ -55,40 +54,27 @@ def insert_pairs(
     Return the number of candidates handled: fewer than there are when one lies outside the bits.
     Threads share the work as in `membership.insert_rows`; whoever sets a bit first owns the row.
     """
-    places: Int64s = np.empty(_BLOCK, np.int64)
-    touched = np.uint64(0)
-    first = position
-    while first < candidates.shape[0]:
-        count = min(_BLOCK, candidates.shape[0] - first)
-        for offset in range(count):
-            left = np.int64(candidates[first + offset, 0])
-            right = np.int64(candidates[first + offset, 1])
-            if left < 0 or left >= height or right < 0 or right >= width:
-                count = offset
-                break
-            places[offset] = left * words_per_row + (right >> 6)
-        for offset in range(count):
-            touched |= words[places[offset]]
-        for offset in range(count):
-            candidate = first + offset
-            bit = _ONE << (np.uint64(candidates[candidate, 1]) & _LOW)
-            if words[places[offset]] & bit:
-                continue
-            if atomic.set_bits(words, places[offset], bit) & bit:
-                continue
-            # Written out: here a call for the number takes a third more time.
-            if numbers[0] == numbers[1]:
-                numbers[0] = atomic.add(shared, 0, step)
-                numbers[1] = numbers[0] + step
-            rows[numbers[0], 0] = candidates[candidate, 0]
-            rows[numbers[0], 1] = candidates[candidate, 1]
-            numbers[0] += 1
-        first += count
-        if count < _BLOCK and first < candidates.shape[0]:
-            return int(first)
-    if touched == np.uint64(0) and first < 0:
-        return -1  # keeps the touching loads from being optimised away
-    return int(first)
+    # One pass: bits mostly stay in the cache, and touching them ahead costs more than it hides.
+    following, end = numbers[0], numbers[1]
+    candidate = position
+    while candidate < candidates.shape[0]:
+        left = np.int64(candidates[candidate, 0])
+        right = np.int64(candidates[candidate, 1])
+        if left < 0 or left >= height or right < 0 or right >= width:
+            break
+        place = left * words_per_row + (right >> 6)
+        bit = _ONE << (np.uint64(right) & _LOW)
+        if not words[place] & bit and not atomic.set_bits(words, place, bit) & bit:
+            if following == end:
+                following = atomic.add(shared, 0, step)
+                end = following + step
+            rows[following, 0] = candidates[candidate, 0]
+            rows[following, 1] = candidates[candidate, 1]
+            following += 1
+        candidate += 1
+    numbers[0] = following
+    numbers[1] = end
+    return int(candidate)
 
 
 @kernel
