@@ -24,7 +24,7 @@ def insert_from_threads(relation, parts, *, first_new=0, batch_rows=MANY // 40):
         try:
             for first in range(0, len(parts[thread]), batch_rows):
                 batch = parts[thread][first : first + batch_rows]
-                insertion.insert(batch, NO_COUNTS, insertion.block(thread))
+                insertion.insert(batch, NO_COUNTS, thread)
         except BaseException as failure:  # noqa: BLE001 - a thread's failure must reach the test
             failures.append(failure)
             insertion.halted = True
@@ -98,7 +98,7 @@ def test_halted_insertion_lets_nobody_wait():
     insertion.halted = True
 
     with pytest.raises(Halt):
-        insertion.insert(random_rows(1000, 1, 1000), NO_COUNTS, insertion.block(0))
+        insertion.insert(random_rows(1000, 1, 1000), NO_COUNTS, 0)
 
 
 def test_end_steps_count_derivations():

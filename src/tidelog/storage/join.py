@@ -214,6 +214,43 @@ def _copy_run(
 
 
 @kernel
+def join_dense_pairs(
+    batch: CodeArray, key: int, groups: Int64s, arena: CodeArray, kept: int, taken: int, taken_first: bool,
+    state: Int64s, out: CodeArray,
+) -> int:  # fmt: skip
+    """Write pairs of one column of each binding and one of each matching entry; return how many.
+
+    This is `join_postings` for the commonest case, with nothing left to decide per row: the key is
+    one column and its own group number, every entry is in view, and there are no filters. The
+    binding's column `kept` comes first unless `taken_first`. `state` is as there.
+    """
+    written = 0
+    row = state[0]
+    offset = state[1]
+    entry_place = 0 if taken_first else 1
+    while row < batch.shape[0]:
+        code = np.int64(batch[row, key])
+        if 0 <= code < groups.shape[0]:
+            length = groups[code, LENGTH] - offset
+            start = groups[code, START] + offset
+            count = min(length, out.shape[0] - written)
+            value = batch[row, kept]
+            for position in range(count):
+                out[written + position, 1 - entry_place] = value
+                out[written + position, entry_place] = arena[start + position, taken]
+            written += count
+            if count < length:
+                state[0] = row
+                state[1] = offset + count
+                return int(written)
+        offset = 0
+        row += 1
+    state[0] = row
+    state[1] = 0
+    return int(written)
+
+
+@kernel
 def has_entry(
     batch: CodeArray, found: Int64s, groups: Int64s, arena: CodeArray, alive: Bools,
     lowest: int, highest: int, result: Bools,

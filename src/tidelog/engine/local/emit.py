@@ -6,7 +6,7 @@ from functools import partial
 
 from tidelog.engine.local.steps import Step
 from tidelog.storage import StoredRelation
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+from tidelog.storage.kernel import CodeArray, Int32s
 from tidelog.storage.relation import NO_COUNTS
 
 
@@ -31,8 +31,11 @@ class EmitStep(Step):
 class SharedInsertion:
     """Lets several threads insert into one relation, and one of them enlarge it.
 
-    Threads insert side by side; whoever finds too little room waits until nobody inserts,
-    enlarges the arrays alone, and lets the others go on.
+    Threads insert side by side; whoever finds too little room waits until nobody inserts, enlarges
+    the arrays alone, and lets the others go on. A thread says that it inserts before it looks
+    whether somebody wants to be alone, and who wants to be alone says so before looking who inserts;
+    the interpreter runs these in some order, so one of the two sees the other. No lock is taken
+    on the way of a thread that finds room.
     """
 
     def __init__(self, relation: StoredRelation, threads: int, first_new: int) -> None:
@@ -41,22 +44,19 @@ class SharedInsertion:
         self._threads = threads
         self._blocks = relation.open_shared(threads)
         self._condition = threading.Condition()
-        self._inserting = 0
+        self._inserts = [False] * threads
         self._is_alone = False
         self.halted = False
 
-    def block(self, thread: int) -> Int64s:
-        """Return the row numbers a thread inserts with."""
-        return self._blocks[thread]
-
-    def insert(self, batch: CodeArray, weights: Int32s, numbers: Int64s) -> None:
+    def insert(self, batch: CodeArray, weights: Int32s, thread: int) -> None:
         """Insert a batch from one thread."""
+        numbers = self._blocks[thread]
         while True:
-            self._enter(batch.shape[0])
+            self._enter(batch.shape[0], thread)
             try:
                 handled = self.relation.insert_shared(batch, weights, self.first_new, numbers)
             finally:
-                self._leave()
+                self._leave(thread)
             if handled == batch.shape[0]:
                 return
             batch = batch[handled:]
@@ -67,16 +67,26 @@ class SharedInsertion:
         """Make the row numbers dense again; all threads are done."""
         self.relation.close_shared(self._blocks)
 
-    def _enter(self, rows: int) -> None:
-        with self._condition:
-            while not self.relation.room_shared(rows, self._threads) or self._is_alone:
-                if self.halted:
-                    raise Halt
+    def _enter(self, rows: int, thread: int) -> None:
+        """Return once this thread may insert so many rows."""
+        while True:
+            self._inserts[thread] = True
+            if not self._is_alone and self.relation.room_shared(rows, self._threads):
+                return
+            self._leave(thread)
+            if self.halted:
+                raise Halt
+            with self._condition:
                 if self._is_alone:
                     self._condition.wait()
-                else:
+                elif not self.relation.room_shared(rows, self._threads):
                     self._alone(partial(self.relation.reserve_shared, rows, self._blocks))
-            self._inserting += 1
+
+    def _leave(self, thread: int) -> None:
+        self._inserts[thread] = False
+        if self._is_alone:
+            with self._condition:
+                self._condition.notify_all()
 
     def _alone(self, action: Callable[[], None]) -> None:
         """Do something while nobody inserts; the condition is held."""
@@ -85,18 +95,12 @@ class SharedInsertion:
         # Nobody enters from here on, so those who insert now are the last ones.
         self._is_alone = True
         try:
-            while self._inserting:
+            while any(self._inserts):
                 self._condition.wait()
             action()
         finally:
             self._is_alone = False
             self._condition.notify_all()
-
-    def _leave(self) -> None:
-        with self._condition:
-            self._inserting -= 1
-            if not self._inserting:
-                self._condition.notify_all()
 
 
 class SharedEmitStep(Step):
@@ -110,4 +114,4 @@ class SharedEmitStep(Step):
     def run(self, batch: CodeArray) -> None:
         """Insert the batch."""
         self.derivations += batch.shape[0]
-        self.insertion.insert(batch, NO_COUNTS, self.insertion.block(self._thread))
+        self.insertion.insert(batch, NO_COUNTS, self._thread)

@@ -27,6 +27,7 @@ from tidelog.plan.operators import (
     TakeApart,
 )
 from tidelog.program.nodes import BranchTerm, RecordTerm
+from tidelog.storage import Index
 from tidelog.storage.join import (
     EQUAL,
     LESS,
@@ -35,6 +36,7 @@ from tidelog.storage.join import (
     find_bindings,
     find_groups,
     has_entry,
+    join_dense_pairs,
     join_postings,
     scan_rows,
     select_rows,
@@ -177,6 +179,21 @@ class JoinStep(Step):
         self._found: Int64s = np.empty(BUFFER_ROWS, np.int64)
         self._progress = np.zeros(2, np.int64)
         self._out: CodeArray = np.empty((BUFFER_ROWS, len(join.outputs)), state.dtype)
+        self._pair = self._as_pair(len(layout))
+
+    def _as_pair(self, width: int) -> tuple[int, int, bool] | None:
+        """Return the two output columns if they are one of the batch and one of the entry.
+
+        As (column of the batch, column of the entry, whether the entry's comes first).
+        """
+        if len(self._sources) != 2 or len(self._key) != 1 or self._key[0] < 0 or len(self._filters):
+            return None
+        first, second = (int(source) for source in self._sources)
+        if 0 <= first < width <= second:
+            return first, second - width, False
+        if 0 <= second < width <= first:
+            return second, first - width, True
+        return None
 
     def run(self, batch: CodeArray) -> None:
         """Push one row per binding and matching fact."""
@@ -184,6 +201,10 @@ class JoinStep(Step):
         if lowest == highest:
             return
         index = self._relation.indexes[self._key_columns]
+        is_all = lowest == 0 and highest >= index.rows_indexed and not self._relation.alive.size
+        if self._pair is not None and is_all and index.is_dense:
+            self._run_pairs(batch, index, *self._pair)
+            return
         count = batch.shape[0]
         if count > self._found.shape[0]:
             self._found = np.empty(count, np.int64)
@@ -198,6 +219,18 @@ class JoinStep(Step):
                 batch, found, self._constants, index.groups, index.arena, self._relation.alive,
                 lowest, highest, self._filters, self._sources, progress, self._out,
             )  # fmt: skip
+            self._state.bindings += written
+            if written:
+                self.next.run(self._out[:written])
+
+    def _run_pairs(self, batch: CodeArray, index: Index, kept: int, taken: int, taken_first: bool) -> None:  # noqa: FBT001 - as computed
+        progress = self._progress
+        progress[:] = 0
+        key = int(self._key[0])
+        while progress[0] < batch.shape[0]:
+            written = join_dense_pairs(
+                batch, key, index.groups, index.arena, kept, taken, taken_first, progress, self._out
+            )
             self._state.bindings += written
             if written:
                 self.next.run(self._out[:written])
