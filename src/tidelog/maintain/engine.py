@@ -26,11 +26,12 @@ from tidelog.engine.protocol import (
     RunStatistics,
     Settings,
     SilentObserver,
+    StratumStatistics,
     UserFunctions,
 )
 from tidelog.maintain.epoch import Maintainer
 from tidelog.maintain.projections import project_negations
-from tidelog.maintain.update import RowChange
+from tidelog.maintain.update import LEVEL_WORK, RowChange
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
@@ -83,7 +84,7 @@ class MaintainedEngine(LocalEngine):
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Bring every relation to its fixpoint and annotate every fact."""
         statistics = super().evaluate(observer)
-        self._start_maintenance([stratum.derivations for stratum in statistics.strata])
+        self._start_maintenance([_work(stratum) for stratum in statistics.strata])
         return statistics
 
     def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
@@ -204,7 +205,7 @@ class MaintainedEngine(LocalEngine):
             change = self._compare(relation, self._state.relations[name])
             if change.deleted.size or change.inserted.size:
                 changes[name] = change
-        return changes, statistics.derivations
+        return changes, _work(statistics)
 
     def check_level(self, stratum: Stratum, level: int) -> None:
         """Raise if an update goes on for more iterations or takes more memory than allowed."""
@@ -353,6 +354,11 @@ class MaintainedEngine(LocalEngine):
                 if stratum.relations[0] not in self._user_program.relations:
                     self._run_stratum(number, stratum, around, SilentObserver())
         self._start_maintenance(state.stratum_work or (0,) * len(self._program.strata))
+
+
+def _work(statistics: StratumStatistics) -> int:
+    """Return what evaluating a stratum from nothing took, as the work of an update is counted."""
+    return statistics.derivations + LEVEL_WORK * statistics.iterations
 
 
 def _wide(columns: Sequence[Codes], count: int) -> CodeArray:

@@ -39,6 +39,9 @@ from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 Mask = npt.NDArray[np.bool_]
 
+# What going through one more level costs, however few rows it has, in derivations.
+LEVEL_WORK = 300
+
 
 class OverBudget(Exception):  # noqa: N818 - a decision, no error
     """The update did more work than it may; it is undone and the stratum recomputed."""
@@ -118,6 +121,7 @@ class StratumUpdate:
             )
         found: dict[str, list[Int64s]] = defaultdict(list)
         while buckets:
+            self._spend(LEVEL_WORK)
             current = self._without_proof(buckets.pop(min(buckets)))
             for name, rows in current.items():
                 self.labels[name].marks[rows] = CURRENT
@@ -308,6 +312,7 @@ class StratumUpdate:
         while (taken := offers.take_lowest()) is not None:
             label, batch = taken
             self.check_level(label)
+            self._spend(LEVEL_WORK)
             for name, rows in batch.items():
                 self.labels[name].settle(rows)
             for rule, place, rows in self._stratum_literals(batch):
