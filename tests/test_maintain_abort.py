@@ -136,9 +136,7 @@ def test_a_failure_in_the_last_stratum_undoes_the_first(strategy: Strategy):
     run.check()
 
 
-@pytest.mark.parametrize(
-    "strategy", each_strategy({Strategy.COUNTING: "dense counts of strata that had arrived are not undone"})
-)
+@pytest.mark.parametrize("strategy", each_strategy())
 def test_what_a_strategy_remembers_is_undone(strategy: Strategy):
     """A derivation lost in an epoch that failed later on is there for the next epoch to fall back on."""
     text = f"""{DECLARED}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from epochs import Maintained, difference, each_strategy, examples
 from epochs_programs import SPECIAL, tangled_epochs, tangled_programs
-from programs import build, not_yet
+from programs import build
 from strategies import RandomProgram, programs
 from tidelog.engine.epoch import Action, Strategy
 
@@ -148,20 +148,9 @@ LAWS = {
 }
 
 
-# A relation that loses its law: what it was given is not taken over.
-LOST = {
-    (before, after) for before in ("equivalence", "choice", "subsumption") for after in ("plain", "limit")
-}
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
-    [
-        pytest.param(
-            *laws, id="-".join(laws), marks=not_yet("local", "the law is lost") if laws in LOST else ()
-        )
-        for laws in product(LAWS, LAWS)
-    ],
+    [pytest.param(*laws, id="-".join(laws)) for laws in product(LAWS, LAWS)],
 )
 def test_a_relation_comes_under_another_law(before: str, after: str):
     """Given facts are kept, whatever the old law made of them, and the new law is applied to all."""

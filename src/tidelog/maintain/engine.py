@@ -40,6 +40,7 @@ from tidelog.values.codec import Codec
 
 _NO_ROWS = np.empty(0, np.int64)
 _LEVELS_PER_MEMORY_CHECK = 64
+_WORK_PER_FACT = 2
 
 
 class MaintainedEngine(LocalEngine):
@@ -269,7 +270,9 @@ class MaintainedEngine(LocalEngine):
                 for number, stratum in enumerate(strata)
                 if known.get(stratum.relations) != _content(stratum, self._program)
             ]
-            return self._run_epoch({}, settings, rewritten)
+            result = self._run_epoch({}, settings, rewritten)
+            self._given_apart = {name: self._given_apart[name] for name in self._apart()}
+            return result  # noqa: TRY300 - the state is taken back only if what is above fails
         except NeedsWideCodes:
             self.__dict__.update(before)
         except BaseException:
@@ -298,11 +301,11 @@ class MaintainedEngine(LocalEngine):
                 # Without a law until now: the given facts were those of level 0.
                 stored = old_state.relations[name]
                 apart.insert(stored.rows[: stored.count][stored.levels[: stored.count] == 0].astype(np.int64))
-        for name in old_apart.keys() - self._given_apart.keys():
-            if name in self._program.relations:
-                self._state.replace(name, self._state.pack(
-                    [*old_apart[name].live_rows().T], len(old_apart[name])
-                ))  # fmt: skip
+        # A relation that loses its law is recomputed from the given facts that were kept apart.
+        lawless = old_apart.keys() - self._given_apart.keys()
+        self._given_apart.update(
+            {name: old_apart[name] for name in lawless if name in self._program.relations}
+        )
 
     def export_state(self) -> EngineState:
         """Return all that is needed to go on from here in another process."""
@@ -357,8 +360,11 @@ class MaintainedEngine(LocalEngine):
 
 
 def _work(statistics: StratumStatistics) -> int:
-    """Return what evaluating a stratum from nothing took, as the work of an update is counted."""
-    return statistics.derivations + LEVEL_WORK * statistics.iterations
+    """Return what evaluating a stratum from nothing takes, as the work of an update is counted.
+
+    Each fact is also compared with the old ones and entered into indexes again.
+    """
+    return statistics.derivations + _WORK_PER_FACT * statistics.facts + LEVEL_WORK * statistics.iterations
 
 
 def _wide(columns: Sequence[Codes], count: int) -> CodeArray:

@@ -152,6 +152,7 @@ class Maintainer:
 
     def undo(self) -> None:
         """Go back to the old epoch in all relations that were updated in place."""
+        self._dense = {}
         for name, labels in self.labels.items():
             if labels.relation is self.engine.relations[name]:
                 labels.undo()
