@@ -96,7 +96,8 @@ def test_indexes_follow_the_rows_when_asked():
     relation.insert(as_rows([(1, 5)], 2))
     rows_before = index.rows_indexed
 
-    relation.index_new_rows()
+    for index in relation.indexes.values():
+        index.add_rows(relation.rows, relation.count)
 
     assert (rows_before, index.rows_indexed) == (2, 3)
     assert relation.index((0,)) is index

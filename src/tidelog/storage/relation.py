@@ -116,7 +116,7 @@ class StoredRelation:
         """Insert candidate rows and return how many were new.
 
         The candidates have the relation's width; duplicates among them count once. Indexes are
-        brought up to date by `index_new_rows`.
+        brought up to date by `Index.add_rows`.
         """
         self.reserve(candidates.shape[0])
         numbers = np.array([self.count, self.rows.shape[0]], np.int64)
@@ -258,11 +258,6 @@ class StoredRelation:
             self.indexes[key] = index
         index.add_rows(self.rows, self.count)
         return index
-
-    def index_new_rows(self) -> None:
-        """Bring every index up to date with the rows."""
-        for index in self.indexes.values():
-            index.add_rows(self.rows, self.count)
 
     def live_rows(self, first: int = 0, last: int | None = None) -> CodeArray:
         """Return the rows numbered `first` to `last` that are not deleted; do not write to it."""
