@@ -1,0 +1,1 @@
+"""The data pipeline: sources through rules to published tables, on Spark."""

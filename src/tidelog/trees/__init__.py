@@ -1,0 +1,1 @@
+"""Trees as relations: encoding, edit scripts and tree diff."""

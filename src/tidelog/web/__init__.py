@@ -1,0 +1,1 @@
+"""The web explorer: a session in the browser."""
