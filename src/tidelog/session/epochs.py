@@ -8,25 +8,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-
 from tidelog.engine.epoch import EpochResult, MaintainedEngine, MaintenanceSettings, RelationChange
-from tidelog.engine.protocol import Codes, Observer, Settings
+from tidelog.engine.protocol import Observer, Settings
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program import print_program
 from tidelog.program.nodes import Program
 from tidelog.session.changes import Gathering, NetChange, find_changeable
 from tidelog.session.engines import EngineKind
+from tidelog.session.history import History, make_delta
 from tidelog.session.prepare import Prepared, Request, prepare_text
 from tidelog.session.rules import ProgramText
 from tidelog.source import Source
 from tidelog.store import Store
 from tidelog.values import Codec, Value
 from tidelog.views import Delta, Snapshot
-from tidelog.views.delta import EpochReport, RelationDeltas, Sides
 
 _LOGGER: Final = logging.getLogger("tidelog")
-_NO_FACTS: Final[tuple[Codes, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +45,15 @@ class Epochs:
     """
 
     def __init__(
-        self, prepared: Prepared, machine: Machine, store: Store | None = None, epoch: int = 0
+        self,
+        prepared: Prepared,
+        machine: Machine,
+        store: Store | None = None,
+        epoch: int = 0,
+        history: History | None = None,
     ) -> None:
         self.lock = threading.RLock()
+        self.history = History() if history is None else history
         self._prepared = prepared
         self._machine = machine
         self._store = store
@@ -102,6 +105,11 @@ class Epochs:
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Return what the checks found strange about the program."""
         return self._prepared.warnings
+
+    @property
+    def changeable(self) -> frozenset[str]:
+        """Return the relations whose input facts may change."""
+        return self._changeable
 
     def gather(self) -> Gathering:
         """Return an empty collection of changes."""
@@ -211,33 +219,11 @@ class Epochs:
     def _advance(self, result: EpochResult, seconds: float, net: NetChange) -> Delta:
         self._epoch += 1
         self._settle()
-        program, codec = self.program, self._machine.codec
-        report = EpochReport(
-            self._epoch,
-            result.strata,
-            seconds,
-            self._derived.__contains__,
-            RelationDeltas(
-                program,
-                codec,
-                {name: (change.inserted, change.deleted) for name, change in net.changes.items()},
-            ),
-            RelationDeltas(program, codec, net.without_effect),
-        )
-        names = dict.fromkeys([*result.inserted, *result.deleted])
-        ordered = [name for name in program.relations if name in names]
-        sides = {name: self._sides(name, result) for name in ordered}
-        delta = Delta(program, codec, sides, report)
+        codec = self._machine.codec
+        delta = make_delta(self.program, codec, self._derived, self._epoch, result, seconds, net)
+        self.history.add(delta)
         self._save_if_due()
         return delta
-
-    def _sides(self, name: str, result: EpochResult) -> Sides:
-        inserted, deleted = result.inserted.get(name, _NO_FACTS), result.deleted.get(name, _NO_FACTS)
-        if self.program.relations[name].arity:
-            return inserted, deleted
-        # A relation without columns is named only if its one fact changed.
-        one = [np.zeros(1, dtype=np.int64)]
-        return (one, _NO_FACTS) if name in result.inserted else (_NO_FACTS, one)
 
     def _save_if_due(self) -> None:
         if self._store is None or not self._store.wants_snapshot:

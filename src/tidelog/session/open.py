@@ -7,8 +7,10 @@ from pathlib import Path
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.protocol import Observer
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.session.changes import NetChange
 from tidelog.session.engines import EngineName, find_engine
 from tidelog.session.epochs import Epochs, Machine, fingerprint
+from tidelog.session.history import History, make_delta
 from tidelog.session.load import load_facts
 from tidelog.session.prepare import Prepared, Request, make_settings, prepare, prepare_text
 from tidelog.session.recorder import Recorder
@@ -139,22 +141,30 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
                 if relation.given.any():
                     engine.insert(name, [column[relation.given] for column in relation.columns])
             engine.evaluate(recorder)
-    given = dict.fromkeys(prepared.given)
+    given, history = dict.fromkeys(prepared.given), History()
     with recorder.phase("evaluate"):
         for epoch in loaded.epochs:
+            changes = {}
             if isinstance(epoch.change, FactsEntry):
-                given.update(dict.fromkeys(epoch.change.changes))
-                engine.apply(epoch.change.changes, request.maintenance, recorder.observer)
+                changes = dict(epoch.change.changes)
+                given.update(dict.fromkeys(changes))
+                result = engine.apply(changes, request.maintenance, recorder.observer)
             else:
                 text = ProgramText.read(epoch.change.sources)
                 after = prepare_text(plain, text, tuple(given))
                 prepared.functions.update(after.functions)
                 codec.types = {**codec.types, **after.program.types}
                 prepared = replace(after, functions=prepared.functions)
-                engine.change_rules(kind.passes(after.program), request.maintenance, recorder.observer)
+                result = engine.change_rules(
+                    kind.passes(after.program), request.maintenance, recorder.observer
+                )
+            derived = frozenset(rule.head.relation for rule in prepared.program.rules)
+            number, seconds = epoch.change.epoch, epoch.commit.seconds
+            net = NetChange(changes, {})
+            history.add(make_delta(prepared.program, codec, derived, number, result, seconds, net))
     prepared = replace(prepared, given=tuple(given))
     machine = Machine(kind, codec, engine, request.settings, recorder.observer)
-    return Session(Epochs(prepared, machine, store, store.epoch), recorder)
+    return Session(Epochs(prepared, machine, store, store.epoch, history), recorder)
 
 
 def _check_same_program(request: Request, store: Store) -> None:

@@ -63,6 +63,11 @@ class Session:
         return tuple(self.program.relations)
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """Return the names of the relations whose facts may be inserted and deleted."""
+        return tuple(name for name in self.relations if name in self._epochs.changeable)
+
+    @property
     def rules(self) -> tuple[WrittenRule, ...]:
         """Return the rules as they were written, each with its id, text and span."""
         return self._epochs.text.rules
@@ -104,6 +109,16 @@ class Session:
             return answer_query(text, self.snapshot)
 
     # --- epochs ----------------------------------------------------------------------------------
+
+    @property
+    def history(self) -> tuple[Delta, ...]:
+        """Return the deltas of the last epochs, oldest first.
+
+        A session over a store knows the epochs since its last snapshot too. After a thousand epochs,
+        or a million changed facts, the oldest are forgotten.
+        """
+        with self._epochs.lock:
+            return self._epochs.history.deltas
 
     def apply(
         self,

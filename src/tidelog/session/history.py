@@ -1,0 +1,79 @@
+"""The last deltas of a session, so that one can look back at what an epoch did."""
+
+from collections import deque
+from typing import Final
+
+import numpy as np
+
+from tidelog.engine.epoch import EpochResult
+from tidelog.engine.protocol import Codes
+from tidelog.program.nodes import Program
+from tidelog.session.changes import NetChange
+from tidelog.values import Codec
+from tidelog.views import Delta
+from tidelog.views.delta import EpochReport, RelationDeltas, Sides
+
+# A session that follows changes for weeks must not grow: the oldest deltas are forgotten first.
+_MOST_DELTAS: Final = 1000
+_MOST_FACTS: Final = 1_000_000
+_NO_FACTS: Final[tuple[Codes, ...]] = ()
+
+
+class History:
+    """The deltas of the last epochs, oldest first; the newest one is always kept."""
+
+    def __init__(self) -> None:
+        self._deltas: deque[Delta] = deque()
+        self._facts = 0
+
+    def add(self, delta: Delta) -> None:
+        """Keep the delta of the next epoch."""
+        self._deltas.append(delta)
+        self._facts += _size(delta)
+        while len(self._deltas) > 1 and (len(self._deltas) > _MOST_DELTAS or self._facts > _MOST_FACTS):
+            self._facts -= _size(self._deltas.popleft())
+
+    @property
+    def deltas(self) -> tuple[Delta, ...]:
+        """Return the deltas kept, oldest first."""
+        return tuple(self._deltas)
+
+
+def make_delta(  # noqa: PLR0913, PLR0917 - what an epoch consists of
+    program: Program,
+    codec: Codec,
+    derived: frozenset[str],
+    epoch: int,
+    result: EpochResult,
+    seconds: float,
+    net: NetChange,
+) -> Delta:
+    """Return what an engine did in an epoch as a user sees it; `net` is what was asked for.
+
+    `derived` are the relations that rules derive.
+    """
+    inputs = {name: (change.inserted, change.deleted) for name, change in net.changes.items()}
+    report = EpochReport(
+        epoch,
+        result.strata,
+        seconds,
+        derived.__contains__,
+        RelationDeltas(program, codec, inputs),
+        RelationDeltas(program, codec, net.without_effect),
+    )
+    names = dict.fromkeys([*result.inserted, *result.deleted])
+    ordered = [name for name in program.relations if name in names]
+    return Delta(program, codec, {name: _sides(name, program, result) for name in ordered}, report)
+
+
+def _sides(name: str, program: Program, result: EpochResult) -> Sides:
+    inserted, deleted = result.inserted.get(name, _NO_FACTS), result.deleted.get(name, _NO_FACTS)
+    if program.relations[name].arity:
+        return inserted, deleted
+    # A relation without columns is named only if its one fact changed.
+    one = [np.zeros(1, dtype=np.int64)]
+    return (one, _NO_FACTS) if name in result.inserted else (_NO_FACTS, one)
+
+
+def _size(delta: Delta) -> int:
+    return delta.inserted_count + delta.deleted_count
