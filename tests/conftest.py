@@ -15,3 +15,5 @@ settings.load_profile("ci" if os.environ.get("CI") else "tidelog")
 
 # Tests have little data, and yet the compiled kernels are what most of them are about.
 load_compiler()
+
+pytest_plugins = ["spark_session"]
