@@ -7,7 +7,6 @@ all others that do: starting a session takes seconds, and there can be only one 
 import shutil
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -41,7 +40,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         pytest.skip(reason)
     from pyspark.sql import SparkSession  # noqa: PLC0415 - an optional package
 
-    folder: Path = tmp_path_factory.mktemp("spark")
+    folder = tmp_path_factory.mktemp("spark")
     settings = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
