@@ -60,7 +60,9 @@ Target = Annotated[
 ]
 Facts = Annotated[
     Path | None,
-    typer.Option("-F", "--fact-dir", metavar="DIR", help="Where a program's input facts are; none without."),
+    typer.Option(
+        "-F", "--fact-dir", "--facts", metavar="DIR", help="Where a program's input facts are; none without."
+    ),
 ]
 Strategy = Annotated[
     str | None,
@@ -192,6 +194,51 @@ def shell(  # noqa: PLR0913 - one parameter per option of the command line
             _defines(macro), strategy, switch, not no_warn,
         )
     )  # fmt: skip
+
+
+@app.command()
+@guarded
+def serve(  # noqa: PLR0913 - one parameter per option of the command line
+    target: Target,
+    *,
+    fact_dir: Facts = None,
+    host: Annotated[
+        str, typer.Option("--host", metavar="HOST", help="Where to listen; only this machine unless told.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 is any free one.")
+    ] = 8421,
+    write: Annotated[bool, typer.Option("--write", help="Let facts be inserted and deleted.")] = False,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token",
+            metavar="TEXT",
+            envvar="TIDELOG_TOKEN",
+            help="Ask everyone for this.",
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="Another name of the machine; may be repeated."),
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    jobs: Jobs = "auto",
+    engine: Engine = EngineChoice.LOCAL,
+    functions: Functions = None,
+    include: Includes = None,
+    macro: Macros = None,
+    no_warn: NoWarnings = False,
+) -> None:
+    """Explore a store or a program in the browser."""
+    from tidelog.cli.serve import ServeOptions, serve_explorer  # noqa: PLC0415 - starts quickly otherwise
+    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - as above
+
+    session = SessionOptions(
+        target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
+        _defines(macro), None, None, not no_warn,
+    )  # fmt: skip
+    serve_explorer(ServeOptions(session, host, port, token, write, tuple(allow_host or ()), open_))
 
 
 @app.command()

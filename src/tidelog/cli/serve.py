@@ -1,0 +1,47 @@
+"""`tidelog serve`: a session in the browser."""
+
+import sys
+import webbrowser
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tidelog.cli.sessions import SessionOptions, open_target
+from tidelog.cli.start import spare_pandas
+from tidelog.program.suggest import counted
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """What the command line asked for."""
+
+    session: SessionOptions
+    host: str
+    port: int
+    token: str | None
+    may_write: bool
+    allowed_hosts: tuple[str, ...]
+    opens_browser: bool
+
+
+def serve_explorer(options: ServeOptions) -> None:
+    """Serve a store or program until Ctrl-C, with the address on stdout once it can be opened."""
+    # Settings are checked before a long evaluation, and so is whether the packages are there.
+    from tidelog.web import WebSettings, check_settings, serve  # noqa: PLC0415 - optional packages
+
+    settings = WebSettings(
+        options.host, options.port, options.token, options.may_write, options.allowed_hosts
+    )
+    check_settings(settings)
+    spare_pandas()
+
+    def tell(address: str) -> None:
+        can = "facts can be changed" if options.may_write else "read-only"
+        sys.stdout.write(f"{address}  ({counted(len(session), 'relation')}, {can}; Ctrl-C stops it)\n")
+        sys.stdout.flush()
+        if options.opens_browser:
+            webbrowser.open(address)
+
+    with open_target(options.session) as session:
+        with suppress(KeyboardInterrupt):
+            serve(session, settings, options.session.target.name or "program", tell=tell)
+        sys.stderr.write("stopped\n")

@@ -1,0 +1,210 @@
+"""The explorer over HTTP: which address asks for what."""
+
+import json
+import os
+import traceback
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from tidelog.errors import TidelogError
+from tidelog.session import Session
+from tidelog.web.explorer import Explorer
+from tidelog.web.guard import Guard, Pass
+from tidelog.web.pages import PageRequest
+from tidelog.web.replies import Plain, error_reply, json_reply, mistake
+from tidelog.web.settings import WebSettings, check_settings
+from tidelog.web.workers import Workers
+
+STATIC: Final = Path(__file__).parent / "static"
+_MOST_FILTER_CHARACTERS: Final = 1000
+
+Handler = Callable[[Request], Awaitable[Response]]
+Body = dict[str, Any]
+
+
+def make_app(session: Session, settings: WebSettings | None = None, title: str = "program") -> ASGIApp:
+    """Return the explorer of a session as an ASGI application, with all its checks.
+
+    It can be mounted nowhere else than at the root of a host. Closing the session is the caller's.
+    """
+    settings = settings or WebSettings()
+    check_settings(settings)
+    explorer = Explorer(session, settings, title)
+    workers = Workers(settings.limits)
+    routes = [
+        Route("/", _page("index.html")),
+        Route("/login", _log_in(settings), methods=["GET", "POST"]),
+        *_reading(explorer, workers),
+        *_asking(explorer, workers),
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> Any:
+        yield
+        workers.close()
+
+    handlers: dict[Any, Any] = {HTTPException: _not_found, Exception: _internal, TidelogError: _mistake}
+    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    return Guard(app, settings)
+
+
+def _reading(explorer: Explorer, workers: Workers) -> list[Route]:
+    """Return the addresses that only look."""
+
+    def get(path: str, answer: Callable[[Request], Plain]) -> Route:
+        async def endpoint(request: Request) -> Response:
+            return json_reply(await workers.run(lambda: answer(request)))
+
+        return Route(path, endpoint, methods=["GET"])
+
+    def epoch_facts(request: Request) -> Plain:
+        number, name = int(request.path_params["epoch"]), request.path_params["name"]
+        is_inserted = request.query_params.get("side", "inserted") == "inserted"
+        return explorer.epoch_facts(number, name, _page_request(request), is_inserted=is_inserted)
+
+    return [
+        get("/api/session", lambda _: explorer.about()),
+        get("/api/rules", lambda _: explorer.rules()),
+        get("/api/facts/{name}", lambda r: explorer.facts(r.path_params["name"], _page_request(r))),
+        get(
+            "/api/values/{name}/{column:int}",
+            lambda r: explorer.values(
+                r.path_params["name"],
+                r.path_params["column"],
+                r.query_params.get("typed", "")[:_MOST_FILTER_CHARACTERS],
+            ),
+        ),
+        get("/api/epochs", lambda _: explorer.timeline()),
+        get("/api/epochs/{epoch:int}", lambda r: explorer.epoch(r.path_params["epoch"])),
+        get("/api/epochs/{epoch:int}/{name}", epoch_facts),
+    ]
+
+
+def _asking(explorer: Explorer, workers: Workers) -> list[Route]:
+    """Return the addresses that take a body."""
+    limit = explorer.settings.limits.body_bytes
+
+    def post(path: str, answer: Callable[[Body], Plain]) -> Route:
+        async def endpoint(request: Request) -> Response:
+            body = await _body(request, limit)
+            return json_reply(await workers.run(lambda: answer(body)))
+
+        return Route(path, endpoint, methods=["POST"])
+
+    return [
+        post("/api/changes", explorer.change),
+    ]
+
+
+async def _data(request: Request, most: int) -> bytes:
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > most:
+            raise mistake("request-too-large", f"a request has at most {most:,} bytes")
+    return bytes(data)
+
+
+async def _body(request: Request, most: int) -> Body:
+    """Return the JSON object of a request; a body that grows too long is not read to its end."""
+    try:
+        body = json.loads(await _data(request, most))
+        # Half a surrogate pair is no text.
+        json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as cause:
+        raise mistake("bad-request", "the body is no JSON") from cause
+    if not isinstance(body, dict):
+        raise mistake("bad-request", "the body is no JSON object")
+    return body
+
+
+def _page_request(request: Request) -> PageRequest:
+    """Return which page the address asks for: `?offset=0&limit=100&sort=1,-0&f0=text&f1=>5`.
+
+    A minus before the number of a column sorts it from the largest to the smallest.
+    """
+    asked = request.query_params
+    sorts = [
+        (_number(part.removeprefix("-")), part.startswith("-"))
+        for part in asked.get("sort", "").split(",")
+        if part
+    ]
+    filters = [
+        (_number(key[1:]), text[:_MOST_FILTER_CHARACTERS])
+        for key, text in asked.items()
+        if key.startswith("f") and key[1:].isdecimal() and text
+    ]
+    offset, limit = _number(asked.get("offset", "0")), _number(asked.get("limit", "100"))
+    return PageRequest(offset, limit, tuple(sorts), tuple(sorted(filters)))
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 15:
+        raise mistake("bad-request", f"`{text[:40]}` is no number from 0 on")
+    return int(text)
+
+
+def _page(name: str) -> Handler:
+    async def page(_: Request) -> Response:
+        return FileResponse(STATIC / name, headers={"cache-control": "no-cache"})
+
+    return page
+
+
+def _log_in(settings: WebSettings) -> Handler:
+    """Return the page that asks for the token, and gives a cookie for it."""
+
+    async def log_in(request: Request) -> Response:
+        if settings.token is None:
+            return RedirectResponse("/", status_code=303)
+        if request.method == "GET":
+            is_wrong = "wrong" in request.query_params
+            name = "login-wrong.html" if is_wrong else "login.html"
+            return FileResponse(STATIC / name, headers={"cache-control": "no-store"})
+        data = await _data(request, settings.limits.body_bytes)
+        given = parse_qs(data.decode(errors="replace")).get("token", [""])[0]
+        admission = Pass(settings.token, settings.port)
+        if not admission.is_token(given):
+            return RedirectResponse("/login?wrong", status_code=303)
+        reply = RedirectResponse("/", status_code=303)
+        reply.set_cookie(admission.cookie, admission.stamp, httponly=True, samesite="strict")
+        return reply
+
+    return log_in
+
+
+async def _mistake(_: Request, error: Exception) -> Response:
+    assert isinstance(error, TidelogError)
+    return error_reply(error)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    reply = error_reply(mistake("no-such-page", f"there is nothing at `{request.url.path[:200]}`"))
+    reply.status_code = error.status_code
+    return reply
+
+
+async def _internal(_: Request, error: Exception) -> Response:
+    if os.environ.get("TIDELOG_DEBUG") == "1":
+        traceback.print_exception(error)
+    words = " ".join(str(error).split())
+    return error_reply(
+        mistake(
+            "internal-error",
+            f"{type(error).__name__}: {words}",
+            "this is our mistake; please report it with the program",
+        )
+    )

@@ -1,0 +1,86 @@
+"""Epochs as the timeline shows them."""
+
+from tidelog.program.nodes import Column
+from tidelog.session import Session
+from tidelog.views import Delta, FixedFacts
+from tidelog.views.delta import RelationDeltas
+from tidelog.web.pages import Listing
+from tidelog.web.replies import Plain, mistake
+
+
+def plain_timeline(session: Session) -> Plain:
+    """Return the epochs that are remembered, oldest first, in numbers."""
+    return {
+        "epoch": session.epoch,
+        "epochs": [
+            {
+                "epoch": delta.epoch,
+                "inserted": delta.inserted_count,
+                "deleted": delta.deleted_count,
+                "changes": delta.changes.inserted_count + delta.changes.deleted_count,
+                "impact": delta.impact,
+                "seconds": delta.seconds,
+            }
+            for delta in session.history
+        ],
+    }
+
+
+def plain_epoch(session: Session, delta: Delta) -> Plain:
+    """Return what an epoch did: counts by relation, and what was done to each stratum and why."""
+    derived = {rule.head.relation for rule in session.program.rules if rule.body}
+    return {
+        "epoch": delta.epoch,
+        "inserted": delta.inserted_count,
+        "deleted": delta.deleted_count,
+        "impact": delta.impact,
+        "seconds": delta.seconds,
+        "relations": [
+            {
+                "name": name,
+                "inserted": len(delta[name].inserted),
+                "deleted": len(delta[name].deleted),
+                "is_derived": name in derived,
+            }
+            for name in delta
+        ],
+        "changes": _counts(delta.changes),
+        "without_effect": _counts(delta.without_effect),
+        "strata": [
+            {
+                "relations": list(each.relations),
+                "action": each.action.value,
+                "strategy": each.strategy.value,
+                "reason": each.reason,
+                "work": each.work,
+                "seconds": each.seconds,
+            }
+            for each in delta.strata
+        ],
+    }
+
+
+def find_delta(session: Session, epoch: int) -> Delta:
+    """Return the delta that led to an epoch."""
+    history = session.history
+    for delta in history:
+        if delta.epoch == epoch:
+            return delta
+    known = f"epochs {history[0].epoch} to {history[-1].epoch} are" if history else "no epoch is"
+    raise mistake("no-such-epoch", f"the delta of epoch {epoch} is not remembered", f"{known} remembered")
+
+
+def delta_listing(delta: Delta, relation: str, *, is_inserted: bool) -> Listing:
+    """Return one side of a relation's delta, to be paged through."""
+    sides = delta[relation]
+    facts: FixedFacts = sides.inserted if is_inserted else sides.deleted
+    key = ("delta", delta.epoch, relation, is_inserted)
+    columns = tuple(Column(name, of) for name, of in zip(facts.columns, facts.types, strict=True))
+    return Listing(key, relation, columns, facts.codec, len(facts), facts.codes, delta.epoch)
+
+
+def _counts(deltas: RelationDeltas) -> list[Plain]:
+    return [
+        {"name": name, "inserted": len(each.inserted), "deleted": len(each.deleted)}
+        for name, each in deltas.items()
+    ]
