@@ -6,7 +6,6 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tidelog.cli.functions import load_functions
 from tidelog.cli.guard import show
 from tidelog.cli.programs import read_program
 from tidelog.cli.progress import Progress
@@ -14,6 +13,7 @@ from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
 from tidelog.engine.protocol import Settings
 from tidelog.plan.passes import keep_wanted
+from tidelog.session.function_files import load_functions
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, make_settings, prepare
 from tidelog.session.recorder import Recorder

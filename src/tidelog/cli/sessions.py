@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidelog.cli.functions import load_functions
 from tidelog.cli.guard import show
 from tidelog.cli.programs import read_program
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.session import Session
+from tidelog.session.function_files import load_functions
 from tidelog.session.open import start_session
 from tidelog.session.prepare import Request, make_settings
 from tidelog.session.recorder import Recorder
