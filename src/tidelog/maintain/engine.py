@@ -1,7 +1,8 @@
 """The local engine with a state that follows changes of its input facts."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from tidelog.engine.epoch import (
     MaintenanceSettings,
     RelationChange,
     RelationState,
+    StratumReport,
 )
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.derive import LocalDerivations
@@ -105,6 +107,13 @@ class MaintainedEngine(LocalEngine):
         is_given: npt.NDArray[np.bool_] = (numbers >= 0) & (stored.levels[np.maximum(numbers, 0)] == 0)
         return is_given
 
+    def given_facts(self, relation: str) -> list[Codes]:
+        """Return the input facts of a relation, those that a law of it leaves out too."""
+        rows = self._given_rows(relation, RowChange(_NO_ROWS, _NO_ROWS))
+        return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])] or [
+            np.zeros(len(rows), np.int64)
+        ]
+
     def apply(
         self,
         changes: Mapping[str, RelationChange],
@@ -125,17 +134,61 @@ class MaintainedEngine(LocalEngine):
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
         return self._run_epoch(inputs, settings, ())
 
+    @contextmanager
+    def trial(
+        self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings
+    ) -> Iterator[EpochResult]:
+        """Give what changes would do, and take the engine there while the `with` block lasts.
+
+        Inside, `levels` of `relations` tell the facts of the trial epoch and `previous` those of the
+        present one; joins see both. Afterwards the state is as it was, whatever happened.
+        """
+        codes = [column for change in changes.values() for column in (*change.inserted, *change.deleted)]
+        if not self._state.is_wide and not all(fits_narrow(column) for column in codes):
+            self._widen()
+        inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
+        try:
+            try:
+                found, reports = self._maintainer.run(inputs, settings)
+            except NeedsWideCodes:
+                self._go_back()
+                self._widen()
+                inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
+                found, reports = self._maintainer.run(inputs, settings)
+            yield self._result(found, reports)
+        finally:
+            self._go_back()
+
+    @property
+    def program(self) -> Program:
+        """Return the program as it is followed, with the relations made for negated atoms."""
+        return self._program
+
+    def _go_back(self) -> None:
+        """Take back an epoch that was not committed."""
+        self._maintainer.undo()
+        for name, relation in self._replaced.items():
+            self._state.relations[name] = relation
+        self._finish_epoch()
+
     def _run_epoch(
         self, inputs: Mapping[str, RowChange], settings: MaintenanceSettings, rewritten: Collection[int]
     ) -> EpochResult:
         try:
             found, reports = self._maintainer.run(inputs, settings, rewritten)
         except BaseException:
-            self._maintainer.undo()
-            for name, relation in self._replaced.items():
-                self._state.relations[name] = relation
-            self._finish_epoch()
+            self._go_back()
             raise
+        result = self._result(found, reports)
+        self._maintainer.commit(found)
+        for name in inputs.keys() & self._given_apart.keys():
+            self._given_apart[name].delete_rows(inputs[name].deleted)
+            self._given_apart[name].show_rows(inputs[name].inserted)
+        self._finish_epoch()
+        return result
+
+    def _result(self, found: Mapping[str, RowChange], reports: tuple[StratumReport, ...]) -> EpochResult:
+        """Return what an epoch changed, as the user's program names it."""
         seen = {name: change for name, change in found.items() if name in self._user_program.relations}
         inserted = {
             n: self._columns_of(n, change.inserted) for n, change in seen.items() if change.inserted.size
@@ -143,11 +196,6 @@ class MaintainedEngine(LocalEngine):
         deleted = {
             n: self._columns_of(n, change.deleted) for n, change in seen.items() if change.deleted.size
         }
-        self._maintainer.commit(found)
-        for name in inputs.keys() & self._given_apart.keys():
-            self._given_apart[name].delete_rows(inputs[name].deleted)
-            self._given_apart[name].show_rows(inputs[name].inserted)
-        self._finish_epoch()
         reports = tuple(report for report in reports if report.relations[0] in self._user_program.relations)
         return EpochResult(inserted, deleted, reports)
 
