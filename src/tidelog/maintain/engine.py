@@ -33,7 +33,8 @@ from tidelog.engine.protocol import (
 )
 from tidelog.maintain.epoch import Maintainer
 from tidelog.maintain.projections import project_negations
-from tidelog.maintain.update import LEVEL_WORK, RowChange
+from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.update import LEVEL_WORK
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT

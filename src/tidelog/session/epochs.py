@@ -92,6 +92,16 @@ class Epochs:
         return self._prepared.program
 
     @property
+    def machine(self) -> Machine:
+        """Return the engine at work."""
+        return self._machine
+
+    @property
+    def functions(self) -> Mapping[str, Callable[..., Value]]:
+        """Return the Python functions of the program."""
+        return self._prepared.functions
+
+    @property
     def request(self) -> Request:
         """Return what the session was opened with."""
         return self._prepared.request

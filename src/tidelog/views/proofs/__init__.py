@@ -1,0 +1,1 @@
+"""Why a fact holds, and why another does not."""

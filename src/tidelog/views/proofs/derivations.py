@@ -1,0 +1,136 @@
+"""All rule applications that yield a fact."""
+
+from collections.abc import Collection, Iterator
+
+from tidelog.engine.reference.variables import awaited
+from tidelog.program.nodes import Aggregate, Atom, Literal, NegatedAtom, Rule, Term, Variable
+from tidelog.program.walk_nodes import subterms, terms_of
+from tidelog.program.written_names import written_name
+from tidelog.values import Fact, NoValueError, Value
+from tidelog.values.functors import order_key
+from tidelog.views.proofs.atom import GroundAtom
+from tidelog.views.proofs.derivation import Absence, Aggregation, BodyPart, Comparison, Derivation, Premise
+from tidelog.views.proofs.rules import RuleBook, aggregates_in
+from tidelog.views.proofs.solve import Binding, Solver
+from tidelog.views.proofs.source import FactSource, Level
+from tidelog.views.proofs.wording import word_literal, word_term
+
+
+def derivations(
+    source: FactSource, book: RuleBook, atom: GroundAtom, *, rules: Collection[str] | None = None
+) -> Iterator[Derivation]:
+    """Yield each derivation of a fact by the user's rules once, as they are found.
+
+    `rules` names those to try, such as `path#2`. A fact that is given needs none, and what a law of
+    its relation adds (an equivalence, a lattice) is no rule application: see `Prover`. Whether the fact
+    holds is not asked: a choice may leave out a fact that has derivations.
+
+        for derivation in derivations(source, book, GroundAtom("path", (1, 3))):
+            print(derivation, derivation.premises)
+    """
+    yield from Deriver(Solver(book, source)).derivations(atom, rules=rules)
+
+
+class Deriver:
+    """Applies rules to the facts that a solver finds."""
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+        self.book = solver.book
+
+    def derivations(
+        self, atom: GroundAtom, below: Level | None = None, rules: Collection[str] | None = None
+    ) -> Iterator[Derivation]:
+        """Yield the derivations of a fact whose premises come before a level."""
+        seen: set[Derivation] = set()
+        for rule in self.book.rules_of(atom.relation):
+            if rules is not None and self.book.quote(rule).name not in rules:
+                continue
+            for binding in self.applications(rule, atom.fact, below):
+                found = self.derivation(rule, atom, binding)
+                if found not in seen:
+                    seen.add(found)
+                    yield found
+
+    def applications(self, rule: Rule, fact: Fact, below: Level | None = None) -> Iterator[Binding]:
+        """Yield the bindings under which a rule derives a fact."""
+        step = self.solver.fit_fact(rule.head, fact, {})
+        if step is None:
+            return
+        binding, later = step
+        yield from self.solver.bindings((*rule.body, *later), binding, below)
+
+    def derivation(self, rule: Rule, head: GroundAtom, binding: Binding) -> Derivation:
+        """Return a rule application under the binding of all its variables."""
+        parts = tuple(self.part(literal, binding) for literal in rule.body)
+        terms = [*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))]
+        aggregates = [each for term in terms for each in aggregates_in(term)]
+        return Derivation(
+            head,
+            self.book.quote(rule),
+            tuple((name, binding[name]) for name in written_variables(rule) if name in binding),
+            parts,
+            tuple(self.aggregation(each, binding) for each in aggregates),
+        )
+
+    def part(self, literal: Literal, binding: Binding) -> BodyPart:
+        """Return a literal that holds, with values in the place of its variables."""
+        match literal:
+            case Atom():
+                fact = tuple(self.solver.terms.value(term, binding) for term in literal.terms)
+                return Premise(GroundAtom(literal.relation, fact))
+            case NegatedAtom():
+                return self.absence(literal, binding)
+            case _:
+                return Comparison(word_literal(literal, binding))
+
+    def absence(self, literal: NegatedAtom, binding: Binding) -> Absence:
+        """Return a negated atom; a column whose term has no value of its own may have any."""
+        pattern: list[Value] = []
+        bound = []
+        for column, term in enumerate(literal.atom.terms):
+            value = self._value(term, binding)
+            pattern.append(None if value is None else value[0])
+            if value is not None:
+                bound.append(column)
+        text = word_literal(literal, binding)
+        return Absence(literal.atom.relation, tuple(pattern), tuple(bound), text)
+
+    def _value(self, term: Term, binding: Binding) -> tuple[Value] | None:
+        return (self.solver.terms.value(term, binding),) if awaited(term) <= binding.keys() else None
+
+    def aggregation(self, aggregate: Aggregate, binding: Binding) -> Aggregation:
+        """Return an aggregate with the facts of its group."""
+        outer = {name: value for name, value in binding.items() if name in aggregate.outer}
+        group: dict[GroundAtom, None] = {}
+        for inner in self.solver.bindings(aggregate.body, outer):
+            if aggregate.target is not None:
+                try:
+                    self.solver.terms.value(aggregate.target, inner)
+                except NoValueError:
+                    continue
+            for literal in aggregate.body:
+                if isinstance(literal, Atom):
+                    fact = tuple(self.solver.terms.value(term, inner) for term in literal.terms)
+                    group[GroundAtom(literal.relation, fact)] = None
+                for term in terms_of(literal):
+                    for nested in aggregates_in(term):
+                        group.update(dict.fromkeys(self.aggregation(nested, inner).group))
+        value = self.solver.terms.value(aggregate, binding)
+        return Aggregation(word_term(aggregate, outer), value, tuple(sorted(group, key=_in_order)))
+
+
+def _in_order(atom: GroundAtom) -> tuple[str, object]:
+    return atom.relation, order_key(atom.fact)
+
+
+def written_variables(rule: Rule) -> tuple[str, ...]:
+    """Return the variables of a rule that the user wrote, in the order they first occur."""
+    names = (
+        part.name
+        for literal in (rule.head, *rule.body)
+        for term in terms_of(literal)
+        for part in subterms(term)
+        if isinstance(part, Variable)
+    )
+    return tuple(dict.fromkeys(name for name in names if written_name(name) == name))

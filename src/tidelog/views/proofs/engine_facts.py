@@ -1,0 +1,83 @@
+"""The facts of any engine, taken over relation by relation when they are asked for."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.protocol import Codes
+from tidelog.program.nodes import Program
+from tidelog.values import Codec, Fact, Value
+from tidelog.values.functors import canonical_value
+from tidelog.views.proofs.source import Level, PlainFacts
+
+
+class ReadableEngine(Protocol):
+    """What is read of an engine."""
+
+    def size(self, relation: str) -> int:
+        """Return the number of facts."""
+
+    def facts(self, relation: str) -> list[Codes]:
+        """Return all facts as one array of codes per column."""
+
+    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+        """Say of each fact whether it is an input fact now."""
+
+
+class EngineFacts:
+    """Facts of an engine that has no indexes to offer; see `FactSource`.
+
+    A relation is decoded whole when it is first asked for; for engines of small states. Levels are
+    not known.
+    """
+
+    def __init__(self, program: Program, codec: Codec, engine: ReadableEngine) -> None:
+        self._program = program
+        self._codec = codec
+        self._engine = engine
+        self._loaded: dict[str, PlainFacts] = {}
+
+    def contains(self, relation: str, fact: Fact) -> bool:
+        """Say whether the fact holds."""
+        return self._load(relation).contains(relation, fact)
+
+    def matches(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Fact]:
+        """Yield the facts with these values in these columns."""
+        return self._load(relation).matches(relation, bound)
+
+    def count(self, relation: str, bound: Mapping[int, Value]) -> int:
+        """Return the number of matching facts."""
+        return self._load(relation).count(relation, bound)
+
+    def level(self, relation: str, fact: Fact) -> Level | None:  # noqa: ARG002 - nothing is known
+        """Return None: such an engine remembers no iterations."""
+        return None
+
+    def is_given(self, relation: str, fact: Fact) -> bool:
+        """Say whether the fact is an input fact."""
+        return self._load(relation).is_given(relation, fact)
+
+    def given(self, relation: str) -> Iterator[Fact]:
+        """Yield the input facts of a relation that hold."""
+        return self._load(relation).given(relation)
+
+    def _load(self, relation: str) -> PlainFacts:
+        found = self._loaded.get(relation)
+        if found is None:
+            found = self._loaded[relation] = self._decode(relation)
+        return found
+
+    def _decode(self, name: str) -> PlainFacts:
+        columns, codes = self._program.relations[name].columns, self._engine.facts(name)
+        size = self._engine.size(name)
+        asked = codes or [np.zeros(size, dtype=np.int64)]
+        decoded = [
+            [canonical_value(value) for value in self._codec.decode_column(column, declared.type)]
+            for column, declared in zip(codes, columns, strict=True)
+        ]
+        facts: list[Fact] = list(zip(*decoded, strict=True)) if decoded else [()] * size
+        is_given = self._engine.given(name, asked).tolist() if size else []
+        given = [fact for fact, is_one in zip(facts, is_given, strict=True) if is_one]
+        return PlainFacts({name: facts}, given={name: given})

@@ -1,0 +1,367 @@
+"""The facts of the local engine, read through its membership tables and indexes.
+
+An index that the engine has is used where its key is bound, the shortest posting first; another one
+is built, and kept here, when nothing else leads to the facts of a large relation.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.protocol import Codes
+from tidelog.program.nodes import Atom, Constant, Program, Variable
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT
+from tidelog.storage.index import Index
+from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.lookup import find_key
+from tidelog.storage.postings import LENGTH, START
+from tidelog.values import Codec, Fact, Kind, Value
+from tidelog.values.functors import canonical_value
+from tidelog.views.proofs.source import Level
+
+# A relation of fewer rows is read from end to end where no index leads to its facts.
+_ROWS_TO_SCAN = 1 << 14
+_FIRST_CHUNK = 256
+_CHUNK_GROWTH = 8
+_NO_ROWS: Int64s = np.empty(0, np.int64)
+
+Known = Mapping[str, int]
+
+
+class LocalEngineState(Protocol):
+    """What is read of a local engine that follows changes."""
+
+    @property
+    def relations(self) -> Mapping[str, StoredRelation]:
+        """Return the stored relations by name."""
+
+    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+        """Say of each fact whether it is an input fact now."""
+
+    def given_facts(self, relation: str) -> Sequence[Codes]:
+        """Return the input facts of a relation."""
+
+
+class LocalFacts:
+    """Facts of the local engine in user values; see `FactSource`, and `Joining`.
+
+    `strata` numbers the strata of relations. With `across` levels are heights: they compare between
+    strata. The state must stay in its epoch while it is read.
+    """
+
+    def __init__(
+        self, program: Program, codec: Codec, engine: LocalEngineState, *, across: bool = False
+    ) -> None:
+        self.program = program
+        self.codec = codec
+        self._engine = engine
+        self._across = across
+        self._strata = {
+            name: number for number, stratum in enumerate(program.strata) for name in stratum.relations
+        }
+        derived = {rule.head.relation for rule in program.rules}
+        self._only_given = frozenset(program.relations) - derived
+        self._decoders = {
+            name: tuple(self.decoder(column.type) for column in relation.columns)
+            for name, relation in program.relations.items()
+        }
+        self._decoder_of: dict[str, Callable[[int], Value]] = {}
+        self._built: dict[tuple[str, tuple[int, ...]], tuple[StoredRelation, Index]] = {}
+
+    # --- as a source -----------------------------------------------------------------------------
+
+    def contains(self, relation: str, fact: Fact) -> bool:
+        """Say whether the fact holds."""
+        return self._number(relation, fact) >= 0
+
+    def matches(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Fact]:
+        """Yield the facts with these values in these columns."""
+        codes = self._codes(relation, bound)
+        if codes is None:
+            return
+        stored = self._engine.relations[relation]
+        decoders = self._decoders[relation]
+        for numbers in self._rows(relation, codes, int(ABSENT)):
+            if not decoders:
+                yield ()
+                continue
+            for row in stored.rows[numbers].tolist():
+                yield tuple(decode(code) for decode, code in zip(decoders, row, strict=True))
+
+    def count(self, relation: str, bound: Mapping[int, Value]) -> int:
+        """Return at least the number of matching facts."""
+        codes = self._codes(relation, bound)
+        return 0 if codes is None else self._estimate(relation, codes)
+
+    def level(self, relation: str, fact: Fact) -> Level | None:
+        """Return the stratum of the relation and the iteration in which the fact first held."""
+        number = self._number(relation, fact)
+        if number < 0:
+            return None
+        iteration = int(self._engine.relations[relation].levels[number])
+        return (0, iteration) if self._across else (self._strata[relation], iteration)
+
+    def is_given(self, relation: str, fact: Fact) -> bool:
+        """Say whether the fact is an input fact."""
+        if relation in self._only_given:
+            return self.contains(relation, fact)
+        codes = self._codes(relation, dict(enumerate(fact)))
+        if codes is None:
+            return False
+        columns = [np.array([code], np.int64) for code in codes.values()] or [np.zeros(1, np.int64)]
+        return bool(self._engine.given(relation, columns)[0])
+
+    def given(self, relation: str) -> Iterator[Fact]:
+        """Yield the input facts of a relation."""
+        columns = self._engine.given_facts(relation)
+        if not self._decoders[relation]:
+            yield from [()] * len(columns[0])
+            return
+        for row in zip(*(column.tolist() for column in columns), strict=True):
+            yield tuple(decode(code) for decode, code in zip(self._decoders[relation], row, strict=True))
+
+    # --- codes ------------------------------------------------------------------------------------
+
+    def decoder(self, type_name: str) -> Callable[[int], Value]:
+        """Return what makes values of codes of a type."""
+        match self.codec.resolve(type_name).kind:
+            case Kind.NUMBER:
+                return int
+            case Kind.SYMBOL:
+                return self.codec.symbols.text_of
+            case _:
+                return lambda code: canonical_value(self.codec.decode(code, type_name))
+
+    def _codes(self, relation: str, bound: Mapping[int, Value]) -> dict[int, int] | None:
+        """Return the codes of bound columns, None if the state holds no such codes."""
+        columns = self.program.relations[relation].columns
+        codes = {column: self.codec.encode(value, columns[column].type) for column, value in bound.items()}
+        return codes if self._fits(relation, codes.values()) else None
+
+    def _fits(self, relation: str, codes: Iterable[int]) -> bool:
+        is_wide = self._engine.relations[relation].dtype.itemsize == 8
+        return is_wide or all(-(1 << 31) <= code < 1 << 31 for code in codes)
+
+    def _number(self, relation: str, fact: Fact) -> int:
+        codes = self._codes(relation, dict(enumerate(fact)))
+        return -1 if codes is None else self._find(relation, list(codes.values()))
+
+    def _find(self, relation: str, codes: Sequence[int]) -> int:
+        """Return the row of a fact that holds, or -1."""
+        stored = self._engine.relations[relation]
+        number = int(find_key(stored.slots, stored.rows, np.array(codes, np.int64)))
+        return number if number >= 0 and stored.levels[number] != ABSENT else -1
+
+    # --- postings ---------------------------------------------------------------------------------
+
+    def _indexes(self, relation: str) -> list[Index]:
+        stored = self._engine.relations[relation]
+        found = list(stored.indexes.values())
+        for (name, _), (owner, index) in self._built.items():
+            if name == relation and owner is stored:
+                found.append(index)
+        return found
+
+    def _posting(self, index: Index, stored: StoredRelation, codes: Mapping[int, int]) -> tuple[int, int]:
+        """Return where the posting of a key starts, and how long it is."""
+        if index.rows_indexed < stored.count:
+            index.add_rows(stored.rows, stored.count)
+        if index.is_dense:
+            group = codes[index.key[0]]
+            if not 0 <= group < index.groups.shape[0]:
+                return 0, 0
+        else:
+            wanted = np.array([codes[column] for column in index.key], np.int64)
+            group = int(find_key(index.slots, index.keys, wanted))
+            if group < 0:
+                return 0, 0
+        return int(index.groups[group, START]), int(index.groups[group, LENGTH])
+
+    def _shortest(self, relation: str, codes: Mapping[int, int]) -> tuple[int, Index, int] | None:
+        """Return the shortest posting that holds all matching rows: length, index, start."""
+        stored = self._engine.relations[relation]
+        best: tuple[int, Index, int] | None = None
+        for index in self._indexes(relation):
+            if all(column in codes for column in index.key):
+                start, length = self._posting(index, stored, codes)
+                if best is None or length < best[0]:
+                    best = (length, index, start)
+        return best
+
+    def _estimate(self, relation: str, codes: Mapping[int, int]) -> int:
+        stored = self._engine.relations[relation]
+        if len(codes) == stored.arity:
+            return 1
+        best = self._shortest(relation, codes) if codes else None
+        return stored.count if best is None else best[0]
+
+    def _rows(self, relation: str, codes: Mapping[int, int], limit: int) -> Iterator[Int64s]:
+        """Yield the numbers of matching rows whose level is below the limit, in chunks that grow."""
+        stored = self._engine.relations[relation]
+        if len(codes) == stored.arity:
+            number = self._find(relation, [codes[column] for column in range(stored.arity)])
+            if number >= 0 and stored.levels[number] < limit:
+                yield np.array([number], np.int64)
+            return
+        best = self._shortest(relation, codes) if codes else None
+        if best is None and codes and stored.count > _ROWS_TO_SCAN:
+            self._build(relation, tuple(sorted(codes)))
+            best = self._shortest(relation, codes)
+        checked = [column for column in codes if best is None or column not in best[1].key]
+        length = stored.count if best is None else best[0]
+        first, size = 0, _FIRST_CHUNK
+        while first < length:
+            last = min(length, first + size)
+            if best is None:
+                numbers = np.arange(first, last, dtype=np.int64)
+            else:
+                _, index, start = best
+                numbers = index.arena[start + first : start + last, -1].astype(np.int64)
+            keep = stored.levels[numbers] < limit
+            for column in checked:
+                keep &= stored.rows[numbers, column] == codes[column]
+            numbers = numbers[keep]
+            if numbers.size:
+                yield numbers
+            first, size = last, size * _CHUNK_GROWTH
+
+    def _build(self, relation: str, key: tuple[int, ...]) -> None:
+        stored = self._engine.relations[relation]
+        index = Index(key, stored.arity, stored.dtype)
+        index.add_rows(stored.rows, stored.count)
+        self._built[relation, key] = (stored, index)
+
+    # --- joins ------------------------------------------------------------------------------------
+
+    def join(
+        self, atoms: Sequence[Atom], binding: Mapping[str, Value], below: Level | None
+    ) -> Iterator[dict[str, Value]]:
+        """Yield the bindings of plain atoms that extend `binding`; see `Joining`."""
+        types = {term.name: term.type for atom in atoms for term in atom.terms if isinstance(term, Variable)}
+        known = {name: self.codec.encode(binding[name], types[name]) for name in types if name in binding}
+        plain = [self._plain(atom, below) for atom in atoms]
+        fresh = [name for name in types if name not in known]
+        decoders = [self._decoder(types[name]) for name in fresh]
+        for found in self._join(plain, known):
+            extended = dict(binding)
+            for name, decode in zip(fresh, decoders, strict=True):
+                extended[name] = decode(found[name])
+            yield extended
+
+    def _decoder(self, type_name: str) -> Callable[[int], Value]:
+        decoder = self._decoder_of.get(type_name)
+        if decoder is None:
+            decoder = self._decoder_of[type_name] = self.decoder(type_name)
+        return decoder
+
+    def _plain(self, atom: Atom, below: Level | None) -> "_PlainAtom":
+        constants = {
+            column: self.codec.encode(term.value, term.type)
+            for column, term in enumerate(atom.terms)
+            if isinstance(term, Constant)
+        }
+        variables = tuple(
+            (column, term.name) for column, term in enumerate(atom.terms) if isinstance(term, Variable)
+        )
+        limit = int(ABSENT)
+        if below is not None:
+            stratum, iteration = below
+            own = 0 if self._across else self._strata[atom.relation]
+            limit = iteration if own == stratum else (limit if own < stratum else 0)
+        return _PlainAtom(atom.relation, constants, variables, limit)
+
+    def _join(self, atoms: Sequence["_PlainAtom"], known: Known) -> Iterator[Known]:
+        if not atoms:
+            yield known
+            return
+        best: tuple[int, int, dict[int, int]] | None = None
+        for place, atom in enumerate(atoms):
+            codes = atom.codes(known)
+            if not self._fits(atom.relation, codes.values()):
+                return
+            size = self._estimate(atom.relation, codes)
+            if best is None or size < best[0]:
+                best = (size, place, codes)
+        assert best is not None
+        _, place, codes = best
+        chosen = atoms[place]
+        others = [atom for other, atom in enumerate(atoms) if other != place]
+        fresh = chosen.fresh(known)
+        now = [atom for atom in others if atom.is_bound_by(known, fresh)]
+        later = [atom for atom in others if not atom.is_bound_by(known, fresh)]
+        for numbers in self._rows(chosen.relation, codes, chosen.limit):
+            columns = self._columns(chosen, numbers, fresh)
+            columns = self._semijoin(now, known, columns)
+            names = list(columns)
+            if not names:
+                # Nothing new is bound: one matching row is as good as another.
+                yield from self._join(later, known)
+                return
+            for values in zip(*(column.tolist() for column in columns.values()), strict=True):
+                yield from self._join(later, {**known, **dict(zip(names, values, strict=True))})
+
+    def _columns(self, atom: "_PlainAtom", numbers: Int64s, fresh: Mapping[str, int]) -> dict[str, CodeArray]:
+        """Return the new variables' codes in rows in which repeated variables agree."""
+        rows = self._engine.relations[atom.relation].rows[numbers]
+        keep = None
+        for column, name in atom.variables:
+            if name in fresh and fresh[name] != column:
+                same = rows[:, column] == rows[:, fresh[name]]
+                keep = same if keep is None else keep & same
+        if keep is not None:
+            rows = rows[keep]
+        return {name: rows[:, column] for name, column in fresh.items()}
+
+    def _semijoin(
+        self, atoms: Sequence["_PlainAtom"], known: Known, columns: dict[str, CodeArray]
+    ) -> dict[str, CodeArray]:
+        """Return the candidates for which every atom, bound by now, has its fact."""
+        for atom in atoms:
+            size = len(next(iter(columns.values()), _NO_ROWS))
+            if not size:
+                break
+            stored = self._engine.relations[atom.relation]
+            probes = np.empty((size, stored.arity), stored.dtype)
+            for column, code in atom.constants.items():
+                probes[:, column] = code
+            for column, name in atom.variables:
+                probes[:, column] = columns[name] if name in columns else known[name]
+            numbers = stored.find(probes)
+            keep = (numbers >= 0) & (stored.levels[np.maximum(numbers, 0)] < atom.limit)
+            columns = {name: codes[keep] for name, codes in columns.items()}
+        return columns
+
+
+@dataclass(frozen=True, slots=True)
+class _PlainAtom:
+    """An atom over codes: constants and variables by column; only rows below the limit count."""
+
+    relation: str
+    constants: Mapping[int, int]
+    variables: tuple[tuple[int, str], ...]
+    limit: int
+
+    def codes(self, known: Known) -> dict[int, int]:
+        """Return the columns whose code is known."""
+        codes = dict(self.constants)
+        for column, name in self.variables:
+            if name in known:
+                codes[column] = known[name]
+        return codes
+
+    def fresh(self, known: Known) -> dict[str, int]:
+        """Return the variables not known yet and the first column of each."""
+        found: dict[str, int] = {}
+        for column, name in self.variables:
+            if name not in known:
+                found.setdefault(name, column)
+        return found
+
+    def is_bound_by(self, known: Known, fresh: Mapping[str, int]) -> bool:
+        """Say whether every variable is known or among the fresh ones, one of them at least."""
+        names = [name for _, name in self.variables]
+        return any(name in fresh for name in names) and all(name in known or name in fresh for name in names)

@@ -1,0 +1,180 @@
+"""The rules that proofs quote: as written, whatever became of them on the way to an engine."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import count
+
+from tidelog.engine.protocol import UserFunctions
+from tidelog.program import nodes
+from tidelog.program.walk_nodes import deep_atoms, map_literal, map_parts
+from tidelog.program.written_names import made_name
+from tidelog.source import Span
+from tidelog.values import Codec
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedRule:
+    """A rule as a proof quotes it.
+
+    `id` is that of the rule in `Session.rules` (0 where no such rule is known), `name` is the head's
+    relation and the rule's place among those with this head: `path#2`. `text` is what the user wrote.
+    A written rule with several heads or alternatives is quoted under several names.
+    """
+
+    id: int
+    name: str
+    text: str
+    span: Span = field(compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {' '.join(self.text.split())}"
+
+
+@dataclass(frozen=True)
+class RuleBook:
+    """A written program with what it takes to apply its rules one by one.
+
+    `program` holds every relation and rule that was written; the relations in `stored` are those an
+    engine holds, all others are proved from their rules when they are asked for. `rule_ids` leads
+    from the place of a rule in the text to its id.
+    """
+
+    program: nodes.Program
+    stored: Collection[str]
+    codec: Codec
+    functions: UserFunctions
+    rule_ids: Callable[[Span], int] = field(default=lambda _span: 0)
+
+    @cached_property
+    def rules(self) -> Mapping[str, tuple[nodes.Rule, ...]]:
+        """Return the rules by the relation of their head, in the order of the text."""
+        found: dict[str, list[nodes.Rule]] = {}
+        for rule in sorted(self.program.rules, key=lambda rule: rule.id):
+            found.setdefault(rule.head.relation, []).append(name_wildcards(rule))
+        return {name: tuple(rules) for name, rules in found.items()}
+
+    @cached_property
+    def _quoted(self) -> Mapping[nodes.RuleId, QuotedRule]:
+        return {
+            rule.id: QuotedRule(self.rule_ids(rule.span), f"{name}#{place}", rule.span.text, rule.span)
+            for name, rules in self.rules.items()
+            for place, rule in enumerate(rules, start=1)
+        }
+
+    def quote(self, rule: nodes.Rule) -> QuotedRule:
+        """Return the rule as the user wrote it."""
+        return self._quoted[rule.id]
+
+    def rules_of(self, relation: str) -> tuple[nodes.Rule, ...]:
+        """Return the rules with this relation as head; every wildcard has a name of its own."""
+        return self.rules.get(relation, ())
+
+    def is_stored(self, relation: str) -> bool:
+        """Say whether an engine holds the relation's facts."""
+        return relation in self.stored
+
+    @cached_property
+    def _reads(self) -> Mapping[str, set[str]]:
+        """Return the relations that each relation's rules and subsumptions read."""
+        found: dict[str, set[str]] = {}
+        for name, rules in self.rules.items():
+            for rule in rules:
+                read = {atom.relation for atom, _ in deep_atoms((rule.head, *rule.body)) if atom != rule.head}
+                found.setdefault(name, set()).update(read)
+        for stratum in self.program.strata:
+            for each in stratum.subsumptions:
+                read = {atom.relation for atom, _ in deep_atoms(each.body)}
+                found.setdefault(each.less.relation, set()).update(read)
+        return found
+
+    def cone(self, relation: str) -> frozenset[str]:
+        """Return the relation and all relations it depends on."""
+        found = {relation}
+        waiting = [relation]
+        while waiting:
+            for read in self._reads.get(waiting.pop(), ()):
+                if read not in found:
+                    found.add(read)
+                    waiting.append(read)
+        return frozenset(found)
+
+    @cached_property
+    def _lawful(self) -> frozenset[str]:
+        """Return the relations whose facts do not simply add up."""
+        subsumed = {each.less.relation for stratum in self.program.strata for each in stratum.subsumptions}
+        return frozenset(
+            relation.name
+            for relation in self.program.relations.values()
+            if relation.name in subsumed
+            or relation.choices
+            or relation.size_limit is not None
+            or any(column.is_lattice for column in relation.columns)
+        )
+
+    def has_law(self, relation: str) -> bool:
+        """Say whether a choice, a size limit, a lattice or subsumption decides which facts stay."""
+        return relation in self._lawful
+
+    @cached_property
+    def _grows(self) -> dict[str, bool]:
+        return {}
+
+    def only_grows(self, relation: str) -> bool:
+        """Say whether more input facts can only mean more facts of the relation.
+
+        That is so where no rule on the way negates, aggregates or chooses.
+        """
+        if relation not in self._grows:
+            cone = self.cone(relation)
+            self._grows[relation] = not (cone & self._lawful) and all(
+                is_positive
+                for name in cone
+                for rule in self.rules_of(name)
+                for atom, is_positive in deep_atoms((rule.head, *rule.body))
+            )
+        return self._grows[relation]
+
+    @cached_property
+    def strata(self) -> Mapping[str, int]:
+        """Return the number of each relation's stratum."""
+        return {name: number for number, each in enumerate(self.program.strata) for name in each.relations}
+
+
+def name_wildcards(rule: nodes.Rule) -> nodes.Rule:
+    """Return the rule with a variable for each wildcard of its positive atoms.
+
+    A binding then tells which fact each atom stands for.
+    """
+    numbers = count(1)
+
+    def named(term: nodes.Term) -> nodes.Term:
+        if isinstance(term, nodes.Wildcard):
+            return nodes.Variable(made_name("wild", next(numbers)), term.type, span=term.span)
+        return (
+            inner(term)
+            if not isinstance(term, nodes.RecordTerm | nodes.BranchTerm)
+            else map_parts(term, named)
+        )
+
+    def inner(term: nodes.Term) -> nodes.Term:
+        """Return the term with the bodies of its aggregates named."""
+        if isinstance(term, nodes.Aggregate):
+            return replace(term, body=tuple(map(literal, term.body)))
+        return map_parts(term, inner)
+
+    def literal(each: nodes.Literal) -> nodes.Literal:
+        return map_literal(each, named if isinstance(each, nodes.Atom) else inner)
+
+    head = map_literal(rule.head, inner)
+    assert isinstance(head, nodes.Atom)
+    return replace(rule, head=head, body=tuple(map(literal, rule.body)))
+
+
+def aggregates_in(term: nodes.Term) -> Iterator[nodes.Aggregate]:
+    """Yield the aggregates in a term, without those inside other aggregates."""
+    if isinstance(term, nodes.Aggregate):
+        yield term
+        return
+    for part in getattr(term, "terms", ()):
+        yield from aggregates_in(part)

@@ -1,0 +1,360 @@
+"""The bindings under which a body holds, found from what is already bound.
+
+Whatever can be tested is tested first, then equalities bind, then the atom with the fewest matching
+facts is taken. A source that can join atoms by itself, on codes, is given all plain atoms at once.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Final, Protocol, assert_never, runtime_checkable
+
+from tidelog.engine.reference.terms import Terms
+from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned, terms_of
+from tidelog.program.binding import pattern_variables
+from tidelog.program.nodes import (
+    Atom,
+    BranchTerm,
+    Constant,
+    Constraint,
+    Counter,
+    Generator,
+    Literal,
+    NegatedAtom,
+    Program,
+    RecordTerm,
+    Rule,
+    Term,
+    UserApplication,
+    Variable,
+)
+from tidelog.values import Fact, NoValueError, Value
+from tidelog.values.functors import compare, range_values
+from tidelog.views.proofs.rules import RuleBook
+from tidelog.views.proofs.source import FactSource, Level
+
+Binding = Mapping[str, Value]
+Body = tuple[Literal, ...]
+Step = tuple[Binding, Body]
+
+_TEST, _BIND, _SCAN = range(3)
+# How many facts an inlined relation is taken to have for one key.
+_CALL_COUNT: Final = 8
+
+
+class SearchEndedError(Exception):
+    """A search took more steps than it may."""
+
+
+@runtime_checkable
+class Joining(Protocol):
+    """A source that joins plain atoms faster than fact by fact."""
+
+    def join(
+        self, atoms: Sequence[Atom], binding: Binding, below: Level | None
+    ) -> Iterator[dict[str, Value]]:
+        """Yield the bindings of the atoms' variables that extend `binding`.
+
+        The atoms hold variables and constants only. With `below`, only facts before that level count.
+        """
+
+
+@dataclass
+class Work:
+    """How many steps a search took, and how many it may take."""
+
+    limit: int | None = None
+    steps: int = 0
+
+    def step(self) -> None:
+        """Count one step; raise at the limit."""
+        self.steps += 1
+        if self.limit is not None and self.steps > self.limit:
+            raise SearchEndedError
+
+
+class Solver:
+    """Finds the bindings of bodies over the facts of a source."""
+
+    def __init__(self, book: RuleBook, source: FactSource, work: Work | None = None) -> None:
+        self.book = book
+        self.source = source
+        self.work = Work() if work is None else work
+        self.terms = Terms(book.program, book.codec, book.functions, self.bindings)
+        self._join = source.join if isinstance(source, Joining) else None
+        self._callable: dict[tuple[str, frozenset[int]], bool] = {}
+
+    def bindings(self, body: Body, binding: Binding, below: Level | None = None) -> Iterator[Binding]:
+        """Yield one binding for each derivation of the body that extends `binding`.
+
+        With `below`, facts of the same stratum must have smaller iterations. Nothing is found where
+        the body does not bind what it needs.
+        """
+        if not body:
+            yield binding
+            return
+        self.work.step()
+        position = self._next(body, binding)
+        if position is None:
+            if all(_counts_up(literal, self.book.program) for literal in body):
+                yield binding
+            return
+        chosen, rest = body[position], body[:position] + body[position + 1 :]
+        if self._join is not None and isinstance(chosen, Atom) and self._is_plain(chosen):
+            plain = [each for each in body if isinstance(each, Atom) and self._is_plain(each)]
+            others = tuple(each for each in body if not (isinstance(each, Atom) and self._is_plain(each)))
+            for joined in self._join(plain, binding, below):
+                yield from self.bindings(others, joined, below)
+            return
+        try:
+            for extended, later in self._steps(chosen, binding, below):
+                yield from self.bindings(rest + later, extended, below)
+        except NoValueError:
+            return
+
+    def fit_fact(self, atom: Atom, fact: Fact, binding: Binding) -> Step | None:
+        """Return how to go on when the atom stands for the fact, or None if it cannot."""
+        extended, later = dict(binding), list[Literal]()
+        for term, value in zip(atom.terms, fact, strict=True):
+            try:
+                if not self.terms.fit(term, value, extended, later):
+                    return None
+            except NoValueError:
+                return None
+        return extended, tuple(later)
+
+    def holds(self, atom: Atom, binding: Binding, below: Level | None = None) -> bool:
+        """Say whether a fact matches the atom; raise `NoValueError` if one of its terms has no value."""
+        for term in atom.terms:
+            self._ask(term, binding)
+        return any(True for _ in self._matching(atom, binding, below))
+
+    def facts(self, relation: str, bound: Mapping[int, Value], below: Level | None) -> Iterator[Fact]:
+        """Yield the facts of any relation, stored or not, that have the bound values."""
+        if not self.book.is_stored(relation):
+            yield from self._call(relation, bound, below)
+            return
+        for fact in self.source.matches(relation, bound):
+            if below is None or self.is_below(relation, fact, below):
+                yield fact
+
+    def is_below(self, relation: str, fact: Fact, below: Level) -> bool:
+        """Say whether a fact that holds comes before a level."""
+        level = self.source.level(relation, fact)
+        return level is not None and level < below
+
+    # --- literals ------------------------------------------------------------------------------
+
+    def _steps(self, literal: Literal, binding: Binding, below: Level | None) -> Iterator[Step]:
+        match literal:
+            case Atom():
+                yield from self._matching(literal, binding, below)
+            case NegatedAtom():
+                if not self.holds(literal.atom, binding):
+                    yield binding, ()
+            case Constraint():
+                yield from self._compare(literal, binding)
+            case Generator():
+                bounds = (literal.start, literal.stop, literal.step)
+                values = (None if term is None else self.terms.value(term, binding) for term in bounds)
+                start, stop, step_by = values
+                for value in range_values(literal.kind, start, stop, step_by):
+                    yield from self._fit(literal.target, value, binding)
+            case _:
+                assert_never(literal)
+
+    def _matching(self, atom: Atom, binding: Binding, below: Level | None) -> Iterator[Step]:
+        for fact in self.facts(atom.relation, self._known(atom, binding), below):
+            self.work.step()
+            step = self.fit_fact(atom, fact, binding)
+            if step is not None:
+                yield step
+
+    def _compare(self, constraint: Constraint, binding: Binding) -> Iterator[Step]:
+        left, right = constraint.left, constraint.right
+        if _counts_up(constraint, self.book.program):
+            # Which number a derivation was given is not known any more.
+            yield binding, ()
+        elif mentioned(constraint) <= binding.keys():
+            values = self.terms.value(left, binding), self.terms.value(right, binding)
+            if compare(constraint.op, constraint.kind, *values):
+                yield binding, ()
+        elif awaited(left) <= binding.keys():
+            yield from self._fit(right, self.terms.value(left, binding), binding)
+        elif awaited(right) <= binding.keys():
+            yield from self._fit(left, self.terms.value(right, binding), binding)
+        else:
+            parts = _parts(constraint)
+            assert parts is not None
+            yield binding, parts
+
+    def _fit(self, term: Term, value: Value, binding: Binding) -> Iterator[Step]:
+        extended, later = dict(binding), list[Literal]()
+        if self.terms.fit(term, value, extended, later):
+            yield extended, tuple(later)
+
+    def _known(self, atom: Atom, binding: Binding) -> dict[int, Value]:
+        """Return the values of the columns whose terms have one."""
+        return {
+            place: self.terms.value(term, binding)
+            for place, term in enumerate(atom.terms)
+            if awaited(term) <= binding.keys()
+        }
+
+    def _ask(self, term: Term, binding: Binding) -> None:
+        # Whether a binding has a derivation must not depend on which facts there are to compare with.
+        if awaited(term) <= binding.keys():
+            self.terms.value(term, binding)
+        elif isinstance(term, RecordTerm | BranchTerm):
+            for part in term.terms:
+                self._ask(part, binding)
+
+    def _is_plain(self, atom: Atom) -> bool:
+        is_simple = all(isinstance(term, Variable | Constant) for term in atom.terms)
+        return is_simple and self.book.is_stored(atom.relation)
+
+    # --- the order of literals --------------------------------------------------------------------
+
+    def _next(self, body: Body, binding: Binding) -> int | None:
+        """Return the position of the literal to take next, None if none can be taken."""
+        best: tuple[int, int] | None = None
+        chosen = None
+        for position, literal in enumerate(body):
+            rank = self._rank(literal, binding.keys())
+            if rank is None:
+                continue
+            if rank == _TEST:
+                return position
+            size = 0
+            if isinstance(literal, Atom) and (best is None or best[0] == _SCAN):
+                size = self._size(literal, binding)
+            if best is None or (rank, size) < best:
+                best, chosen = (rank, size), position
+        return chosen
+
+    def _size(self, atom: Atom, binding: Binding) -> int:
+        try:
+            known = self._known(atom, binding)
+        except NoValueError:
+            return 0
+        if not self.book.is_stored(atom.relation):
+            return _CALL_COUNT
+        return self.source.count(atom.relation, known)
+
+    def _rank(self, literal: Literal, bound: AbstractSet[str]) -> int | None:
+        """Return how soon to take a literal, or None if it must wait."""
+        match literal:
+            case Atom():
+                if self.book.is_stored(literal.relation):
+                    return _SCAN
+                known = frozenset(p for p, term in enumerate(literal.terms) if awaited(term) <= bound)
+                return _SCAN if self._can_call(literal.relation, known) else None
+            case NegatedAtom():
+                return _TEST if mentioned(literal) - {WILDCARD} <= bound else None
+            case Constraint():
+                return self._rank_constraint(literal, bound)
+            case Generator():
+                return _BIND if all(awaited(term) <= bound for term in terms_of(literal)[1:]) else None
+        assert_never(literal)
+
+    def _rank_constraint(self, constraint: Constraint, bound: AbstractSet[str]) -> int | None:
+        if mentioned(constraint) <= bound:
+            return _TEST
+        if constraint.op != "=" or _counts_up(constraint, self.book.program):
+            return None
+        for known, free in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
+            if awaited(known) <= bound and isinstance(free, Variable | RecordTerm | BranchTerm):
+                return _BIND
+        return None if _parts(constraint) is None else _BIND
+
+    # --- inlined relations ------------------------------------------------------------------------
+
+    def _call(self, relation: str, bound: Mapping[int, Value], below: Level | None) -> Iterator[Fact]:
+        """Yield the facts of a relation that no engine holds, from its rules."""
+        seen: set[Fact] = set()
+        for rule in self.book.rules_of(relation):
+            for binding in self.head_bindings(rule, bound, below):
+                try:
+                    fact = tuple(self.terms.value(term, binding) for term in rule.head.terms)
+                except NoValueError:
+                    continue
+                if fact not in seen:
+                    seen.add(fact)
+                    yield fact
+
+    def head_bindings(self, rule: Rule, bound: Mapping[int, Value], below: Level | None) -> Iterator[Binding]:
+        """Yield the bindings under which the rule derives a fact with the bound values."""
+        binding, later = dict[str, Value](), list[Literal]()
+        try:
+            for column, value in bound.items():
+                if not self.terms.fit(rule.head.terms[column], value, binding, later):
+                    return
+        except NoValueError:
+            return
+        yield from self.bindings((*rule.body, *later), binding, below)
+
+    def _can_call(self, relation: str, known: frozenset[int]) -> bool:
+        """Say whether the rules of a relation bind everything when these columns are known."""
+        key = (relation, known)
+        if key not in self._callable:
+            self._callable[key] = all(self._binds_all(rule, known) for rule in self.book.rules_of(relation))
+        return self._callable[key]
+
+    def _binds_all(self, rule: Rule, known: frozenset[int]) -> bool:
+        bound = {name for place in known for name in pattern_variables(rule.head.terms[place])}
+        waiting = list(rule.body)
+        while waiting:
+            ready = next((each for each in waiting if self._rank(each, bound) is not None), None)
+            if ready is None:
+                return False
+            waiting.remove(ready)
+            bound |= _bound_by(ready)
+        return all(awaited(term) <= bound for term in rule.head.terms)
+
+
+def _bound_by(literal: Literal) -> frozenset[str]:
+    """Return the variables that have a value once the literal is taken."""
+    match literal:
+        case Atom():
+            terms: tuple[Term, ...] = literal.terms
+        case Constraint():
+            terms = (literal.left, literal.right)
+        case Generator():
+            terms = (literal.target,)
+        case _:
+            terms = ()
+    return frozenset().union(*(pattern_variables(term) for term in terms))
+
+
+def _counts_up(literal: Literal, program: Program) -> bool:
+    """Say whether the literal holds `autoinc()` or a functor that remembers."""
+    return isinstance(literal, Constraint) and any(
+        _is_given_once(term, program) for term in (literal.left, literal.right)
+    )
+
+
+def _is_given_once(term: Term, program: Program) -> bool:
+    match term:
+        case Counter():
+            return True
+        case UserApplication() if program.functors[term.name].is_stateful:
+            return True
+        case _:
+            return any(_is_given_once(part, program) for part in getattr(term, "terms", ()))
+
+
+def _parts(constraint: Constraint) -> Body | None:
+    """Return `[a, b] = [c, d]` as `a = c, b = d`; None if it is no such constraint."""
+    left, right = constraint.left, constraint.right
+    if isinstance(left, RecordTerm) and isinstance(right, RecordTerm):
+        is_same = len(left.terms) == len(right.terms)
+    elif isinstance(left, BranchTerm) and isinstance(right, BranchTerm):
+        is_same = left.name == right.name
+    else:
+        return None
+    if not is_same:
+        return None
+    return tuple(
+        Constraint("=", constraint.kind, *pair, span=constraint.span)
+        for pair in zip(left.terms, right.terms, strict=True)
+    )
