@@ -1,0 +1,1 @@
+"""Spark: partners in its Python workers run the local engine's kernels."""

@@ -1,0 +1,131 @@
+"""Rows of codes as Parquet files on shared storage: any path that Arrow's file systems know.
+
+Files are never changed. A file appears under its name when it is complete.
+"""
+
+import json
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.storage.kernel import CodeArray, Int32s
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """Rows with their annotations, where they have any."""
+
+    rows: CodeArray
+    levels: Int32s | None = None
+    counts: Int32s | None = None
+
+
+class Folder:
+    """A folder on shared storage, named by a path or a URI such as `hdfs://host/folder`."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        try:
+            self._system, self._path = fs.FileSystem.from_uri(uri)
+        except (OSError, pa.ArrowException) as error:
+            raise TidelogError(
+                [
+                    Diagnostic(
+                        code="spark-no-storage",
+                        message=f"`{uri}` cannot be used to keep the state: {error}",
+                        hint="give an absolute path or a URI that Arrow knows (file, hdfs, s3, gs, abfs), "
+                        "the same on all workers",
+                    )
+                ]
+            ) from error
+
+    def write_rows(self, name: str, content: Annotated) -> str:
+        """Write rows to a new file and return its name."""
+        rows = content.rows
+        columns: dict[str, Any] = {
+            f"c{place}": np.ascontiguousarray(rows[:, place]) for place in range(rows.shape[1])
+        }
+        if not rows.shape[1]:
+            columns["none"] = np.zeros(rows.shape[0], np.int8)
+        if content.levels is not None and content.counts is not None:
+            columns["level"] = content.levels
+            columns["count"] = content.counts
+        path = f"{self._path}/{name}"
+        self._system.create_dir(posixpath.dirname(path), recursive=True)
+        # Codes hardly repeat in a way that pays: plain pages are written and read at memory speed.
+        with self._system.open_output_stream(f"{path}.tmp") as stream:
+            pq.write_table(
+                pa.table(columns), stream, use_dictionary=False, compression="none", write_statistics=False
+            )
+        self._system.move(f"{path}.tmp", path)
+        return name
+
+    def read_rows(self, name: str, arity: int) -> Annotated:
+        """Return the rows of a file."""
+        with self._system.open_input_file(f"{self._path}/{name}") as stream:
+            table = pq.read_table(stream)
+        columns = [table.column(f"c{place}").to_numpy() for place in range(arity)]
+        width = np.result_type(*columns) if columns else np.dtype(np.int32)
+        rows: CodeArray = np.empty((table.num_rows, arity), width)
+        for place, column in enumerate(columns):
+            rows[:, place] = column
+        if "level" not in table.column_names:
+            return Annotated(rows)
+        return Annotated(rows, table.column("level").to_numpy(), table.column("count").to_numpy())
+
+    def write_json(self, name: str, value: object) -> None:
+        """Write a small file, in one step for whoever reads it."""
+        self.write_bytes(name, json.dumps(value, indent=1).encode())
+
+    def write_bytes(self, name: str, data: bytes) -> None:
+        """Write bytes to a file that appears when it is complete."""
+        path = f"{self._path}/{name}"
+        self._system.create_dir(posixpath.dirname(path), recursive=True)
+        with self._system.open_output_stream(f"{path}.tmp") as stream:
+            stream.write(data)
+        self._system.move(f"{path}.tmp", path)
+
+    def read_json(self, name: str) -> Any:
+        """Return what a small file says, None if there is none."""
+        data = self.read_bytes(name)
+        return None if data is None else json.loads(data)
+
+    def read_bytes(self, name: str) -> bytes | None:
+        """Return a file's bytes, None if there is none."""
+        path = f"{self._path}/{name}"
+        if self._system.get_file_info(path).type is fs.FileType.NotFound:
+            return None
+        with self._system.open_input_stream(path) as stream:
+            data: bytes = stream.read()
+        return data
+
+    def names(self, under: str) -> list[str]:
+        """Return the complete files below a folder, with the folder's name."""
+        selector = fs.FileSelector(f"{self._path}/{under}", allow_not_found=True, recursive=True)
+        found = self._system.get_file_info(selector)
+        start = len(self._path) + 1
+        return sorted(
+            str(info.path)[start:]
+            for info in found
+            if info.type is fs.FileType.File and not info.path.endswith(".tmp")
+        )
+
+    def path_of(self, names: Sequence[str]) -> list[str]:
+        """Return files as Spark names them."""
+        return [f"{self.uri.rstrip('/')}/{name}" for name in names]
+
+    def delete(self, name: str) -> None:
+        """Delete a file or folder that nobody needs any more."""
+        path = f"{self._path}/{name}"
+        kind = self._system.get_file_info(path).type
+        if kind is fs.FileType.Directory:
+            self._system.delete_dir(path)
+        elif kind is fs.FileType.File:
+            self._system.delete_file(path)

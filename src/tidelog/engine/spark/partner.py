@@ -1,0 +1,383 @@
+"""Semi-naive evaluation of one stratum by equal partners.
+
+Each partner runs the rules over its own part of the delta. At the end of an iteration candidates go
+to their owners, which know whether they are new, and new facts go from there to the partners that
+keep copies. The second exchange carries the number of new facts, so all stop together.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tidelog.engine.local.chains import make_chain
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.statistics import StateStatistics
+from tidelog.engine.local.steps import ScanStep, Step
+from tidelog.engine.local.stratum import check_iterations
+from tidelog.engine.protocol import Observer, Settings, StratumStatistics
+from tidelog.engine.spark.kernels import WHOLE_ROW, owners, sort_by_owner, take_own
+from tidelog.engine.spark.message import NO_WEIGHTS, Message, Rows
+from tidelog.engine.spark.plans import plan_once, plan_repeated
+from tidelog.engine.spark.routes import RelationRoute, Routes
+from tidelog.engine.spark.wire import Wire
+from tidelog.plan import RulePlan
+from tidelog.plan.flatten import is_fact
+from tidelog.plan.operators import Check, Scan
+from tidelog.program.nodes import Stratum
+from tidelog.storage import StoredRelation
+from tidelog.storage.join import scan_rows
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+from tidelog.storage.relation import NO_BYTES
+
+_PLAN_AGAIN_FACTOR = 4
+_PLAN_AGAIN_ROWS = 1 << 14
+
+
+def owner_of(rows: CodeArray, column: int, partners: int) -> Int32s:
+    """Return the partner of each row."""
+    found = np.empty(rows.shape[0], np.int32)
+    owners(np.ascontiguousarray(rows), column, partners, found)
+    return found
+
+
+def is_kept(rows: CodeArray, route: RelationRoute, wire: Wire) -> CodeArray:
+    """Return the rows of which this partner keeps a copy, in their order."""
+    if route.is_everywhere or wire.partners == 1:
+        return rows
+    kept = np.zeros(rows.shape[0], np.bool_)
+    for column in {route.owner, *route.columns}:
+        kept |= owner_of(rows, column, wire.partners) == wire.me
+    return np.ascontiguousarray(rows[kept])
+
+
+class DividedScan(ScanStep):
+    """A scan of the rows that one column gives to this partner."""
+
+    def __init__(
+        self, scan: Scan, state: LocalState, expressions: Expressions, column: int, wire: Wire
+    ) -> None:
+        super().__init__(scan, state, expressions)
+        self._column = column
+        self._wire = wire
+
+    def run(self, first: int, last: int) -> None:
+        """Push this partner's rows among those numbered `first` to `last - 1`."""
+        rows = self._relation.live_rows(first, last)
+        mine = np.empty_like(rows)
+        count = take_own(rows, self._column, self._wire.partners, self._wire.me, mine)
+        if not count:
+            return
+        if self._is_whole:
+            self.next.run(mine[:count])
+            return
+        self._progress[0] = 0
+        while self._progress[0] < count:
+            written = scan_rows(
+                mine,
+                NO_BYTES,
+                self._constants,
+                self._filters,
+                self._sources,
+                self._progress,
+                count,
+                self._out,
+            )
+            if written:
+                self.next.run(self._out[:written])
+
+
+@dataclass
+class PartnerSurroundings:
+    """What every stratum of one partner's work shares."""
+
+    state: LocalState
+    expressions: Expressions
+    settings: Settings
+    wire: Wire
+    check_memory: Callable[[], None] = field(default=lambda: None)
+    # Called after each iteration with its number; a partner may write a checkpoint there.
+    after_iteration: Callable[[int], None] = field(default=lambda _: None)
+
+
+class _Deliver(Step):
+    """The end of a rule's chain: own candidates become facts, others wait for the exchange."""
+
+    def __init__(self, run: "PartnerRun", plan: RulePlan) -> None:
+        route = run.routes.relations[plan.relation]
+        self._run = run
+        self._name = plan.relation
+        self._owner = route.owner
+        self._is_local = run.routes.rules[plan.rule].is_local or run.wire.partners == 1
+        self.derivations = 0
+
+    def run(self, batch: CodeArray) -> None:
+        """Sort the batch by owner."""
+        run = self._run
+        relation, first_new = run.state.relations[self._name], run.iteration_start[self._name]
+        if self._is_local:
+            self.derivations += batch.shape[0]
+            relation.insert(batch, first_new=first_new)
+            return
+        order = np.empty(batch.shape[0], np.int64)
+        ends = np.empty(run.wire.partners, np.int64)
+        sort_by_owner(batch, self._owner, run.wire.partners, order, ends)
+        start = int(ends[run.wire.me - 1]) if run.wire.me else 0
+        end = int(ends[run.wire.me])
+        if end > start:
+            self.derivations += end - start
+            relation.insert(batch[order[start:end]], first_new=first_new)
+        if run.routes.is_decomposed:
+            return  # every partner runs this rule, and each keeps what it owns
+        self.derivations += batch.shape[0] - (end - start)
+        pending = run.pending(self._name)
+        for part in (order[:start], order[end:]):
+            if part.size:
+                pending.insert(batch[part])
+
+
+class PartnerRun:
+    """One partner's part in the evaluation of one stratum."""
+
+    def __init__(self, stratum: Stratum, routes: Routes, around: PartnerSurroundings) -> None:
+        self.stratum = stratum
+        self.routes = routes
+        self.state = around.state
+        self.wire = around.wire
+        self._around = around
+        self._pending: dict[str, StoredRelation] = {}
+        self.iteration_start = dict.fromkeys(stratum.relations, 0)
+        self._planned_size = 0
+        self._once: list[tuple[RulePlan, ScanStep | None, _Deliver, Step]] = []
+        self._repeated: list[tuple[RulePlan, ScanStep | None, _Deliver, Step]] = []
+        self._derivations = 0
+
+    def pending(self, name: str) -> StoredRelation:
+        """Return where candidates that other partners own are collected."""
+        if name not in self._pending:
+            self._pending[name] = self.state.empty_relation(name)
+        return self._pending[name]
+
+    def run(self, number: int, observer: Observer, iteration: int = 0) -> StratumStatistics:
+        """Bring the stratum to its fixpoint; a number of iterations may have been done before.
+
+        The rows from `Visible.delta` on are then what the last one found.
+        """
+        begun = time.perf_counter()
+        if not iteration:
+            for name in self.stratum.relations:
+                visible, relation = self.state.visible[name], self.state.relations[name]
+                visible.delta, visible.end = 0, relation.count
+                self._label(name, 0, 0)
+        self._plan_rules(is_first=not iteration)
+        while self.stratum.rules:
+            iteration += 1
+            check_iterations(iteration, self.stratum, self._around.settings)
+            new = self._iterate(iteration)
+            observer.iteration_finished(number, iteration, new, self.state.size())
+            self._around.check_memory()
+            if not new or not self.stratum.is_recursive:
+                break
+            self._around.after_iteration(iteration)
+        for name in self.stratum.relations:
+            self.state.show_all(name)
+        self._derivations += sum(deliver.derivations for *_, deliver, _ in self._repeated)
+        facts = sum(self.owned(name) for name in self.stratum.relations)
+        return StratumStatistics(
+            self.stratum.relations, self.stratum.is_recursive, iteration, facts,
+            self._derivations, time.perf_counter() - begun,
+        )  # fmt: skip
+
+    def owned(self, name: str) -> int:
+        """Return how many facts this partner owns."""
+        return len(owned_rows(self.state.relations[name].live_rows(), self.routes.relations[name], self.wire))
+
+    # --- one iteration --------------------------------------------------------------------------
+
+    def _iterate(self, iteration: int) -> int:
+        self.iteration_start = {name: self.state.relations[name].count for name in self.stratum.relations}
+        if iteration == 1:
+            self._insert_facts()
+            for rule in self._once:
+                self._run_rule(rule)
+            self._derivations += sum(deliver.derivations for *_, deliver, _ in self._once)
+        elif self._has_outgrown_plan():
+            self._plan_rules(is_first=False)
+        for rule in self._repeated:
+            self._run_rule(rule)
+        if self.wire.partners > 1 and not self.routes.is_decomposed:
+            self._send_candidates()
+            new = self._send_copies()
+        else:
+            new = sum(self.state.relations[n].count - count for n, count in self.iteration_start.items())
+        for name, count in self.iteration_start.items():
+            relation, visible = self.state.relations[name], self.state.visible[name]
+            self._label(name, count, iteration)
+            visible.delta, visible.end = count, relation.count
+            for index in relation.indexes.values():
+                index.add_rows(relation.rows, relation.count)
+        return new
+
+    def _label(self, name: str, first: int, iteration: int) -> None:
+        if self.state.counting:
+            relation = self.state.relations[name]
+            relation.levels[first : relation.count] = iteration
+            relation.previous[first : relation.count] = iteration
+
+    def _run_rule(self, rule: tuple[RulePlan, ScanStep | None, _Deliver, Step]) -> None:
+        _, scan, _, first_step = rule
+        if scan is None:
+            # Without atoms there is one binding, and one partner that has it.
+            if self.wire.me == 0 or self.routes.is_decomposed:
+                first_step.run(np.empty((1, 0), np.int32))
+            return
+        first, last = scan.rows()
+        for start in range(first, last, _PIECE):
+            scan.run(start, min(start + _PIECE, last))
+
+    def _insert_facts(self) -> None:
+        """Insert the rules without a body at their owners."""
+        expressions = self._around.expressions
+        for rule in self.stratum.rules:
+            if not is_fact(rule):
+                continue
+            codes = []
+            for term in rule.head.terms:
+                column, has_value = expressions.term(term, {}, 1)
+                if has_value is not None and not has_value[0]:
+                    break
+                codes.append(column)
+            else:
+                name = rule.head.relation
+                row = self.state.pack(codes, 1)
+                if owner_of(row, self.routes.relations[name].owner, self.wire.partners)[0] == self.wire.me:
+                    self._derivations += 1
+                    self.state.relations[name].insert(row, first_new=self.iteration_start[name])
+
+    def _send_candidates(self) -> None:
+        """Send candidates to their owners and take what others found for this one."""
+        parcels: list[list[Rows]] = [[] for _ in range(self.wire.partners)]
+        for name, pending in self._pending.items():
+            rows, counts = pending.rows[: pending.count], pending.counts[: pending.count]
+            route, relation = self.routes.relations[name], self.state.relations[name]
+            if relation.count and (route.is_everywhere or len(route.columns) > 1):
+                # A copy held here tells that a candidate is no news.
+                unknown = relation.find(rows) < 0
+                rows, counts = rows[unknown], counts[unknown] if counts.size else counts
+            for partner, part in self._by_owner(rows, route.owner):
+                weights = counts[part] if counts.size else NO_WEIGHTS
+                parcels[partner].append(Rows(name, rows[part], weights))
+        self._pending = {}
+        for message in self.wire.exchange([Message((), tuple(parcel)) for parcel in parcels]):
+            for table in message.tables:
+                relation = self.state.relations[table.name]
+                relation.insert(table.rows, table.weights, self.iteration_start[table.name])
+
+    def _send_copies(self) -> int:
+        """Send new facts to the partners that keep copies; return how many are new in all."""
+        parcels: list[list[Rows]] = [[] for _ in range(self.wire.partners)]
+        new = 0
+        for name, count in self.iteration_start.items():
+            relation, route = self.state.relations[name], self.routes.relations[name]
+            rows = relation.rows[count : relation.count]
+            new += len(rows)
+            for partner, part in copies_to_send(rows, route, self.wire):
+                parcels[partner].append(Rows(name, part))
+        messages = [Message((new,), tuple(parcel)) for parcel in parcels]
+        total = 0
+        for message in self.wire.exchange(messages):
+            total += message.numbers[0]
+            for table in message.tables:
+                self.state.relations[table.name].insert(table.rows)
+        return total
+
+    def _by_owner(self, rows: CodeArray, column: int) -> list[tuple[int, Int64s]]:
+        order = np.empty(rows.shape[0], np.int64)
+        ends = np.empty(self.wire.partners, np.int64)
+        sort_by_owner(rows, column, self.wire.partners, order, ends)
+        starts = [0, *ends[:-1]]
+        parts = [order[start:end] for start, end in zip(starts, ends, strict=True)]
+        return [(partner, part) for partner, part in enumerate(parts) if part.size]
+
+    # --- plans --------------------------------------------------------------------------------
+
+    def _plan_rules(self, *, is_first: bool) -> None:
+        self._planned_size = sum(len(self.state.relations[name]) for name in self.stratum.relations)
+        program = self.state.program
+        statistics, counting = StateStatistics(self.state), self.state.counting
+        once = plan_once(self.stratum, program, statistics, counting=counting) if is_first else ()
+        repeated = plan_repeated(self.stratum, program, statistics, counting=counting)
+        self._derivations += sum(deliver.derivations for *_, deliver, _ in self._repeated)
+        checked = {
+            operator.relation
+            for rule in (*once, *repeated)
+            for operator in rule.operators
+            if isinstance(operator, Check)
+        }
+        for name in self.stratum.relations:
+            # Copies are looked for by content before candidates are sent.
+            has_copies = len(self.routes.relations[name].columns) > 1 and self.wire.partners > 1
+            self.state.relations[name].may_use_pairs = name not in checked and not has_copies
+        if is_first:
+            self._once = [self._runnable(rule) for rule in once]
+        self._repeated = [self._runnable(rule) for rule in repeated]
+
+    def _runnable(self, plan: RulePlan) -> tuple[RulePlan, ScanStep | None, _Deliver, Step]:
+        deliver = _Deliver(self, plan)
+        chain = make_chain(plan.operators, self.state, self._around.expressions, deliver)
+        scan = chain.scan
+        if scan is None:
+            return plan, None, deliver, chain.first
+        column = self._dividing_column(plan)
+        if column is not None:
+            beginning = plan.operators[0]
+            assert isinstance(beginning, Scan)
+            scan = DividedScan(beginning, self.state, self._around.expressions, column, self.wire)
+            scan.next = chain.first
+        return plan, scan, deliver, chain.first
+
+    def _dividing_column(self, plan: RulePlan) -> int | None:
+        """Return the column by which a rule's first scan is divided, None if all of it is read here."""
+        if self.wire.partners == 1:
+            return None
+        if plan.delta_atom is None:
+            return None if self.routes.is_decomposed else WHOLE_ROW
+        column = self.routes.rules[plan.rule].columns[plan.delta_atom]
+        beginning = plan.operators[0]
+        assert isinstance(beginning, Scan)
+        route = self.routes.relations[beginning.relation]
+        is_all_own = set(route.columns) == {column} and not route.is_everywhere
+        return None if is_all_own else column
+
+    def _has_outgrown_plan(self) -> bool:
+        size = sum(len(self.state.relations[name]) for name in self.stratum.relations)
+        return size > max(_PLAN_AGAIN_FACTOR * self._planned_size, _PLAN_AGAIN_ROWS)
+
+
+# Rows a divided scan looks at in one go.
+_PIECE = 1 << 14
+
+
+def owned_rows(rows: CodeArray, route: RelationRoute, wire: Wire) -> Int64s:
+    """Return the positions of the rows that this partner owns."""
+    if wire.partners == 1:
+        return np.arange(rows.shape[0])
+    return np.flatnonzero(owner_of(rows, route.owner, wire.partners) == wire.me)
+
+
+def copies_to_send(rows: CodeArray, route: RelationRoute, wire: Wire) -> list[tuple[int, CodeArray]]:
+    """Return, for each other partner, the rows owned here of which it keeps a copy."""
+    if not rows.shape[0] or (not route.is_everywhere and set(route.columns) == {route.owner}):
+        return []
+    others = [partner for partner in range(wire.partners) if partner != wire.me]
+    if route.is_everywhere:
+        return [(partner, rows) for partner in others]
+    wanted = {partner: np.zeros(rows.shape[0], np.bool_) for partner in others}
+    for column in route.columns:
+        if column != route.owner:
+            found = owner_of(rows, column, wire.partners)
+            for partner in others:
+                wanted[partner] |= found == partner
+    return [(partner, rows[mask]) for partner, mask in wanted.items() if mask.any()]

@@ -1,0 +1,58 @@
+"""Plans of a stratum's rules as partners run them: what is scanned first is what they divide."""
+
+from dataclasses import replace
+
+from tidelog.plan import RulePlan, plan_stratum
+from tidelog.plan.chain import Body
+from tidelog.plan.flatten import flatten_rule, is_fact
+from tidelog.plan.operators import Scan, View
+from tidelog.plan.order import best_chain
+from tidelog.plan.statistics import Statistics
+from tidelog.program.nodes import Atom, Constant, Program, Rule, Stratum, Variable
+
+
+def plan_repeated(
+    stratum: Stratum, program: Program, statistics: Statistics, *, counting: bool
+) -> tuple[RulePlan, ...]:
+    """Return the delta rules, each of which scans its delta first."""
+    reading = [rule for rule in stratum.rules if reads_stratum(rule, stratum)]
+    part = replace(stratum, rules=tuple(replace(rule, plan=()) for rule in reading))
+    return plan_stratum(part, program, statistics, counting=counting).repeated
+
+
+def plan_once(
+    stratum: Stratum, program: Program, statistics: Statistics, *, counting: bool
+) -> tuple[RulePlan, ...]:
+    """Return the rules that read earlier strata alone; the largest relation is scanned first.
+
+    All partners hold these relations and so agree on what is scanned, and on who reads which row.
+    """
+    return tuple(
+        _plan_rule(rule, program, statistics, counting=counting)
+        for rule in stratum.rules
+        if not is_fact(rule) and not reads_stratum(rule, stratum)
+    )
+
+
+def reads_stratum(rule: Rule, stratum: Stratum) -> bool:
+    """Say whether a rule reads what its own stratum derives."""
+    return any(isinstance(x, Atom) and x.relation in stratum.relations for x in rule.body)
+
+
+def _plan_rule(rule: Rule, program: Program, statistics: Statistics, *, counting: bool) -> RulePlan:
+    flat = flatten_rule(rule, program)
+    atoms = [literal for literal in flat.body if isinstance(literal, Atom)]
+    sizes = [statistics.size(atom.relation) or 0 for atom in atoms]
+    first = sizes.index(max(sizes)) if atoms else None
+    views = tuple(View.DELTA if number == first else View.FULL for number in range(len(atoms)))
+    outputs = tuple(
+        term.name if isinstance(term, Variable) else term
+        for term in flat.head.terms
+        if isinstance(term, Variable | Constant)
+    )
+    chain = best_chain(Body(flat.body, views, outputs, program, statistics, counting=counting))
+    beginning = chain.operators[0]
+    if isinstance(beginning, Scan):
+        beginning = replace(beginning, view=View.FULL)
+    operators = (beginning, *chain.operators[1:])
+    return RulePlan(rule.id, rule.head.relation, None, operators, chain.cost, rule.span)

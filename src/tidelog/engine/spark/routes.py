@@ -1,0 +1,209 @@
+"""Which partner holds which facts, so that every derivation is found by exactly one partner.
+
+The stratum's atoms of a rule share a variable; its value says which partner finds the derivation, and
+each relation is kept by the columns that such variables stand in:
+
+    path(x, z) :- path(x, y), path(y, z).
+
+`path` is kept once by its second and once by its first column, and `y` decides. Relations of earlier
+strata are at every partner. Where a stratum's atoms share no variable their relations are at every
+partner too, and the row that reads the delta decides.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from tidelog.engine.spark.kernels import WHOLE_ROW
+from tidelog.plan.flatten import flatten_rule, is_fact
+from tidelog.program.nodes import Atom, Program, Rule, RuleId, Stratum, Variable
+
+# Beyond this many combinations the first column that serves is taken.
+_TRIED = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class RelationRoute:
+    """Where a relation's facts are: at their owner, and at the partner of each of `columns`."""
+
+    owner: int
+    columns: tuple[int, ...]
+    is_everywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRoute:
+    """By which column of each of the stratum's atoms (in the flat body) a rule is divided.
+
+    `is_local` says that the heads belong to the partner that derives them.
+    """
+
+    columns: Mapping[int, int]
+    is_local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """Routes of a stratum; if it `is_decomposed` no fact ever leaves the partner that derives it."""
+
+    relations: Mapping[str, RelationRoute]
+    rules: Mapping[RuleId, RuleRoute]
+    is_decomposed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Flat:
+    """A rule and the stratum's atoms in its flat body; `choices` are columns that may divide it."""
+
+    id: RuleId
+    head: Atom
+    inside: tuple[tuple[int, Atom], ...]
+    choices: tuple[tuple[int, ...], ...]
+
+
+def find_routes(stratum: Stratum, program: Program) -> Routes:
+    """Return the routes of a stratum, decomposed where its rules allow it, else with few copies."""
+    rules = [_flat(rule, stratum, program) for rule in stratum.rules if not is_fact(rule)]
+    found = _decomposed(stratum, program, rules)
+    if found is not None:
+        return found
+    reading = [rule for rule in rules if rule.inside]
+    everywhere = _everywhere(reading)
+    chosen = dict(_choose([rule for rule in reading if rule.choices]))
+    copies: dict[str, set[int]] = {name: set() for name in stratum.relations}
+    for rule in reading:
+        if rule.id in chosen:
+            for (_, atom), column in zip(rule.inside, chosen[rule.id], strict=True):
+                copies[atom.relation].add(column)
+    owners = {
+        name: _best_owner(name, copies[name], program.relations[name].arity, rules, chosen)
+        for name in stratum.relations
+    }
+    relations = {
+        name: RelationRoute(owners[name], tuple(sorted(copies[name] | {owners[name]})), name in everywhere)
+        for name in stratum.relations
+    }
+    return Routes(relations, {rule.id: _route(rule, chosen, owners) for rule in rules}, False)
+
+
+def _flat(rule: Rule, stratum: Stratum, program: Program) -> _Flat:
+    flat = flatten_rule(rule, program)
+    atoms = [literal for literal in flat.body if isinstance(literal, Atom)]
+    inside = tuple((place, atom) for place, atom in enumerate(atoms) if atom.relation in stratum.relations)
+    return _Flat(rule.id, flat.head, inside, tuple(_choices([atom for _, atom in inside])))
+
+
+def _choices(atoms: list[Atom]) -> Iterator[tuple[int, ...]]:
+    """Yield the columns, one for each atom, that hold the same variable; any column of a single atom."""
+    if len(atoms) == 1:
+        yield from ((column,) for column in range(len(atoms[0].terms)))
+        return
+    columns = [variables_of(atom) for atom in atoms]
+    for name in columns[0] if columns else ():
+        if all(name in others for others in columns):
+            yield tuple(others[name] for others in columns)
+
+
+def variables_of(atom: Atom) -> dict[str, int]:
+    """Return the first column of each variable."""
+    found: dict[str, int] = {}
+    for column, term in enumerate(atom.terms):
+        if isinstance(term, Variable):
+            found.setdefault(term.name, column)
+    return found
+
+
+def _decomposed(stratum: Stratum, program: Program, rules: list[_Flat]) -> Routes | None:
+    """Return routes with one column for each relation, kept by every rule from body to head."""
+    arities = [program.relations[name].arity for name in stratum.relations]
+    if not stratum.is_recursive or not all(arities) or prod(arities) > _TRIED:
+        return None
+    for columns in product(*(range(arity) for arity in arities)):
+        column = dict(zip(stratum.relations, columns, strict=True))
+        if all(_keeps(rule, column) for rule in rules):
+            relations = {name: RelationRoute(column[name], (column[name],)) for name in column}
+            routes = {
+                rule.id: RuleRoute(
+                    {place: column[atom.relation] for place, atom in rule.inside}, bool(rule.inside)
+                )
+                for rule in rules
+            }
+            return Routes(relations, routes, True)
+    return None
+
+
+def _keeps(rule: _Flat, column: Mapping[str, int]) -> bool:
+    terms = [atom.terms[column[atom.relation]] for _, atom in rule.inside]
+    if not terms:
+        return True
+    first = terms[0]
+    head = rule.head.terms[column[rule.head.relation]]
+    return isinstance(first, Variable) and all(
+        isinstance(term, Variable) and term.name == first.name for term in (*terms, head)
+    )
+
+
+def _everywhere(rules: list[_Flat]) -> set[str]:
+    """Return the relations that every partner needs: those of rules which no variable divides."""
+    return {atom.relation for rule in rules if not rule.choices for _, atom in rule.inside}
+
+
+def _choose(rules: list[_Flat]) -> Iterator[tuple[RuleId, tuple[int, ...]]]:
+    """Yield the columns that divide each rule, so that relations are kept by few columns."""
+    # Rules that read one fact of the stratum can be divided by whatever others ask for.
+    several = [rule for rule in rules if len(rule.inside) > 1]
+    best: tuple[tuple[int, ...], ...] = tuple(rule.choices[0] for rule in several)
+    if prod(len(rule.choices) for rule in several) <= _TRIED:
+        best = min(product(*(rule.choices for rule in several)), key=lambda c: len(_kept(several, c)))
+    kept = _kept(several, best)
+    for rule, columns in zip(several, best, strict=True):
+        yield rule.id, columns
+    for rule in rules:
+        if len(rule.inside) == 1:
+            relation = rule.inside[0][1].relation
+            known = [columns for columns in rule.choices if (relation, columns[0]) in kept]
+            columns = (known or rule.choices)[0]
+            kept.add((relation, columns[0]))
+            yield rule.id, columns
+
+
+def _kept(rules: list[_Flat], columns: tuple[tuple[int, ...], ...]) -> set[tuple[str, int]]:
+    return {
+        (atom.relation, column)
+        for rule, chosen in zip(rules, columns, strict=True)
+        for (_, atom), column in zip(rule.inside, chosen, strict=True)
+    }
+
+
+def _best_owner(
+    name: str, copies: set[int], arity: int, rules: list[_Flat], chosen: Mapping[RuleId, tuple[int, ...]]
+) -> int:
+    """Return the column of the owner: one that leaves many heads where they are derived."""
+    if not arity:
+        return WHOLE_ROW
+
+    def local(column: int) -> int:
+        return sum(
+            _is_local(rule, chosen[rule.id], column)
+            for rule in rules
+            if rule.head.relation == name and rule.id in chosen
+        )
+
+    return max(sorted(copies) or range(arity), key=local)
+
+
+def _is_local(rule: _Flat, columns: tuple[int, ...], owner: int) -> bool:
+    if owner == WHOLE_ROW:
+        return False
+    dividing = rule.inside[0][1].terms[columns[0]]
+    head = rule.head.terms[owner]
+    return isinstance(dividing, Variable) and isinstance(head, Variable) and dividing.name == head.name
+
+
+def _route(rule: _Flat, chosen: Mapping[RuleId, tuple[int, ...]], owners: Mapping[str, int]) -> RuleRoute:
+    if rule.id not in chosen:
+        return RuleRoute({place: WHOLE_ROW for place, _ in rule.inside}, False)
+    columns = chosen[rule.id]
+    places = {place: column for (place, _), column in zip(rule.inside, columns, strict=True)}
+    return RuleRoute(places, _is_local(rule, columns, owners[rule.head.relation]))

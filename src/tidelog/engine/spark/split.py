@@ -1,0 +1,84 @@
+"""Pass: cut rules whose atoms of their own stratum share no variable.
+
+    alias(x, y) :- flow(z, x), memory(z, w), flow(w, y).
+
+    alias/3/0(x, w) :- flow(z, x), memory(z, w).
+    alias(x, y) :- alias/3/0(x, w), flow(w, y).
+
+Each half is then divided by one variable, and nothing is sent in the middle of a rule. The made
+relations belong to the stratum and are seen by partners alone.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from itertools import combinations
+
+from tidelog.engine.spark.routes import variables_of
+from tidelog.plan.flatten import flatten_rule
+from tidelog.program.nodes import Atom, Column, Literal, Program, Relation, Rule, RuleId, Stratum, Variable
+from tidelog.program.walk_nodes import needed_variables, terms_of
+
+
+def split_rules(program: Program) -> Program:
+    """Return the program in which one variable divides each rule, wherever atoms share any."""
+    following = max((rule.id for rule in program.rules), default=-1) + 1
+    relations = dict(program.relations)
+    strata: list[Stratum] = []
+    for stratum in program.strata:
+        names = set(stratum.relations)
+        rules: list[Rule] = []
+        waiting = list(stratum.rules)
+        while waiting:
+            rule = waiting.pop(0)
+            halves = _halves(rule, names, program, RuleId(following)) if stratum.is_recursive else None
+            if halves is None:
+                rules.append(rule)
+                continue
+            following += 1
+            made, first, second = halves
+            relations[made.name] = made
+            names.add(made.name)
+            rules.append(first)
+            waiting.insert(0, second)
+        added = tuple(sorted(names - set(stratum.relations)))
+        strata.append(replace(stratum, relations=(*stratum.relations, *added), rules=tuple(rules)))
+    return replace(program, relations=relations, strata=tuple(strata))
+
+
+def _halves(
+    rule: Rule, stratum: Collection[str], program: Program, made: RuleId
+) -> tuple[Relation, Rule, Rule] | None:
+    """Return a relation, the rule that derives it and the rule that reads it; None if none is needed."""
+    flat = flatten_rule(rule, program)
+    inside = [x for x in flat.body if isinstance(x, Atom) and x.relation in stratum]
+    if len(inside) < 3 or set.intersection(*(set(variables_of(atom)) for atom in inside)):
+        return None
+    pairs = [
+        (left, right)
+        for left, right in combinations(inside, 2)
+        if variables_of(left).keys() & variables_of(right).keys()
+    ]
+    if not pairs:
+        return None
+    left, right = min(pairs, key=lambda pair: len(_kept(flat, pair)))
+    kept = _kept(flat, (left, right))
+    name = f"{rule.head.relation}/{rule.id}/{made}"
+    columns = tuple(Column(f"c{place}", variable.type) for place, variable in enumerate(kept))
+    atom = Atom(name, kept, span=rule.span)
+    rest = tuple(atom if x is left else x for x in flat.body if x is not right)
+    relation = Relation(name, columns, span=program.relations[rule.head.relation].span)
+    return relation, Rule(made, atom, (left, right), span=rule.span), replace(flat, body=rest, plan=())
+
+
+def _kept(rule: Rule, pair: tuple[Atom, Atom]) -> tuple[Variable, ...]:
+    """Return the variables of a pair of atoms that the rest of the rule needs, each once."""
+    rest = [x for x in rule.body if x is not pair[0] and x is not pair[1]]
+    needed = {variable.name for variable in _variables((*rest, rule.head))}
+    kept = {variable.name: variable for variable in _variables(pair) if variable.name in needed}
+    return tuple(kept.values())
+
+
+def _variables(literals: Iterable[Literal]) -> Iterable[Variable]:
+    for literal in literals:
+        for term in terms_of(literal):
+            yield from needed_variables(term)

@@ -1,0 +1,73 @@
+"""How partners exchange messages: the contract, and a wire between threads of one process."""
+
+import queue
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tidelog.engine.spark.message import Message
+
+
+class PartnerLostError(Exception):
+    """Another partner is gone or gave up; `reason` is what it said, if anything."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason or "a partner is gone")
+        self.reason = reason
+
+
+class Wire(Protocol):
+    """The partners of one job, of whom this is number `me`.
+
+    Every partner calls `exchange` equally often. Frames arrive in the order they were sent.
+    """
+
+    me: int
+    partners: int
+
+    def exchange(self, messages: Sequence[Message]) -> list[Message]:
+        """Send each partner its message and return what each one sent here, in their order."""
+
+    def give_up(self, reason: str) -> None:
+        """Tell all others that this partner cannot go on."""
+
+
+def total(wire: Wire, *numbers: int) -> tuple[int, ...]:
+    """Return the sums of numbers over all partners."""
+    message = Message(tuple(int(number) for number in numbers))
+    received = wire.exchange([message] * wire.partners)
+    return tuple(sum(column) for column in zip(*(each.numbers for each in received), strict=True))
+
+
+@dataclass
+class ThreadWire:
+    """A wire between threads, which `between_threads` makes."""
+
+    me: int
+    partners: int
+    queues: list[list["queue.SimpleQueue[Message | str]"]] = field(repr=False, default_factory=list)
+
+    def exchange(self, messages: Sequence[Message]) -> list[Message]:
+        """Put messages into the queues of the others and take theirs."""
+        for other in range(self.partners):
+            self.queues[self.me][other].put(messages[other])
+        received = []
+        for other in range(self.partners):
+            message = self.queues[other][self.me].get()
+            if isinstance(message, str):
+                raise PartnerLostError(message)
+            received.append(message)
+        return received
+
+    def give_up(self, reason: str) -> None:
+        """Put the reason into the queues of the others."""
+        for other in range(self.partners):
+            self.queues[self.me][other].put(reason)
+
+
+def between_threads(partners: int) -> list[ThreadWire]:
+    """Return connected wires for so many threads."""
+    queues: list[list[queue.SimpleQueue[Message | str]]] = [
+        [queue.SimpleQueue() for _ in range(partners)] for _ in range(partners)
+    ]
+    return [ThreadWire(partner, partners, queues) for partner in range(partners)]

@@ -1,0 +1,135 @@
+"""Partners in threads derive what the local engine derives, without Spark."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from programs import build, insert
+from strategies import RandomProgram, dense_programs, programs
+from tidelog.engine.local import LocalEngine
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.protocol import Settings, SilentObserver
+from tidelog.engine.spark.partner import PartnerRun, PartnerSurroundings, is_kept, owned_rows
+from tidelog.engine.spark.placement import reason_for_driver
+from tidelog.engine.spark.routes import find_routes
+from tidelog.engine.spark.split import split_rules
+from tidelog.engine.spark.wire import between_threads
+from tidelog.values import Codec
+
+LIMIT = Settings(jobs=1, iteration_limit=500)
+
+
+def check(program: RandomProgram, partners: int, *, counting: bool) -> None:
+    """Run every stratum that partners can run on partners, and compare with the local engine."""
+    built = split_rules(build(program.text))
+    codec = Codec(built.types)
+    local = LocalEngine(built, codec, LIMIT, {}, counting=counting)
+    for name, facts in program.inputs.items():
+        insert(local, built.relations[name], codec, facts)
+    given = {name: local._state.relations[name].live_rows().copy() for name in built.relations}
+    local.evaluate(SilentObserver())
+    for stratum in built.strata:
+        if reason_for_driver(stratum, built) is None and stratum.rules:
+            check_stratum(stratum, built, codec, local._state, given, partners)
+
+
+def check_stratum(stratum, program, codec, local, given, partners):
+    """Compare one stratum, given what the local engine derived below it."""
+    routes = find_routes(stratum, program)
+    found = [None] * partners
+
+    def work(wire):
+        state = LocalState(program, counting=local.counting, dtype=local.dtype)
+        for name, relation in local.relations.items():
+            rows = given[name].astype(local.dtype) if name in stratum.relations else relation.live_rows()
+            if name in stratum.relations:
+                rows = is_kept(rows, routes.relations[name], wire)
+            state.relations[name].insert(rows, first_new=relation.NEVER)
+            state.show_all(name)
+        around = PartnerSurroundings(state, Expressions(program, codec, {}), LIMIT, wire)
+        PartnerRun(stratum, routes, around).run(0, SilentObserver())
+        found[wire.me] = state
+
+    threads = [threading.Thread(target=work, args=(wire,)) for wire in between_threads(partners)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    for name in stratum.relations:
+        expected = facts_of(local.relations[name])
+        pieces = []
+        for wire, state in zip(between_threads(partners), found, strict=True):
+            assert state is not None
+            relation = state.relations[name]
+            own = owned_rows(relation.rows[: relation.count], routes.relations[name], wire)
+            pieces += facts_of(relation, own)
+            copies = facts_of(relation, counts=False)
+            all_kept = [row[: relation.arity] for row in expected]
+            kept = is_kept(
+                np.array(all_kept, relation.dtype).reshape(len(all_kept), relation.arity),
+                routes.relations[name],
+                wire,
+            )
+            assert sorted(row[: relation.arity] for row in copies) == sorted(map(tuple, kept.tolist()))
+        assert sorted(pieces) == sorted(expected), (name, routes)
+
+
+def facts_of(relation, numbers=None, *, counts=True):
+    """Return rows with their annotations."""
+    numbers = np.arange(relation.count) if numbers is None else numbers
+    rows = [tuple(row) for row in relation.rows[numbers].tolist()]
+    if not relation.counts.size or not counts:
+        return rows
+    labels = zip(relation.levels[numbers].tolist(), relation.counts[numbers].tolist(), strict=True)
+    return [(*row, *label) for row, label in zip(rows, labels, strict=True)]
+
+
+@pytest.mark.parametrize("counting", [False, True])
+@settings(max_examples=60)
+@given(program=programs())
+def test_partners_agree_with_the_local_engine(counting, program: RandomProgram):
+    """Three partners derive the same facts, in the same iterations by as many derivations."""
+    check(program, 3, counting=counting)
+
+
+@pytest.mark.parametrize("counting", [False, True])
+@settings(max_examples=60)
+@given(program=dense_programs())
+def test_partners_agree_where_much_is_derived(counting, program: RandomProgram):
+    """Partners agree over numbers too, with many more derivations for each fact."""
+    check(program, 2, counting=counting)
+
+
+MUTUAL = """
+.decl e(x: number, y: number)
+.input e
+.decl a(x: number, y: number)
+.decl b(x: number, y: number)
+.decl c(x: number, y: number)
+a(x, y) :- e(x, y).
+a(x, y) :- a(x, z), a(z, y).
+a(x, y) :- e(x, z), b(z, y).
+b(x, w) :- e(y, x), c(y, z), e(z, w).
+b(x, y) :- a(x, y), d().
+c(x, y) :- a(z, x), a(z, y).
+c(x, y) :- a(z, x), b(z, w), a(w, y).
+.decl d()
+d() :- e(1, _).
+d() :- a(x, x), d().
+.decl f(x: number)
+f(3).
+f(x) :- a(x, _), f(y), x != y.
+"""
+
+
+@pytest.mark.parametrize("partners", [1, 2, 3])
+@settings(max_examples=10)
+@given(edges=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=14, unique=True))
+def test_mutual_and_nonlinear_recursion_is_divided(partners, edges):
+    """Rules of three atoms are cut, relations without a shared variable are everywhere."""
+    check(RandomProgram(MUTUAL, {"e": tuple(edges)}, {}), partners, counting=True)
