@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tidelog.plan.flatten import variables_of
+from tidelog.plan.leapfrog_operator import Group, leapfrog_operator
 from tidelog.plan.operators import (
     Check,
     Comparison,
@@ -19,6 +20,7 @@ from tidelog.plan.operators import (
     Generate,
     Join,
     Layout,
+    Leapfrog,
     Operand,
     Operator,
     Project,
@@ -68,10 +70,14 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True)
 class Chain:
-    """Operators with the work they are expected to do."""
+    """Operators with the work they are expected to do.
+
+    `reason` says why atoms are joined at once, or why not although that was considered.
+    """
 
     operators: tuple[Operator, ...]
     work: Work
+    reason: str = ""
 
     @property
     def cost(self) -> float:
@@ -86,7 +92,8 @@ class Body:
     `given` are variables bound from outside. With `counting`, every derivation must be found, so
     an atom that binds nothing needed is still joined and not only checked for existence.
     Relations in `growing` will hold more facts than they do now. With `numbered`, every atom binds
-    its row number to `row_name(place)`; `places` are the places of the literals.
+    its row number to `row_name(place)`; `places` are the places of the literals. `head` is the relation
+    that the rule derives.
     """
 
     literals: tuple[Literal, ...]
@@ -99,6 +106,7 @@ class Body:
     growing: frozenset[str] = frozenset()
     numbered: bool = False
     places: tuple[int, ...] = ()
+    head: str = ""
 
     @property
     def atoms(self) -> tuple[Atom, ...]:
@@ -119,8 +127,8 @@ def _place(body: Body, wanted: Literal) -> int:
 PlanInner = Callable[[Body], Chain]
 
 
-def build_chain(body: Body, order: Sequence[int], plan_inner: PlanInner) -> Chain:
-    """Return the operators that join the body's atoms in the given order.
+def build_chain(body: Body, order: Sequence[int | Group], plan_inner: PlanInner) -> Chain:
+    """Return the operators that join the body's atoms in the given order, those of a group at once.
 
     `plan_inner` plans the bodies of aggregates.
     """
@@ -135,11 +143,14 @@ def work_of_prefix(body: Body, order: Sequence[int], plan_inner: PlanInner) -> W
     return _joined(body, order, plan_inner).work()
 
 
-def _joined(body: Body, order: Sequence[int], plan_inner: PlanInner) -> "_Builder":
+def _joined(body: Body, order: Sequence[int | Group], plan_inner: PlanInner) -> "_Builder":
     builder = _Builder(body, plan_inner)
     for atom in order:
         builder.settle()
-        builder.join(atom)
+        if isinstance(atom, Group):
+            builder.leap(atom)
+        else:
+            builder.join(atom)
     return builder
 
 
@@ -208,6 +219,19 @@ class _Builder:
         else:
             operator = Join(atom.relation, view, key, operands, tuple(found.binds), filters, outputs)
         self.operators.append(operator)
+
+    def leap(self, group: Group) -> None:
+        """Add the operator that joins a group of atoms at once."""
+        self.ensure_start()
+        atoms = []
+        for number in group.atoms:
+            atom = self.body.atoms[number]
+            row = row_name(_place(self.body, atom)) if self.body.numbered else None
+            atoms.append((number, atom, self.body.views[number], row))
+            self.bound.update(name for name in (row,) if name is not None)
+        order = tuple(name for name in group.variables if name not in self.bound)
+        self.bound.update(order)
+        self.operators.append(leapfrog_operator(atoms, order, self.take_comparisons(), self.layout()))
 
     def match(self, atom: Atom) -> "_Match":
         """Return what the bound variables make of an atom's columns."""
@@ -470,6 +494,9 @@ def _with_outputs(operator: Operator, outputs: Layout, needed: set[str], *, coun
         binds_needed = any(name in needed for _, name in operator.binds)
         if not binds_needed:
             return Check(operator.relation, operator.view, operator.key, operator.operands, False, outputs)
+    if isinstance(operator, Leapfrog) and not counting:
+        needed_places = [place for place, name in enumerate(operator.order) if name in needed]
+        return replace(operator, witness=max(needed_places, default=-1) + 1, outputs=outputs)
     return replace(operator, outputs=outputs)
 
 
@@ -494,6 +521,8 @@ def _reads(operator: Operator) -> set[str]:
             names.update(operator.outer)
             if operator.init is not None:
                 names |= variables_of(operator.init)
+        case Leapfrog():
+            names.update(x for atom in operator.atoms for x in atom.operands if isinstance(x, str))
         case _:
             pass
     filters = getattr(operator, "filters", ())
@@ -512,5 +541,7 @@ def _writes(operator: Operator) -> set[str]:
             return {operator.variable}
         case Find():
             return {operator.row}
+        case Leapfrog():
+            return {*operator.order, *(atom.row for atom in operator.atoms if atom.row is not None)}
         case _:
             return set()

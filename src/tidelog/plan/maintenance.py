@@ -87,6 +87,7 @@ def forward_chain(
     rest = {place: other for place, other in enumerate(body) if place != literal.place}
     outputs = (*_head_operands(rule.rule), *(row_name(other.place) for other in rule.literals))
     others = _body(rest, (*given, row_name(literal.place)), outputs, program, statistics)
+    others = replace(others, head=rule.relation)
     return best_chain(_with_equalities(others, equalities)).operators
 
 
@@ -98,7 +99,9 @@ def backward_chain(rule: MaintainedRule, program: Program, statistics: Statistic
     """
     given, equalities = _given_columns(rule.rule.head, program)
     outputs = (HEAD_ROW, *(row_name(literal.place) for literal in rule.literals))
-    body = _body(dict(enumerate(rule.rule.body)), (*given, HEAD_ROW), outputs, program, statistics)
+    places = dict(enumerate(rule.rule.body))
+    body = _body(places, (*given, HEAD_ROW), outputs, program, statistics)
+    body = replace(body, head=rule.relation)
     return best_chain(_with_equalities(body, equalities)).operators
 
 

@@ -163,7 +163,48 @@ class Reduce:
     outputs: Layout
 
 
-Operator = Start | Scan | Join | Check | Find | Compute | Filter | Project | Generate | TakeApart | Reduce
+@dataclass(frozen=True, slots=True)
+class TrieAtom:
+    """An atom of a leapfrog join: `columns` in the order of the trie's levels, and what each must be.
+
+    `row` is the variable bound to the row number, if anybody asks for it.
+    """
+
+    relation: str
+    view: View
+    columns: tuple[int, ...]
+    operands: tuple[Operand, ...]
+    row: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Leapfrog:
+    """Extends each binding by the values of `order` for which every atom has a fact, one after the other.
+
+    From the variable at place `witness` on, one value is enough.
+    """
+
+    atoms: tuple[TrieAtom, ...]
+    order: tuple[str, ...]
+    witness: int
+    filters: tuple[Comparison, ...]
+    outputs: Layout
+
+
+Operator = (
+    Start
+    | Scan
+    | Join
+    | Check
+    | Find
+    | Compute
+    | Filter
+    | Project
+    | Generate
+    | TakeApart
+    | Reduce
+    | Leapfrog
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +212,8 @@ class RulePlan:
     """One delta rule, or a rule that needs no delta, ready to run.
 
     `delta_atom` is the position of the body atom that reads the delta. `estimate` is the number
-    of bindings the chosen order was expected to touch.
+    of bindings the chosen order was expected to touch. `reason` says why the atoms are joined at once,
+    or why not although that was considered.
     """
 
     rule: RuleId
@@ -180,6 +222,7 @@ class RulePlan:
     operators: tuple[Operator, ...]
     estimate: float
     span: Span
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

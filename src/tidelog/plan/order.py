@@ -5,10 +5,12 @@ is judged by the bindings it is expected to touch; a cross product is chosen onl
 else is possible.
 """
 
+from dataclasses import replace
 from itertools import permutations
 
-from tidelog.plan.chain import Body, Chain, build_chain, work_of_prefix
+from tidelog.plan.chain import Body, Chain, Work, build_chain, work_of_prefix
 from tidelog.plan.flatten import variables_of
+from tidelog.plan.leapfrog import choose_leapfrog
 from tidelog.plan.operators import View
 from tidelog.program.nodes import Constant
 
@@ -19,11 +21,25 @@ _EXHAUSTIVE_ATOMS = 4
 def best_chain(body: Body, fixed: tuple[int, ...] | None = None) -> Chain:
     """Return the cheapest chain, or the one of the `fixed` order.
 
-    The atom that reads the delta comes first: it is the smallest, and every derivation of this
-    iteration goes through it.
+    Where a leapfrog join of several atoms is expected to be cheaper than joins in pairs, or is asked
+    for, the chain has one.
     """
     if fixed is not None:
         return build_chain(body, fixed, best_chain)
+    pairs = best_chain_in_pairs(body)
+    choice = choose_leapfrog(body, pairs)
+    if choice.parts is None:
+        return replace(pairs, reason=choice.reason) if choice.reason else pairs
+    leaping = build_chain(body, choice.parts, best_chain)
+    return replace(leaping, work=Work(0, leaping.cost + choice.steps), reason=choice.reason)
+
+
+def best_chain_in_pairs(body: Body) -> Chain:
+    """Return the cheapest chain that joins one atom after the other.
+
+    The atom that reads the delta comes first: it is the smallest, and every derivation of this
+    iteration goes through it.
+    """
     delta = [number for number, view in enumerate(body.views) if view is View.DELTA]
     rest = [number for number in range(len(body.views)) if number not in delta]
     if len(rest) <= _EXHAUSTIVE_ATOMS:

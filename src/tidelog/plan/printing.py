@@ -11,6 +11,7 @@ from tidelog.plan.operators import (
     Generate,
     Join,
     Layout,
+    Leapfrog,
     Operand,
     Operator,
     Project,
@@ -69,6 +70,10 @@ def print_indexes(plan: StratumPlan | RulePlan, program: Program) -> Iterator[st
         # A check of whole facts asks the membership table that every relation has.
         if 0 < len(key) < len(columns):
             yield f"index {relation} by {', '.join(columns[place].name for place in key)}"
+    rules = (plan,) if isinstance(plan, RulePlan) else (*plan.once, *plan.repeated)
+    for relation, levels in sorted({trie for rule in rules for trie in _tries(rule.operators)}):
+        columns = program.relations[relation].columns
+        yield f"trie {relation} by {', '.join(columns[place].name for place in levels)}"
 
 
 def _indexes(operators: tuple[Operator, ...]) -> Iterator[Index]:
@@ -82,6 +87,17 @@ def _indexes(operators: tuple[Operator, ...]) -> Iterator[Index]:
                 pass
 
 
+def _tries(operators: tuple[Operator, ...]) -> Iterator[Index]:
+    for operator in operators:
+        match operator:
+            case Leapfrog():
+                yield from ((atom.relation, atom.columns) for atom in operator.atoms)
+            case Reduce():
+                yield from _tries(operator.body)
+            case _:
+                pass
+
+
 class _Printer:
     """Prints operators with the names of a program's columns."""
 
@@ -91,9 +107,11 @@ class _Printer:
 
     def rule(self, plan: RulePlan) -> list[str]:
         kind = "once" if plan.delta_atom is None else f"delta rule of atom {plan.delta_atom + 1}"
+        unit = "steps" if any(isinstance(x, Leapfrog) for x in plan.operators) else "bindings"
         return [
             " ".join(plan.span.text.split()),
-            f"  {kind}, about {_number(plan.estimate)} bindings",
+            f"  {kind}, about {_number(plan.estimate)} {unit}",
+            *(f"  {line}" for line in (plan.reason,) if line),
             *("    " + line for line in self.operators(plan.operators)),
             f"    insert {plan.relation}",
         ]
@@ -133,9 +151,23 @@ class _Printer:
             case Reduce():
                 outer = f" for each {', '.join(operator.outer)}" if operator.outer else ""
                 return f"reduce {operator.variable} = {operator.functor}{outer}"
+            case Leapfrog():
+                return self.leapfrog(operator)
             case _:
                 # Looks up the row number of a whole fact.
                 return f"{type(operator).__name__.lower()} {operator.relation}"
+
+    def leapfrog(self, operator: Leapfrog) -> str:
+        atoms = []
+        for atom in operator.atoms:
+            terms = dict(zip(atom.columns, atom.operands, strict=True))
+            listed = ", ".join(_operand(terms[column]) for column in sorted(terms))
+            atoms.append(f"{atom.view.value} {atom.relation}({listed})")
+        asked = operator.order[: operator.witness]
+        some = operator.order[operator.witness :]
+        witness = f"some {', '.join(some)} " if some else ""
+        over = f"{', '.join(asked)} " if asked else ""
+        return f"leapfrog {over}{witness}in {', '.join(atoms)}"
 
     def size(self, operator: Scan) -> str:
         if operator.view is View.DELTA:
@@ -166,7 +198,7 @@ class _Printer:
 
     def filters(self, operator: Operator) -> str:
         match operator:
-            case Scan() | Join() | Compute() | TakeApart() if operator.filters:
+            case Scan() | Join() | Compute() | TakeApart() | Leapfrog() if operator.filters:
                 return " where " + ", ".join(_comparison(each) for each in operator.filters)
             case _:
                 return ""

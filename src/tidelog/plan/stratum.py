@@ -50,12 +50,17 @@ def _plan_rule(
     for number, delta in enumerate(inside or [None]):
         views = tuple(_view(atom, delta, inside) for atom in range(len(atoms)))
         growing = frozenset(stratum.relations) if stratum.is_recursive else frozenset()
-        body = Body(flat.body, views, outputs, program, statistics, counting=counting, growing=growing)
+        body = Body(
+            flat.body, views, outputs, program, statistics, counting=counting, growing=growing,
+            head=rule.head.relation,
+        )  # fmt: skip
         # A `.plan` counts delta rules from 0 and atoms from 1.
         fixed = orders.get(number)
         order = None if fixed is None else tuple(atom - 1 for atom in fixed)
         chain = best_chain(body, order)
-        yield RulePlan(rule.id, rule.head.relation, delta, chain.operators, chain.cost, rule.span)
+        yield RulePlan(
+            rule.id, rule.head.relation, delta, chain.operators, chain.cost, rule.span, chain.reason
+        )  # fmt: skip
 
 
 def _view(atom: int, delta: int | None, inside: list[int]) -> View:

@@ -18,6 +18,7 @@ from tidelog.storage.membership import (
 )
 from tidelog.storage.memory import enlarged, roomy, zeros
 from tidelog.storage.pairs import PairBits, fitting_pairs, insert_pairs, mark_pairs
+from tidelog.storage.trie import Trie
 
 _SMALLEST = 64
 NO_BYTES: Bools = np.empty(0, np.uint8)
@@ -50,6 +51,7 @@ class StoredRelation:
         self.count = 0
         self.deleted = 0
         self.indexes: dict[tuple[int, ...], Index] = {}
+        self.tries: dict[tuple[int, ...], Trie] = {}
         self.shared = np.zeros(1, np.int64)
 
     def __len__(self) -> int:
@@ -258,6 +260,10 @@ class StoredRelation:
             self.indexes[key] = index
         index.add_rows(self.rows, self.count)
         return index
+
+    def trie(self, columns: tuple[int, ...]) -> Trie:
+        """Return the trie whose levels are the columns in this order; who reads it adds the rows."""
+        return self.tries.setdefault(columns, Trie(columns))
 
     def live_rows(self, first: int = 0, last: int | None = None) -> CodeArray:
         """Return the rows numbered `first` to `last` that are not deleted; do not write to it."""

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tidelog.engine.local.aggregates import fold_groups, reduce_groups
 from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.leapfrog import LeapfrogStep
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import (
     BUFFER_ROWS,
@@ -32,6 +33,7 @@ from tidelog.plan.operators import (
     Generate,
     Join,
     Layout,
+    Leapfrog,
     Operator,
     Project,
     Reduce,
@@ -121,6 +123,8 @@ def _make_step(  # noqa: C901 - one case for each kind of operator
             return TakeApartStep(operator, layout, state, expressions)
         case Reduce():
             return ReduceStep(operator, layout, state, expressions)
+        case Leapfrog():
+            return LeapfrogStep(operator, layout, state, expressions)
         case Scan() | Start():
             raise AssertionError(f"{operator} begins a chain")
 

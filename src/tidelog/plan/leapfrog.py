@@ -1,0 +1,276 @@
+"""Which bodies are joined all at once by leapfrog, in which order of variables, and why.
+
+Joins in pairs make every binding of the first atoms before they look at the last ones. Where the
+body is cyclic, or where a few keys have most of the facts, that can be far more than what comes out:
+the triangles of a graph of n edges are at most n ** 1.5, but the paths of length two n ** 2. A leapfrog
+join never does more than the most that can come out, but a step of it costs more than a binding of
+joins in pairs. So both are estimated.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import chain
+
+from tidelog.plan.chain import Body, Chain
+from tidelog.plan.flatten import variables_of
+from tidelog.plan.leapfrog_bounds import Edge, is_cyclic, most_bindings
+from tidelog.plan.leapfrog_operator import Group, free_variables, operands_of
+from tidelog.plan.operators import View
+from tidelog.plan.statistics import UNKNOWN_SIZE
+from tidelog.program.nodes import Atom, Program
+
+# What a step of a leapfrog join costs, in bindings of joins in pairs (measured: `benchmarks joins`).
+_STEP_COST = 3.0
+# An acyclic body is joined at once only where that is expected to be far better.
+_ACYCLIC_MARGIN = 8.0
+# By how much a relation of the stratum is taken to grow beyond what the planner sees of it.
+_EXPECTED_GROWTH = 8.0
+# The orders of this many variables are few enough to try them all.
+_EXHAUSTIVE_VARIABLES = 6
+
+
+class JoinRequest(Enum):
+    """What the user wants for the rules of a relation."""
+
+    AUTO = "auto"
+    LEAPFROG = "leapfrog"
+    PAIRS = "pairs"
+
+
+def requested_join(program: Program, relation: str) -> JoinRequest:
+    """Return what pragmas ask for.
+
+    .pragma "leapfrog" "triangle, clique"     or "*" for all relations
+    .pragma "leapfrog-exclude" "path"
+    """
+    if _is_named(relation, program.pragmas.get("leapfrog-exclude", "")):
+        return JoinRequest.PAIRS
+    return (
+        JoinRequest.LEAPFROG if _is_named(relation, program.pragmas.get("leapfrog", "")) else JoinRequest.AUTO
+    )
+
+
+def _is_named(relation: str, text: str) -> bool:
+    names = {name.strip() for name in text.split(",")}
+    return relation in names or "*" in names
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The parts of a body to be joined one after the other, None if in pairs as before; and why."""
+
+    parts: tuple[int | Group, ...] | None
+    reason: str
+    steps: float = 0.0
+
+
+def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
+    """Return whether a body is joined by leapfrog, given the best chain of joins in pairs."""
+    request = requested_join(body.program, body.head)
+    components = _components(body)
+    if not any(len(component) > 1 for component in components):
+        return Choice(None, "")
+    edges = [_edge(number, body) for number in range(len(body.atoms))]
+    cyclic = is_cyclic([*edges, frozenset(body.given)])
+    if request is JoinRequest.PAIRS:
+        return Choice(None, "in pairs: a pragma excludes leapfrog" if cyclic else "")
+    if request is JoinRequest.AUTO and not (cyclic or _is_measured(body)):
+        return Choice(None, "")
+    sizes = _Sizes(body)
+    parts: list[int | Group] = []
+    steps = 0.0
+    for component in components:
+        if len(component) == 1:
+            parts.append(component[0])
+            continue
+        order, expected = _best_order(component, body, sizes)
+        steps += expected
+        parts.append(Group(tuple(component), order))
+    if request is JoinRequest.LEAPFROG:
+        return Choice(tuple(parts), "leapfrog: a pragma asks for it", steps)
+    margin = _STEP_COST * (1.0 if cyclic else _ACYCLIC_MARGIN)
+    compared = f"about {steps:,.0f} steps against {pairs.cost:,.0f} bindings in pairs"
+    if margin * steps < pairs.cost:
+        return Choice(tuple(parts), f"leapfrog: {_shape(cyclic=cyclic)}, {compared}", steps)
+    return Choice(None, f"in pairs: {_shape(cyclic=cyclic)}, but leapfrog takes {compared}" if cyclic else "")
+
+
+def _is_measured(body: Body) -> bool:
+    """Say whether an acyclic body may be judged by its sizes.
+
+    Two atoms have at least as many bindings as their join in pairs makes. And where facts are only
+    looked for, not counted, joins in pairs do less than is estimated.
+    """
+    is_long = len(body.atoms) + bool(body.given) >= 3
+    return is_long and body.counting and all(body.statistics.size(a.relation) for a in body.atoms)
+
+
+def _shape(*, cyclic: bool) -> str:
+    return "the body is cyclic" if cyclic else "few keys have most of the facts"
+
+
+def _edge(number: int, body: Body) -> Edge:
+    return frozenset(chain.from_iterable(variables_of(term) for term in body.atoms[number].terms))
+
+
+def _components(body: Body) -> list[list[int]]:
+    """Return the atoms in groups that share variables not bound yet, the one with the delta first."""
+    groups: list[tuple[set[str], list[int]]] = []
+    for number in range(len(body.atoms)):
+        names = set(_edge(number, body)) - set(body.given)
+        members = [number]
+        rest = []
+        for others, numbers in groups:
+            if names & others:
+                names |= others
+                members = [*numbers, *members]
+            else:
+                rest.append((others, numbers))
+        groups = [*rest, (names, members)]
+    found = [sorted(members) for _, members in groups]
+    return sorted(found, key=lambda members: (all(body.views[n] is not View.DELTA for n in members), members))
+
+
+class _Sizes:
+    """The expected numbers of distinct values of an atom's columns."""
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+        self._known: dict[tuple[int, frozenset[int]], float] = {}
+
+    def distinct(self, number: int, columns: frozenset[int]) -> float:
+        known = self._known.get((number, columns))
+        if known is None:
+            known = self._known[number, columns] = self._distinct(number, columns)
+        return known
+
+    def _distinct(self, number: int, columns: frozenset[int]) -> float:
+        atom = self._body.atoms[number]
+        if not columns or self._body.views[number] is View.DELTA:
+            return 1.0
+        statistics = self._body.statistics
+        size = statistics.size(atom.relation)
+        if size is None:
+            size = UNKNOWN_SIZE
+        if atom.relation in self._body.growing:
+            size *= _EXPECTED_GROWTH
+        if len(columns) == len(atom.terms):
+            return size
+        counted = statistics.distinct(atom.relation, tuple(sorted(columns)))
+        evenly = float(size ** (len(columns) / len(atom.terms)))
+        return min(size, evenly if counted is None else counted)
+
+
+def _best_order(component: Sequence[int], body: Body, sizes: _Sizes) -> tuple[tuple[str, ...], float]:
+    """Return the order of a group's variables that is expected to take the fewest steps, and these."""
+    atoms = {number: body.atoms[number] for number in component}
+    free = free_variables(atoms, body.given)
+    named = tuple(name for name in free if not name.startswith("%any"))
+    wildcards = tuple(name for name in free if name.startswith("%any"))
+    search = _OrderSearch(atoms, body, sizes)
+    if len(named) <= _EXHAUSTIVE_VARIABLES:
+        search.try_all((), named, 1.0, 0.0)
+    else:
+        search.try_greedily(named)
+    order = (*search.best, *wildcards)
+    return order, search.bounded_steps(order)
+
+
+class _OrderSearch:
+    """Tries orders of variables, giving up those that are already worse than the best."""
+
+    def __init__(self, atoms: dict[int, Atom], body: Body, sizes: _Sizes) -> None:
+        self._sizes = sizes
+        self._given = frozenset(body.given)
+        self._operands = {number: operands_of(number, atom) for number, atom in atoms.items()}
+        # Without counting, one value is enough for variables that nobody asks for at the end.
+        needed = {operand for operand in body.outputs if isinstance(operand, str)}
+        for literal in body.literals:
+            if not isinstance(literal, Atom):
+                needed |= _mentioned(literal)
+        self._needed = None if body.counting else frozenset(needed)
+        self.best: tuple[str, ...] = ()
+        self._least = float("inf")
+
+    def try_all(self, order: tuple[str, ...], left: tuple[str, ...], bindings: float, steps: float) -> None:
+        if steps >= self._least:
+            return
+        if not left:
+            self.best, self._least = order, steps
+            return
+        is_witness = self._needed is not None and self._needed.isdisjoint(left)
+        for place, name in enumerate(left):
+            values, participants = self._values(order, name)
+            met = bindings * values
+            rest = left[:place] + left[place + 1 :]
+            added = self._steps(met, bindings, participants, is_witness=is_witness)
+            self.try_all((*order, name), rest, bindings if is_witness else met, steps + added)
+
+    def _steps(self, met: float, bindings: float, participants: int, *, is_witness: bool) -> float:
+        """Return the steps on one level that meets so many values below so many bindings.
+
+        A witness that several atoms must agree on may be the last value met; in a single atom it is
+        the first.
+        """
+        if is_witness and participants == 1:
+            return bindings
+        return participants * max(met, bindings)
+
+    def try_greedily(self, names: tuple[str, ...]) -> None:
+        order: tuple[str, ...] = ()
+        left = list(names)
+        while left:
+            best = min(left, key=lambda name: self._values(order, name)[0])
+            order = (*order, best)
+            left.remove(best)
+        self.best = order
+
+    def _values(self, order: tuple[str, ...], name: str) -> tuple[float, int]:
+        """Return how many values a variable has for each binding of those before, and its atoms."""
+        bound = self._given.union(order)
+        fewest = float("inf")
+        participants = 0
+        for number, operands in self._operands.items():
+            if name not in operands:
+                continue
+            participants += 1
+            before = frozenset(c for c, x in enumerate(operands) if not isinstance(x, str) or x in bound)
+            with_name = before.union(c for c, x in enumerate(operands) if x == name)
+            below = self._sizes.distinct(number, with_name) / self._sizes.distinct(number, before)
+            fewest = min(fewest, below)
+        return max(fewest, 1e-3), participants
+
+    def bounded_steps(self, order: tuple[str, ...]) -> float:
+        """Return the expected steps of an order, on each level at most what the sizes allow."""
+        steps, bindings = 1.0, 1.0
+        for place, name in enumerate(order):
+            values, participants = self._values(order[:place], name)
+            is_witness = self._needed is not None and self._needed.isdisjoint(order[place:])
+            met = min(bindings * values, self._most(order[: place + 1]))
+            steps += self._steps(met, bindings, participants, is_witness=is_witness)
+            bindings = bindings if is_witness else met
+        return steps
+
+    def _most(self, prefix: tuple[str, ...]) -> float:
+        """Return the most bindings that the first variables of an order can have."""
+        edges, sizes = [], []
+        for number, operands in self._operands.items():
+            inside = frozenset(x for x in operands if isinstance(x, str) and x in prefix)
+            if not inside:
+                continue
+            given = frozenset(c for c, x in enumerate(operands) if not isinstance(x, str) or x in self._given)
+            columns = given.union(c for c, x in enumerate(operands) if x in inside)
+            edges.append(inside)
+            sizes.append(
+                max(self._sizes.distinct(number, columns) / self._sizes.distinct(number, given), 1.0)
+            )
+        return most_bindings(edges, sizes)
+
+
+def _mentioned(literal: object) -> set[str]:
+    """Return the variables of a literal that is no atom."""
+    parts = [getattr(literal, name, None) for name in ("left", "right", "target", "start", "stop", "step")]
+    atom = getattr(literal, "atom", None)
+    terms = [part for part in parts if part is not None] + list(getattr(atom, "terms", ()))
+    return set(chain.from_iterable(variables_of(term) for term in terms))

@@ -1,0 +1,285 @@
+"""The leapfrog triejoin: all atoms of a body at once, one variable after the other.
+
+For each variable, the cursors of the atoms that hold it leap over one another until they agree; then
+the next variable is looked for below. One kernel serves every body; arrays describe it:
+
+* Values live in *registers*: the columns of the given binding, the constants, the variables, and the
+  row numbers of the atoms, in this order. `bases` says where the last three begin.
+* `fixed[atom, level]` is the register whose value a level must have, or -1 where a variable is looked
+  for. `depths[atom]` is the number of levels.
+* `parts[starts[v] : starts[v + 1]]` are the (atom, level) pairs that hold variable v.
+* `checks[check_starts[v] : check_starts[v + 1]]` are comparisons (comparison, left register, right
+  register) to be made once variable v - 1 has a value; those of v = 0 need none.
+* `wanted[atom]` has the lowest row in view, the one after the highest, the address of `alive`, and
+  whether the row must be looked for at all.
+* From variable `witness` on one value is enough.
+
+The arrays `places`, `ends`, `keys` and `state` are the kernel's own between two calls; `state` is the
+given binding, the variable's place or -1, whether its level is yet to be opened, and the steps made.
+"""
+
+import numpy as np
+
+from tidelog.storage.join import EQUAL, LESS, UNEQUAL
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined, kernel
+from tidelog.storage.leapfrog_cursor import (
+    HIGHEST,
+    LOWEST,
+    find_key,
+    find_row,
+    next_key,
+    open_level,
+    seek_key,
+)
+
+# Places in `state`.
+GIVEN = 0
+VARIABLE = 1
+IS_FRESH = 2
+STEPS = 3
+STATE_SIZE = 4
+
+# Places in `bases`.
+CONSTANTS = 0
+VARIABLES = 1
+ROWS = 2
+
+
+@inlined
+def _holds(checks: Int32s, first: Integer, last: Integer, registers: Int64s) -> bool:
+    """Say whether comparisons between registers hold."""
+    for check in range(first, last):
+        left = registers[checks[check, 1]]
+        right = registers[checks[check, 2]]
+        comparison = checks[check, 0]
+        if comparison == EQUAL:
+            if left != right:
+                return False
+        elif comparison == UNEQUAL:
+            if left == right:
+                return False
+        elif comparison == LESS:
+            if left >= right:
+                return False
+        elif left > right:
+            return False
+    return True
+
+
+@inlined
+def _bound(
+    register: Integer, checks: Int32s, first: Integer, last: Integer, registers: Int64s, limits: Int64s
+) -> None:
+    """Set the least and the largest value that comparisons leave for a variable."""
+    limits[0] = LOWEST
+    limits[1] = HIGHEST
+    for check in range(first, last):
+        if checks[check, 0] == UNEQUAL:
+            continue
+        left = checks[check, 1]
+        right = checks[check, 2]
+        if left == right:
+            continue
+        if right == register or checks[check, 0] == EQUAL:
+            limits[0] = max(limits[0], registers[left if right == register else right])
+        if left == register or checks[check, 0] == EQUAL:
+            limits[1] = min(limits[1], registers[right if left == register else left])
+
+
+@inlined
+def _agree(
+    parts: Int32s, first: Integer, last: Integer, highest: Integer, spans: Int64s, tables: Int64s,
+    places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray, state: Int64s,
+) -> bool:  # fmt: skip
+    """Let the cursors of one variable leap until all stand on one value that is not above `highest`."""
+    target = keys[parts[first, 0], parts[first, 1]]
+    for part in range(first + 1, last):
+        target = max(target, keys[parts[part, 0], parts[part, 1]])
+    agreeing = 0
+    part = first
+    while agreeing < last - first:
+        if target > highest:
+            return False
+        atom = parts[part, 0]
+        level = parts[part, 1]
+        if keys[atom, level] < target:
+            state[STEPS] += 1
+            if not seek_key(atom, level, target, spans, tables, places, ends, keys, like):
+                return False
+            if keys[atom, level] > target:
+                target = keys[atom, level]
+                agreeing = 0
+        agreeing += 1
+        part += 1
+        if part == last:
+            part = first
+    return target <= highest
+
+
+@inlined
+def _open_variable(
+    parts: Int32s, first: Integer, last: Integer, limits: Int64s, spans: Int64s, tables: Int64s,
+    heads: Int64s, places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray, state: Int64s,
+) -> bool:  # fmt: skip
+    """Stand on the first value of a variable, not below `limits[0]` nor above `limits[1]`."""
+    for part in range(first, last):
+        atom = parts[part, 0]
+        level = parts[part, 1]
+        state[STEPS] += 1
+        if not open_level(atom, level, spans, tables, heads, places, ends, keys, like):
+            return False
+        if limits[0] > keys[atom, level] and not seek_key(
+            atom, level, limits[0], spans, tables, places, ends, keys, like
+        ):
+            return False
+    return _agree(parts, first, last, limits[1], spans, tables, places, ends, keys, like, state)
+
+
+@inlined
+def _go_down(
+    atom: Integer, level: Integer, fixed: Int32s, depths: Int64s, wanted: Int64s, bases: Int64s,
+    registers: Int64s, spans: Int64s, tables: Int64s, heads: Int64s, places: Int64s, ends: Int64s,
+    keys: Int64s, like: CodeArray,
+) -> bool:  # fmt: skip
+    """Go down the levels from `level` on whose value is known; at the last one look for the row."""
+    while level < depths[atom] and fixed[atom, level] >= 0:
+        sought = registers[fixed[atom, level]]
+        if not find_key(atom, level, sought, spans, tables, heads, places, ends, keys, like):
+            return False
+        level += 1
+    if level == depths[atom] and wanted[atom, 3] != 0:
+        row = find_row(
+            atom, level - 1, wanted[atom, 0], wanted[atom, 1], wanted[atom, 2], spans, tables, heads, places,
+            ends, keys, like,
+        )  # fmt: skip
+        registers[bases[ROWS] + atom] = row
+        return row >= 0
+    return True
+
+
+@inlined
+def _begin(
+    batch: CodeArray, row: Integer, fixed: Int32s, depths: Int64s, wanted: Int64s, bases: Int64s,
+    check_starts: Int64s, checks: Int32s, registers: Int64s, spans: Int64s, tables: Int64s, heads: Int64s,
+    places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray, state: Int64s,
+) -> bool:  # fmt: skip
+    """Take a given binding and let every atom go down as far as it leads."""
+    for column in range(batch.shape[1]):
+        registers[column] = batch[row, column]
+    if not _holds(checks, check_starts[0], check_starts[1], registers):
+        return False
+    for atom in range(depths.shape[0]):
+        state[STEPS] += 1
+        if not _go_down(
+            atom, 0, fixed, depths, wanted, bases, registers, spans, tables, heads, places, ends, keys, like
+        ):
+            return False
+    return True
+
+
+@inlined
+def _take(
+    variable: Integer, parts: Int32s, first: Integer, last: Integer, fixed: Int32s, depths: Int64s,
+    wanted: Int64s, bases: Int64s, check_starts: Int64s, checks: Int32s, registers: Int64s, spans: Int64s,
+    tables: Int64s, heads: Int64s, places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray,
+) -> bool:  # fmt: skip
+    """Give a variable the value its cursors stand on; say whether the rest of the body allows it yet."""
+    registers[bases[VARIABLES] + variable] = keys[parts[first, 0], parts[first, 1]]
+    if not _holds(checks, check_starts[variable + 1], check_starts[variable + 2], registers):
+        return False
+    for part in range(first, last):
+        atom = parts[part, 0]
+        below = parts[part, 1] + 1
+        if below == depths[atom] or fixed[atom, below] >= 0:
+            if not _go_down(
+                atom, below, fixed, depths, wanted, bases, registers, spans, tables, heads, places, ends,
+                keys, like,
+            ):  # fmt: skip
+                return False
+    return True
+
+
+@kernel
+def leapfrog(
+    batch: CodeArray, spans: Int64s, tables: Int64s, heads: Int64s, fixed: Int32s, depths: Int64s,
+    wanted: Int64s, starts: Int64s, parts: Int32s, check_starts: Int64s, checks: Int32s, witness: int,
+    bases: Int64s, sources: Int32s, registers: Int64s, places: Int64s, ends: Int64s, keys: Int64s,
+    state: Int64s, out: CodeArray,
+) -> int:  # fmt: skip
+    """Write bindings until the output is full or all given ones are done; return how many.
+
+    `sources` names the register of each output column. Ensures that every binding of the variables is
+    found exactly once for each given one, those from `witness` on excepted.
+    """
+    variables = starts.shape[0] - 1
+    limits = np.empty((variables + 1, 2), np.int64)
+    row = state[GIVEN]
+    variable = state[VARIABLE]
+    is_fresh = state[IS_FRESH] != 0
+    for place in range(variable + 1):
+        _bound(
+            bases[VARIABLES] + place, checks, check_starts[place + 1], check_starts[place + 2], registers,
+            limits[place],
+        )  # fmt: skip
+    written = 0
+    while row < batch.shape[0] and written < out.shape[0]:
+        if variable < 0:
+            may_go_on = _begin(
+                batch, row, fixed, depths, wanted, bases, check_starts, checks, registers, spans, tables,
+                heads, places, ends, keys, out, state,
+            )  # fmt: skip
+            if may_go_on and variables > 0:
+                variable = 0
+                is_fresh = True
+                continue
+            if may_go_on:
+                for column in range(sources.shape[0]):
+                    out[written, column] = registers[sources[column]]
+                written += 1
+            row += 1
+            continue
+        first = starts[variable]
+        last = starts[variable + 1]
+        if is_fresh:
+            _bound(
+                bases[VARIABLES] + variable, checks, check_starts[variable + 1], check_starts[variable + 2],
+                registers, limits[variable],
+            )  # fmt: skip
+            found = _open_variable(
+                parts, first, last, limits[variable], spans, tables, heads, places, ends, keys, out, state
+            )
+        else:
+            state[STEPS] += 1
+            found = next_key(
+                parts[first, 0], parts[first, 1], spans, tables, places, ends, keys, out
+            ) and _agree(
+                parts, first, last, limits[variable, 1], spans, tables, places, ends, keys, out, state
+            )
+        if not found:
+            is_fresh = False
+            variable -= 1
+            if variable < 0:
+                row += 1
+            continue
+        if not _take(
+            variable, parts, first, last, fixed, depths, wanted, bases, check_starts, checks, registers,
+            spans, tables, heads, places, ends, keys, out,
+        ):  # fmt: skip
+            is_fresh = False
+            continue
+        if variable < variables - 1:
+            variable += 1
+            is_fresh = True
+            continue
+        for column in range(sources.shape[0]):
+            out[written, column] = registers[sources[column]]
+        written += 1
+        is_fresh = False
+        if witness < variables:
+            variable = witness - 1
+            if variable < 0:
+                row += 1
+    state[GIVEN] = row
+    state[VARIABLE] = variable
+    state[IS_FRESH] = 1 if is_fresh else 0
+    return written
