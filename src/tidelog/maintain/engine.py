@@ -20,7 +20,7 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
-from tidelog.engine.local.stratum import StratumRun, check_iterations
+from tidelog.engine.local.stratum import StratumRun, Surroundings, check_iterations
 from tidelog.engine.protocol import (
     Codes,
     Columns,
@@ -31,7 +31,9 @@ from tidelog.engine.protocol import (
     StratumStatistics,
     UserFunctions,
 )
+from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.epoch import Maintainer
+from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.projections import project_negations
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.update import LEVEL_WORK
@@ -50,7 +52,9 @@ class MaintainedEngine(LocalEngine):
     """Runs a program and then epochs; see `engine.epoch.MaintainedEngine`."""
 
     def __init__(self, program: Program, codec: Codec, settings: Settings, functions: UserFunctions) -> None:
-        super().__init__(project_negations(program), codec, settings, functions, counting=True)
+        named = name_aggregates(program)
+        super().__init__(project_negations(named.program), codec, settings, functions, counting=True)
+        self.groups = GroupKeeper(named.aggregates, self._state, self._expressions)
         self._user_program = program
         self._codec = codec
         self._given_apart = self._apart()
@@ -89,7 +93,22 @@ class MaintainedEngine(LocalEngine):
         """Bring every relation to its fixpoint and annotate every fact."""
         statistics = super().evaluate(observer)
         self._start_maintenance([_work(stratum) for stratum in statistics.strata])
+        self.groups.commit()
         return statistics
+
+    def _run_stratum(
+        self, number: int, stratum: Stratum, around: Surroundings, observer: Observer
+    ) -> StratumStatistics:
+        """Run one stratum; that of an aggregate fills its groups."""
+        if stratum.relations[0] not in self.groups.aggregates:
+            return super()._run_stratum(number, stratum, around, observer)
+        try:
+            return self.groups.evaluate(stratum, around.statistics)
+        except NeedsWideCodes:
+            for name in stratum.relations:
+                self._state.replace(name, self._state.relations[name].rows[:0])
+            self._state.widen()
+            return self.groups.evaluate(stratum, around.statistics)
 
     def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
@@ -168,6 +187,7 @@ class MaintainedEngine(LocalEngine):
     def _go_back(self) -> None:
         """Take back an epoch that was not committed."""
         self._maintainer.undo()
+        self.groups.undo()
         for name, relation in self._replaced.items():
             self._state.relations[name] = relation
         self._finish_epoch()
@@ -182,6 +202,7 @@ class MaintainedEngine(LocalEngine):
             raise
         result = self._result(found, reports)
         self._maintainer.commit(found)
+        self.groups.commit()
         for name in inputs.keys() & self._given_apart.keys():
             self._given_apart[name].delete_rows(inputs[name].deleted)
             self._given_apart[name].show_rows(inputs[name].inserted)
@@ -246,7 +267,10 @@ class MaintainedEngine(LocalEngine):
             self._state.show_all(name)
         try:
             with self._surroundings() as around:
-                statistics = StratumRun(stratum, around).run(number, SilentObserver())
+                if stratum.relations[0] in self.groups.aggregates:
+                    statistics = self.groups.evaluate(stratum, around.statistics)
+                else:
+                    statistics = StratumRun(stratum, around).run(number, SilentObserver())
         finally:
             for name, change in lower.items():
                 self._state.relations[name].show_rows(change.deleted)
@@ -334,13 +358,15 @@ class MaintainedEngine(LocalEngine):
         """Take over a program, with the stored relations that both programs declare alike."""
         old_program, old_state = self._program, self._state
         self._user_program = program
-        self._program = project_negations(program)
+        named = name_aggregates(program)
+        self._program = project_negations(named.program)
         self._state = LocalState(self._program, counting=True, dtype=old_state.dtype)
         for name, relation in self._program.relations.items():
             if name in old_program.relations and old_program.relations[name].columns == relation.columns:
                 self._state.relations[name] = old_state.relations[name]
                 self._state.show_all(name)
         self._expressions = Expressions(self._program, self._codec, self._functions)
+        self.groups = GroupKeeper(named.aggregates, self._state, self._expressions, self.groups)
         old_apart = self._given_apart
         self._given_apart = self._apart()
         for name, apart in self._given_apart.items():
@@ -405,6 +431,7 @@ class MaintainedEngine(LocalEngine):
             for number, stratum in enumerate(self._program.strata):
                 if stratum.relations[0] not in self._user_program.relations:
                     self._run_stratum(number, stratum, around, SilentObserver())
+        self.groups.commit()
         self._start_maintenance(state.stratum_work or (0,) * len(self._program.strata))
 
 

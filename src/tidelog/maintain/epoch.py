@@ -22,6 +22,7 @@ import numpy as np
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
 from tidelog.maintain.dense import IterationCounts, count_iterations
 from tidelog.maintain.derivations import Derivations
+from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.update import OverBudget, RowChange, StratumUpdate
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
@@ -48,6 +49,10 @@ class EpochEngine(Protocol):
 
     def check_level(self, stratum: Stratum, level: int) -> None:
         """Raise if a stratum goes on for more iterations than the user allows, or takes too much memory."""
+
+    @property
+    def groups(self) -> GroupKeeper:
+        """Return the aggregates that have a relation."""
 
     def recompute(
         self, stratum: Stratum, inputs: Mapping[str, RowChange], lower: Mapping[str, RowChange]
@@ -222,6 +227,11 @@ class Maintainer:
             labels = {name: self.label(name) for name in stratum.relations}
             dense = self._dense.pop(number, None)
             if decision.strategy is not Strategy.COUNTING:
+        if decision.action is not Action.RECOMPUTED and stratum.relations[0] in self.engine.groups.aggregates:
+            changes, work = self.engine.groups.follow(
+                self._rules[number], lower, self.engine.derivations, self.label
+            )
+            return changes, decision, work
                 dense = None
             elif dense is None:
                 dense = self._count(number, stratum, lower)

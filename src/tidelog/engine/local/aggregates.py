@@ -142,9 +142,7 @@ def _means(kind: Kind, groups: Codes, values: Codes, group_count: int, weights: 
         sums = _float_sums(groups, values.view(np.float64), group_count, weights)
         return sums / np.maximum(counts, 1)
     # Halves of 32 bits can be added two thousand million times before a sum wraps.
-    high = (values.view(np.uint64) >> np.uint64(32)).view(np.int64)
-    high = high if kind is Kind.UNSIGNED else values >> 32
-    low = values & 0xFFFF_FFFF
+    high, low = split_halves(kind, values)
     if counts.max(initial=0) >= 2**31:
         totals = _exact_totals(groups, high, group_count, weights) * 2**32
         totals += _exact_totals(groups, low, group_count, weights)
@@ -152,12 +150,23 @@ def _means(kind: Kind, groups: Codes, values: Codes, group_count: int, weights: 
         return exact
     highs, _ = reduce_groups("sum", Kind.NUMBER, groups, high, group_count, weights)
     lows, _ = reduce_groups("sum", Kind.NUMBER, groups, low, group_count, weights)
+    return divide_totals(highs, lows, counts)
+
+
+def split_halves(kind: Kind, values: Codes) -> tuple[Codes, Codes]:
+    """Return the upper and lower 32 bits of integers, whose sums do not wrap for long."""
+    high = (values.view(np.uint64) >> np.uint64(32)).view(np.int64)
+    return high if kind is Kind.UNSIGNED else values >> 32, values & 0xFFFF_FFFF
+
+
+def divide_totals(highs: Codes, lows: Codes, counts: Codes) -> Floats:
+    """Return `(highs * 2**32 + lows) / counts`, rounded once; empty groups mean nothing."""
     means: Floats = (highs * 2.0**32 + lows) / np.maximum(counts, 1)
     # Beyond 2**53 a float cannot hold the total: Python divides integers and rounds once.
     large = np.flatnonzero((np.abs(highs) >= 2**20) | (lows >= 2**52))
     if large.size:
         totals = highs[large].astype(object) * 2**32 + lows[large].astype(object)
-        means[large] = (totals / counts[large].astype(object)).astype(np.float64)
+        means[large] = (totals / np.maximum(counts[large], 1).astype(object)).astype(np.float64)
     return means
 
 

@@ -1,0 +1,290 @@
+"""Pass: give every aggregate of a rule a relation of its own, so that its groups can be maintained.
+
+    total(d, s) :- dept(d), s = sum w : { emp(_, d, w) }.
+
+    sum/1(d, w)  :- emp(_, d, w).                      // its groups: one fact for each d
+    some/1(d)    :- emp(_, d, _).                      // the groups that are not empty
+    total(d, s)  :- dept(d), sum/1(d, s).
+    total(d, 0)  :- dept(d), !some/1(d).
+
+The facts of `sum/1` are not the heads that its rules derive but one value for each group of them;
+`maintain.groups` keeps them. Every binding of the rule as written has exactly one derivation by
+the rules it becomes, so levels and counts stay what they were. An aggregate whose outer variables
+its own body does not bind reads a further relation with the outer bindings of its rule.
+
+An aggregate over relations of its own stratum stays where it is, and so does one whose outer
+bindings only that stratum knows; such a stratum is recomputed.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tidelog.plan.flatten import flatten_rule, variables_of
+from tidelog.program.nodes import (
+    Aggregate,
+    Atom,
+    BranchTerm,
+    Column,
+    Constant,
+    Constraint,
+    Generator,
+    Literal,
+    NegatedAtom,
+    Program,
+    RecordTerm,
+    Relation,
+    Rule,
+    RuleId,
+    Stratum,
+    Term,
+    Variable,
+)
+from tidelog.program.walk_nodes import deep_atoms, deep_variables, terms_of
+from tidelog.values import Kind
+
+# A rule with n aggregates that have a value for an empty group becomes 2 ** n rules.
+_MOST_ALTERNATIVES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedAggregate:
+    """An aggregate whose values are the facts of a relation: the group's columns, then the value.
+
+    `some` is the relation of the groups with at least one derivation, where it is needed. A rule of
+    the relation has the group's columns in its head and then the target, except for `count`.
+    """
+
+    relation: str
+    some: str | None
+    functor: str
+    kind: Kind
+    target_type: str
+    type: str
+    group_types: tuple[str, ...]
+    init: Term | None
+    group_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAggregates:
+    """A program without the aggregates that can be maintained, and those by relation."""
+
+    program: Program
+    aggregates: Mapping[str, GroupedAggregate]
+
+
+def name_aggregates(program: Program) -> NamedAggregates:
+    """Return the program in which aggregates over earlier strata are relations."""
+    namer = _Namer(program)
+    strata: list[Stratum] = []
+    for stratum in program.strata:
+        rules = tuple(made for rule in stratum.rules for made in namer.rules(rule, stratum))
+        strata.extend(namer.take_strata())
+        strata.append(replace(stratum, rules=rules))
+    if not namer.aggregates:
+        return NamedAggregates(program, {})
+    relations = {**program.relations, **namer.relations}
+    return NamedAggregates(replace(program, relations=relations, strata=tuple(strata)), namer.aggregates)
+
+
+@dataclass
+class _Namer:
+    program: Program
+    relations: dict[str, Relation] = field(default_factory=dict)
+    aggregates: dict[str, GroupedAggregate] = field(default_factory=dict)
+    waiting: list[Stratum] = field(default_factory=list)
+    next_id: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.next_id = max((rule.id for rule in self.program.rules), default=-1) + 1
+
+    def take_strata(self) -> list[Stratum]:
+        """Return and forget the strata made since the last call, in their order."""
+        made, self.waiting = self.waiting, []
+        return made
+
+    def rules(self, rule: Rule, stratum: Stratum) -> list[Rule]:
+        """Return the rules that a rule becomes; the first of them keeps its id."""
+        flat = flatten_rule(rule, self.program)
+        found = [literal for literal in flat.body if _aggregate(literal) is not None]
+        alternatives = sum(_has_empty_value(_aggregate_of(literal)) for literal in found)
+        if not found or alternatives > _MOST_ALTERNATIVES or _reads_own(found, stratum):
+            return [rule]
+        done: list[Rule] = []
+        open_rules = [flat]
+        while open_rules:
+            current = open_rules.pop()
+            place = self.next_aggregate(current, stratum)
+            if place is None:
+                if any(_aggregate(literal) is not None for literal in current.body):
+                    return [rule]
+                done.append(current)
+            else:
+                open_rules.extend(self.alternatives(current, place, stratum))
+        return [
+            replace(made, id=made.id if not number else self.fresh_id()) for number, made in enumerate(done)
+        ]
+
+    def fresh_id(self) -> RuleId:
+        self.next_id += 1
+        return RuleId(self.next_id - 1)
+
+    def next_aggregate(self, rule: Rule, stratum: Stratum) -> int | None:
+        """Return the place of an aggregate whose groups are known, or None."""
+        for place, literal in enumerate(rule.body):
+            aggregate = _aggregate(literal)
+            if aggregate is None or not aggregate.body:
+                continue
+            wanted = variables_of(aggregate)
+            if wanted <= bound_by(aggregate.body) or self.outside(rule, aggregate, stratum) is not None:
+                return place
+        return None
+
+    def outside(self, rule: Rule, aggregate: Aggregate, stratum: Stratum) -> tuple[Literal, ...] | None:
+        """Return literals of earlier strata that bind the outer variables of an aggregate, or None."""
+        earlier = [x for x in rule.body if isinstance(x, Atom) and x.relation not in stratum.relations]
+        plain = [x for x in rule.body if isinstance(x, Constraint | Generator) and _aggregate(x) is None]
+        bound = bound_by((*earlier, *plain))
+        if not variables_of(aggregate) <= bound:
+            return None
+        usable = [x for x in plain if all(variables_of(term) <= bound for term in terms_of(x))]
+        return (*earlier, *usable)
+
+    def alternatives(self, rule: Rule, place: int, stratum: Stratum) -> Iterator[Rule]:
+        """Yield the rule with an aggregate read from its relation, and for empty groups if they count."""
+        literal = rule.body[place]
+        assert isinstance(literal, Constraint)
+        aggregate = _aggregate_of(literal)
+        assert isinstance(literal.left, Variable)
+        grouped = self.grouped(rule, aggregate, stratum)
+        types = dict(zip(grouped.group_names, grouped.group_types, strict=True))
+        group = tuple(Variable(name, type_, span=aggregate.span) for name, type_ in types.items())
+        before, after = rule.body[:place], rule.body[place + 1 :]
+        read = Atom(grouped.relation, (*group, literal.left), span=aggregate.span)
+        yield replace(rule, body=(*before, read, *after))
+        if grouped.some is not None:
+            empty = Atom(grouped.some, group, span=aggregate.span)
+            value = replace(literal, right=_empty_value(aggregate))
+            none = NegatedAtom(empty, span=aggregate.span)
+            yield replace(rule, body=(*before, none, value, *after))
+
+    def grouped(self, rule: Rule, aggregate: Aggregate, stratum: Stratum) -> GroupedAggregate:
+        """Return the relation of an aggregate, made with its stratum on first use."""
+        names = tuple(sorted(variables_of(aggregate)))
+        body = aggregate.body
+        types = {v.name: v.type for x in (*rule.body, *body) for t in terms_of(x) for v in deep_variables(t)}
+        if not frozenset(names) <= bound_by(body):
+            outside = self.outside(rule, aggregate, stratum)
+            assert outside is not None
+            body = (self.demand(names, types, outside, aggregate), *body)
+        digest = _digest((aggregate, body))
+        relation = f"{aggregate.functor}/{digest}"
+        known = self.aggregates.get(relation)
+        if known is not None:
+            return known
+        has_empty = _has_empty_value(aggregate)
+        target = aggregate.target
+        grouped = GroupedAggregate(
+            relation, f"some/{digest}" if has_empty else None, aggregate.functor,
+            aggregate.kind, aggregate.type if target is None else target.type, aggregate.type,
+            tuple(types[name] for name in names), aggregate.init, names,
+        )  # fmt: skip
+        self.aggregates[relation] = grouped
+        columns = tuple(Column(name, types[name]) for name in names)
+        self.relations[relation] = Relation(
+            relation, (*columns, Column("value", aggregate.type)), span=aggregate.span
+        )
+        if grouped.some is not None:
+            self.relations[grouped.some] = Relation(grouped.some, columns, span=aggregate.span)
+        group = tuple(Variable(name, types[name], span=aggregate.span) for name in names)
+        head = Atom(relation, group if target is None else (*group, target), span=aggregate.span)
+        made = tuple(relation for relation in (grouped.relation, grouped.some) if relation is not None)
+        internal = Stratum(made, (), (), is_recursive=False)
+        # An aggregate inside the body becomes a relation too; its stratum comes before this one.
+        rules = tuple(self.rules(Rule(self.fresh_id(), head, body, span=rule.span), internal))
+        self.waiting.append(replace(internal, rules=rules))
+        return grouped
+
+    def demand(
+        self,
+        names: Sequence[str],
+        types: Mapping[str, str],
+        outside: tuple[Literal, ...],
+        aggregate: Aggregate,
+    ) -> Atom:
+        """Return an atom of the relation with the outer bindings of an aggregate."""
+        relation = f"outer/{_digest((names, outside))}"
+        group = tuple(Variable(name, types[name], span=aggregate.span) for name in names)
+        head = Atom(relation, group, span=aggregate.span)
+        if relation not in self.relations:
+            columns = tuple(Column(name, types[name]) for name in names)
+            self.relations[relation] = Relation(relation, columns, span=aggregate.span)
+            rule = Rule(self.fresh_id(), head, outside, span=aggregate.span)
+            self.waiting.append(Stratum((relation,), (rule,), (), is_recursive=False))
+        return head
+
+
+def bound_by(body: Sequence[Literal]) -> frozenset[str]:
+    """Return the variables that a flat body binds on its own."""
+    bound: set[str] = set()
+    for literal in body:
+        if isinstance(literal, Atom):
+            bound.update(name for term in literal.terms for name in variables_of(term))
+    before = -1
+    while len(bound) > before:
+        before = len(bound)
+        for literal in body:
+            match literal:
+                case Constraint(op="="):
+                    for left, right in ((literal.left, literal.right), (literal.right, literal.left)):
+                        bound |= _bound_by_equality(left, right, bound)
+                case Generator(target=Variable(name=name)):
+                    needed = terms_of(literal)[1:]
+                    if all(variables_of(term) <= bound for term in needed):
+                        bound.add(name)
+                case _:
+                    pass
+    return frozenset(bound)
+
+
+def _bound_by_equality(left: Term, right: Term, bound: set[str]) -> frozenset[str]:
+    if isinstance(left, Variable) and variables_of(right) <= bound:
+        return frozenset((left.name,))
+    if isinstance(left, RecordTerm | BranchTerm) and variables_of(right) <= bound:
+        return variables_of(left)
+    return frozenset()
+
+
+def _aggregate(literal: Literal) -> Aggregate | None:
+    """Return the aggregate of a flat equality, None for other literals."""
+    if isinstance(literal, Constraint) and isinstance(literal.right, Aggregate):
+        return literal.right
+    return None
+
+
+def _aggregate_of(literal: Literal) -> Aggregate:
+    aggregate = _aggregate(literal)
+    assert aggregate is not None
+    return aggregate
+
+
+def _reads_own(literals: Sequence[Literal], stratum: Stratum) -> bool:
+    return any(atom.relation in stratum.relations for x in literals for atom, _ in deep_atoms((x,)))
+
+
+def _has_empty_value(aggregate: Aggregate) -> bool:
+    return aggregate.functor in ("count", "sum") or aggregate.init is not None
+
+
+def _empty_value(aggregate: Aggregate) -> Term:
+    """Return the value of an aggregate over nothing."""
+    if aggregate.init is not None:
+        return aggregate.init
+    is_float = aggregate.functor == "sum" and aggregate.kind is Kind.FLOAT
+    return Constant(0.0 if is_float else 0, aggregate.type, span=aggregate.span)
+
+
+def _digest(content: object) -> str:
+    # Spans are in no `repr`: the same aggregate has the same relation wherever it stands.
+    return hashlib.blake2b(repr(content).encode(), digest_size=6).hexdigest()

@@ -1,0 +1,146 @@
+"""All aggregates of an engine's program: their relations from nothing, and from epoch to epoch."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from tidelog.engine.local.chains import make_chain
+from tidelog.engine.local.derive import SinkStep
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.protocol import StratumStatistics
+from tidelog.maintain.aggregates import GroupedAggregate
+from tidelog.maintain.derivations import Derivations
+from tidelog.maintain.group_values import GroupValues, numeric_values
+from tidelog.maintain.groups import Groups, changed_derivations, replace_rows, some_rows, value_rows
+from tidelog.maintain.labels import RelationLabels
+from tidelog.maintain.update import RowChange
+from tidelog.maintain.user_groups import Folds, OrderedValues
+from tidelog.plan import plan_stratum
+from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.statistics import Statistics
+from tidelog.program.nodes import Stratum, UserApplication, Variable
+from tidelog.source import Source, Span
+from tidelog.storage.kernel import CodeArray, Int64s
+
+_NOWHERE = Span(Source("aggregate", ""), 0, 0)
+
+
+class GroupKeeper:
+    """The groups of every aggregate that has a relation.
+
+    What an epoch does to them is remembered until `commit` or `undo`.
+    """
+
+    def __init__(
+        self, aggregates: Mapping[str, GroupedAggregate], state: LocalState, expressions: Expressions,
+        known: "GroupKeeper | None" = None,
+    ) -> None:  # fmt: skip
+        self.aggregates = aggregates
+        self._state = state
+        self._expressions = expressions
+        # Another program may have some of the same aggregates.
+        before = {} if known is None else known.groups
+        self.groups: dict[str, Groups] = {
+            name: groups for name, groups in before.items() if name in aggregates
+        }
+        self._changes: list[tuple[Groups, Int64s, Int64s]] = []
+        self._replaced: dict[str, Groups | None] = {}
+
+    def evaluate(self, stratum: Stratum, statistics: Statistics) -> StratumStatistics:
+        """Fill the relations of an aggregate's stratum, which must be empty, from all derivations."""
+        start = time.perf_counter()
+        state = self._state
+        aggregate = self.aggregates[stratum.relations[0]]
+        rows: list[Int64s] = []
+        for plan in plan_stratum(stratum, state.program, statistics, counting=True).once:
+            end = SinkStep()
+            end.sink = _copying(rows)
+            chain = make_chain(plan.operators, state, self._expressions, end)
+            chain.run(*chain.rows())
+        width = len(stratum.rules[0].head.terms)
+        derivations = np.concatenate([np.empty((0, width), np.int64), *rows])
+        groups = Groups(aggregate, self._values(aggregate))
+        change = groups.change(derivations, np.ones(len(derivations), np.int64))
+        _, values = value_rows(change)
+        contents = {aggregate.relation: values}
+        if aggregate.some is not None:
+            contents[aggregate.some] = change.groups[change.became_filled]
+        for name, content in contents.items():
+            relation = state.relations[name]
+            relation.insert(state.pack([content[:, place] for place in range(relation.arity)], len(content)))
+            relation.levels[: relation.count] = 1
+            relation.previous[: relation.count] = 1
+            state.show_all(name)
+        self._replaced.setdefault(aggregate.relation, self.groups.get(aggregate.relation))
+        self.groups[aggregate.relation] = groups
+        facts = sum(len(content) for content in contents.values())
+        return StratumStatistics(
+            stratum.relations, False, 1, facts, len(derivations), time.perf_counter() - start
+        )
+
+    def follow(
+        self,
+        rules: Sequence[MaintainedRule],
+        lower: Mapping[str, RowChange],
+        derivations: Derivations,
+        label: Callable[[str], RelationLabels],
+    ) -> tuple[dict[str, RowChange], int]:
+        """Bring the relations of an aggregate to the new epoch; return what changed, and the work."""
+        groups, state = self.groups[rules[0].relation], self._state
+        rows, diffs = changed_derivations(rules, state.relations, lower, derivations)
+        if not len(rows):
+            return {}, 0
+        self._changes.append((groups, rows, diffs))
+        change = groups.change(rows, diffs)
+        aggregate = groups.aggregate
+        contents = {aggregate.relation: value_rows(change)}
+        if aggregate.some is not None:
+            gone, come = some_rows(change)
+            contents[aggregate.some] = gone, come
+        found = {}
+        for name, (gone, come) in contents.items():
+            if len(gone) or len(come):
+                packed = [state.pack([x[:, at] for at in range(x.shape[1])], len(x)) for x in (gone, come)]
+                found[name] = replace_rows(label(name), *packed)
+        return found, len(rows)
+
+    def undo(self) -> None:
+        """Go back to the groups before the epoch."""
+        for name, groups in self._replaced.items():
+            if groups is None:
+                del self.groups[name]
+            else:
+                self.groups[name] = groups
+        for groups, rows, diffs in reversed(self._changes):
+            groups.change(rows, -diffs)
+        self.commit()
+
+    def commit(self) -> None:
+        """Forget what the epoch did."""
+        self._changes = []
+        self._replaced = {}
+
+    def _values(self, aggregate: GroupedAggregate) -> GroupValues:
+        codec = self._expressions.codec
+        found = numeric_values(aggregate.functor, aggregate.kind)
+        if found is not None:
+            return found
+        if aggregate.functor in ("min", "max"):
+            return OrderedValues(codec, aggregate.target_type, is_greatest=aggregate.functor == "max")
+        assert aggregate.init is not None
+        so_far = Variable("left", aggregate.type, span=_NOWHERE)
+        following = Variable("right", aggregate.target_type, span=_NOWHERE)
+        step = UserApplication(aggregate.functor[1:], (so_far, following), aggregate.type, span=_NOWHERE)
+        return Folds(
+            codec, aggregate.target_type, self._expressions.compile_term(step),
+            self._expressions.compile_term(aggregate.init), aggregate.group_names,
+        )  # fmt: skip
+
+
+def _copying(rows: list[Int64s]) -> Callable[[CodeArray], None]:
+    def sink(batch: CodeArray) -> None:
+        rows.append(batch.astype(np.int64))
+
+    return sink

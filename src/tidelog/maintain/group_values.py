@@ -1,0 +1,173 @@
+"""The value of each group of an aggregate, while derivations come and go.
+
+    count         the number of derivations
+    sum           integers: added and subtracted; floats: exact, see `storage.exact_sum`
+    mean          as sum, divided by the count
+    min, max      numeric: `storage.ordered_groups`; others: values in order, see `OrderedValues`
+    @name, concat what `maintain.user_groups` makes of the values in order
+
+Groups are dense numbers. What a group's value is depends on the derivations it has now alone, never
+on those it had before.
+"""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.local.aggregates import divide_totals, split_halves
+from tidelog.storage.exact_sum import ExactSums
+from tidelog.storage.kernel import Int64s
+from tidelog.storage.memory import enlarged
+from tidelog.storage.ordered_groups import OrderedGroups
+from tidelog.values import Kind
+from tidelog.values.codes import float_order, floats_to_codes, unsigned_order
+
+Mask = npt.NDArray[np.bool_]
+_TURNS: Final[dict[Kind, Callable[[Int64s], Int64s]]] = {
+    Kind.UNSIGNED: unsigned_order,
+    Kind.FLOAT: float_order,
+}
+
+
+class GroupValues(Protocol):
+    """Keeps what is needed to know the value of every group."""
+
+    def reserve(self, groups: int) -> None:
+        """Make room for so many groups, the new ones empty."""
+
+    def change(self, groups: Int64s, values: Int64s, diffs: Int64s) -> None:
+        """Insert (or, with negative diffs, delete) derivations with the codes of their targets."""
+
+    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:
+        """Return the code of each group's value, and which of them have one.
+
+        `counts` has the derivations of each group, `columns` what the group stands for.
+        """
+
+
+class Counts:
+    """The number of derivations."""
+
+    def reserve(self, groups: int) -> None:
+        """Keep nothing: the caller counts."""
+
+    def change(self, groups: Int64s, values: Int64s, diffs: Int64s) -> None:
+        """Keep nothing: the caller counts."""
+
+    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - as the others
+        """Return the counts."""
+        return counts, counts > 0
+
+
+class Sums:
+    """Sums of integers, which wrap."""
+
+    def __init__(self) -> None:
+        self._sums: Int64s = np.zeros(0, np.int64)
+
+    def reserve(self, groups: int) -> None:
+        """Make room for so many groups."""
+        if groups > self._sums.size:
+            self._sums = enlarged(self._sums, groups, self._sums.size)
+
+    def change(self, groups: Int64s, values: Int64s, diffs: Int64s) -> None:
+        """Add or subtract."""
+        np.add.at(self._sums, groups, values * diffs)
+
+    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - as the others
+        """Return the sums."""
+        return self._sums[groups], counts > 0
+
+
+class Means:
+    """Means of integers: exact totals divided by counts."""
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+        self._highs = Sums()
+        self._lows = Sums()
+
+    def reserve(self, groups: int) -> None:
+        """Make room for so many groups."""
+        self._highs.reserve(groups)
+        self._lows.reserve(groups)
+
+    def change(self, groups: Int64s, values: Int64s, diffs: Int64s) -> None:
+        """Add or subtract."""
+        high, low = split_halves(self._kind, values)
+        self._highs.change(groups, high, diffs)
+        self._lows.change(groups, low, diffs)
+
+    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:
+        """Return the means."""
+        highs, has_value = self._highs.codes(groups, counts, columns)
+        lows, _ = self._lows.codes(groups, counts, columns)
+        with np.errstate(all="ignore"):
+            return floats_to_codes(divide_totals(highs, lows, counts)), has_value
+
+
+class FloatSums:
+    """Sums of floats, rounded once, and means of them."""
+
+    def __init__(self, *, is_mean: bool) -> None:
+        self._sums = ExactSums()
+        self._is_mean = is_mean
+
+    def reserve(self, groups: int) -> None:
+        """Make room for so many groups."""
+        self._sums.reserve(groups)
+
+    def change(self, groups: Int64s, values: Int64s, diffs: Int64s) -> None:
+        """Add or subtract."""
+        self._sums.change(groups, values, diffs)
+
+    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - as the others
+        """Return the sums or the means."""
+        codes = self._sums.codes(groups)
+        if self._is_mean:
+            with np.errstate(all="ignore"):
+                codes = floats_to_codes(codes.view(np.float64) / np.maximum(counts, 1))
+        return codes, counts > 0
+
+
+class Extremes:
+    """Least or greatest numeric values."""
+
+    def __init__(self, kind: Kind, *, is_greatest: bool) -> None:
+        self._ordered = OrderedGroups()
+        # Turning codes into keys and keys into codes is the same operation.
+        self._turn = _TURNS.get(kind, np.asarray)
+        self._is_greatest = is_greatest
+
+    def reserve(self, groups: int) -> None:
+        """Make room for so many groups."""
+        self._ordered.reserve(groups)
+
+    def change(self, groups: Int64s, values: Int64s, diffs: Int64s) -> None:
+        """Insert or delete values."""
+        keys = self._turn(values)
+        self._ordered.change(groups, ~keys if self._is_greatest else keys, diffs)
+
+    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - as the others
+        """Return the least or greatest values."""
+        keys = self._ordered.least(groups)
+        return self._turn(~keys if self._is_greatest else keys), counts > 0
+
+
+def numeric_values(functor: str, kind: Kind) -> GroupValues | None:
+    """Return what keeps the values of an aggregate in arrays, None if it takes values one by one."""
+    match functor:
+        case "count":
+            return Counts()
+        case "sum" | "mean" if kind is Kind.FLOAT:
+            return FloatSums(is_mean=functor == "mean")
+        case "sum":
+            return Sums()
+        case "mean":
+            return Means(kind)
+        case "min" | "max" if kind.is_numeric:
+            return Extremes(kind, is_greatest=functor == "max")
+        case _:
+            return None

@@ -1,0 +1,196 @@
+"""The relation of an aggregate, maintained by the groups that a change touches.
+
+An epoch asks for the derivations of the aggregate's body that are lost and gained, each once with its
+sign; they change their groups, and only the values of these groups are compared with what they were.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.maintain.aggregates import GroupedAggregate
+from tidelog.maintain.derivations import Derivations, Sink
+from tidelog.maintain.group_values import GroupValues
+from tidelog.maintain.labels import RelationLabels
+from tidelog.maintain.update import RowChange
+from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT, first_touched
+from tidelog.storage.kernel import Bools, CodeArray, Int64s
+from tidelog.storage.memory import enlarged
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class GroupChange:
+    """Groups whose value changed: their columns, the values before and after, which of those exist."""
+
+    groups: Int64s
+    before: Int64s
+    had_value: Mask
+    after: Int64s
+    has_value: Mask
+    became_empty: Mask
+    became_filled: Mask
+
+
+class Groups:
+    """The groups of one aggregate with their values.
+
+    `change` can be taken back by the same change with opposite diffs.
+    """
+
+    def __init__(self, aggregate: GroupedAggregate, values: GroupValues) -> None:
+        self.aggregate = aggregate
+        self._values = values
+        self._table = StoredRelation(len(aggregate.group_types), np.int64, counting=True)
+        self._counts: Int64s = np.zeros(0, np.int64)
+        self._codes: Int64s = np.zeros(0, np.int64)
+        self._has_value: Bools = np.zeros(0, np.uint8)
+        self._flags: Bools = np.zeros(0, np.uint8)
+
+    def change(self, derivations: Int64s, diffs: Int64s) -> GroupChange:
+        """Insert and delete derivations: the group's columns, then the target's code if there is one."""
+        width = self._table.arity
+        groups = self._table.locate(np.ascontiguousarray(derivations[:, :width]))
+        self._reserve()
+        touched = np.empty(groups.size, np.int64)
+        found = first_touched(self._flags, groups, touched)
+        touched = touched[:found]
+        self._flags[touched] = 0
+        counts_before = self._counts[touched]
+        np.add.at(self._counts, groups, diffs)
+        targets = derivations[:, width] if derivations.shape[1] > width else diffs
+        self._values.change(groups, np.ascontiguousarray(targets), diffs)
+        counts = self._counts[touched]
+        codes, has_value = self._values.codes(touched, counts, self._table.rows[touched])
+        before, had_value = self._codes[touched], self._has_value[touched] != 0
+        is_other = (had_value != has_value) | (had_value & (before != codes))
+        self._codes[touched] = codes
+        self._has_value[touched] = has_value
+        # A group may get or lose its only derivation without a value coming or going.
+        is_other |= (counts_before > 0) != (counts > 0)
+        return GroupChange(
+            self._table.rows[touched[is_other]], before[is_other], had_value[is_other], codes[is_other],
+            has_value[is_other], (counts_before > 0)[is_other] & (counts == 0)[is_other],
+            (counts_before == 0)[is_other] & (counts > 0)[is_other],
+        )  # fmt: skip
+
+    def _reserve(self) -> None:
+        capacity, known = self._table.rows.shape[0], self._counts.size
+        if capacity > known:
+            self._counts = enlarged(self._counts, capacity, known)
+            self._codes = enlarged(self._codes, capacity, known)
+            self._has_value = enlarged(self._has_value, capacity, known)
+            self._flags = enlarged(self._flags, capacity, known)
+            self._values.reserve(capacity)
+
+
+@dataclass
+class _Collected:
+    """Derivations with their diffs, copied out of the engine's buffers."""
+
+    rows: list[Int64s]
+    diffs: list[Int64s]
+
+    def add(self, batch: CodeArray, diff: int) -> None:
+        self.rows.append(batch.astype(np.int64))
+        self.diffs.append(np.full(batch.shape[0], diff, np.int64))
+
+    def take(self, width: int) -> tuple[Int64s, Int64s]:
+        if not self.rows:
+            return np.empty((0, width), np.int64), np.empty(0, np.int64)
+        return np.concatenate(self.rows), np.concatenate(self.diffs)
+
+
+def changed_derivations(
+    rules: Sequence[MaintainedRule],
+    relations: Mapping[str, StoredRelation],
+    lower: Mapping[str, RowChange],
+    derivations: Derivations,
+) -> tuple[Int64s, Int64s]:
+    """Return the heads of derivations that are lost (-1) and gained (+1) by changes of earlier strata.
+
+    A derivation lost through several literals is lost at the first of them, and so are gains.
+    """
+    collected = _Collected([], [])
+
+    def sink_at(rule: MaintainedRule, place: int, *, lost: bool) -> Sink:
+        width = len(rule.rule.head.terms)
+
+        def sink(batch: CodeArray) -> None:
+            keep = np.ones(batch.shape[0], np.bool_)
+            for other, literal in enumerate(rule.literals):
+                if other == place or not (literal.is_negated or literal.relation in lower):
+                    continue
+                rows = batch[:, width + other]
+                keep &= _held(relations, literal, rows, new=not lost)
+                if other < place:
+                    keep &= _held(relations, literal, rows, new=lost)
+            collected.add(batch[keep, :width], -1 if lost else 1)
+
+        return sink
+
+    for rule, place, lost, rows in _changed_literals(rules, lower):
+        derivations.forward(rule, rule.literals[place], rows, sink_at(rule, place, lost=lost))
+    return collected.take(len(rules[0].rule.head.terms))
+
+
+def _changed_literals(
+    rules: Sequence[MaintainedRule], lower: Mapping[str, RowChange]
+) -> Iterable[tuple[MaintainedRule, int, bool, Int64s]]:
+    """Yield the literals that became false (lost) or true, with the rows that did it."""
+    for rule in rules:
+        for place, literal in enumerate(rule.literals):
+            change = lower.get(literal.relation)
+            if change is None:
+                continue
+            for lost in (True, False):
+                rows = change.deleted if lost != literal.is_negated else change.inserted
+                if rows.size:
+                    yield rule, place, lost, rows
+
+
+def _held(
+    relations: Mapping[str, StoredRelation], literal: RuleLiteral, rows: CodeArray, *, new: bool
+) -> Mask:
+    relation = relations[literal.relation]
+    levels = relation.levels if new else relation.previous
+    present: Mask = (rows >= 0) & (levels[np.maximum(rows, 0)] != ABSENT)
+    return ~present if literal.is_negated else present
+
+
+def replace_rows(labels: RelationLabels, gone: CodeArray, come: CodeArray) -> RowChange:
+    """Take facts from a relation and give it others; each has level 1 and one derivation."""
+    relation = labels.relation
+    deleted = relation.find(gone)
+    labels.ensure_room()
+    labels.touch(deleted)
+    relation.levels[deleted] = ABSENT
+    relation.counts[deleted] = 0
+    inserted = relation.locate(come)
+    labels.ensure_room()
+    labels.touch(inserted)
+    relation.levels[inserted] = 1
+    relation.counts[inserted] = 1
+    relation.show_rows(inserted)
+    return RowChange(deleted, inserted)
+
+
+def some_rows(change: GroupChange) -> Iterable[Int64s]:
+    """Yield the groups that became empty, then those that are no longer."""
+    yield change.groups[change.became_empty]
+    yield change.groups[change.became_filled]
+
+
+def value_rows(change: GroupChange) -> tuple[Int64s, Int64s]:
+    """Return the facts of an aggregate's relation that go and those that come."""
+    is_other = (change.had_value != change.has_value) | (change.had_value & (change.before != change.after))
+    gone, come = is_other & change.had_value, is_other & change.has_value
+    return (
+        np.column_stack([change.groups[gone], change.before[gone]]),
+        np.column_stack([change.groups[come], change.after[come]]),
+    )
