@@ -30,9 +30,10 @@ comparisons = st.sampled_from(["<", "<=", ">", ">=", "=", "!="])
 @st.composite
 def bodies(draw: Any) -> str:
     """Draw a rule over `a`, `b` and `c` with one head column for each of some bound variables."""
-    atoms = []
-    for relation in draw(st.lists(st.sampled_from("aabbc"), min_size=2, max_size=5)):
-        atoms.append(f"{relation}({', '.join(draw(terms) for _ in range(ARITIES[relation]))})")
+    atoms = [
+        f"{relation}({', '.join(draw(terms) for _ in range(ARITIES[relation]))})"
+        for relation in draw(st.lists(st.sampled_from("aabbc"), min_size=2, max_size=5))
+    ]
     bound = sorted({name for name in NAMES if any(name in atom for atom in atoms)})
     extra = []
     if bound:
@@ -110,7 +111,7 @@ def test_triangles_in_a_growing_closure():
     p(x, z) :- p(x, y), p(y, z), p(z, x).
     p(x, z) :- p(x, y), e(y, w), p(w, z), !e(x, z).
     """
-    edges = {"e": tuple((i, (i * i + 1) % 23) for i in range(23)) + ((3, 4), (4, 3), (3, 3))}
+    edges = {"e": (*((i, (i * i + 1) % 23) for i in range(23)), (3, 4), (4, 3), (3, 3))}
 
     found = run(LEAPFROG + text, engine="local", inputs=edges)
 
