@@ -115,9 +115,14 @@ class Explorer:
         """Apply changes as one epoch and return what it did.
 
         `insert` and `delete` are lists of facts: texts such as `edge(1, 2)`, or objects with a
-        `relation` and the `values` of its columns as they stand in a fact file.
+        `relation` and the `values` of its columns as they stand in a fact file. `take_back` is the
+        number of an epoch whose changes are undone instead.
         """
         self.check_may_write()
+        undone = body.get("take_back")
+        if isinstance(undone, int):
+            inverse = find_delta(self.session, undone).inverse()
+            return plain_epoch(self.session, self.session.apply(inverse))
         wanted = {side: self._facts_of(body.get(side, []), side) for side in ("insert", "delete")}
         if not any(texts or data for texts, data in wanted.values()):
             raise mistake("bad-request", "there is nothing to insert and nothing to delete")

@@ -1,0 +1,61 @@
+// Program text with line numbers, coloured, a span of it marked.
+
+import { h } from "./dom.js";
+
+const TOKENS = /(\/\/[^\n]*|\/\*[\s\S]*?\*\/)|("(?:\\.|[^"\\\n])*")|(\.[a-z_]+|:-|\b(?:count|sum|min|max|mean|range|nil|true|false)\b)|(\b\d[\w.]*)|([A-Za-z_?][\w?.]*)(?=\s*\()/g;
+const KINDS = [null, "comment", "string", "keyword", "number", "relation"];
+
+// Return the pieces of a text: [kind or null, text].
+export function tokens(text) {
+  const pieces = [];
+  let end = 0;
+  for (const match of text.matchAll(TOKENS)) {
+    if (match.index > end) pieces.push([null, text.slice(end, match.index)]);
+    pieces.push([KINDS[match.findIndex((group, place) => place > 0 && group !== undefined)], match[0]]);
+    end = match.index + match[0].length;
+  }
+  if (end < text.length) pieces.push([null, text.slice(end)]);
+  return pieces;
+}
+
+// Return a text in colours, on one line or several.
+export function coloured(text) {
+  return tokens(text).map(([kind, piece]) => (kind ? h("span", { class: `t-${kind}` }, piece) : piece));
+}
+
+// Return the whole source as a list of lines. `onLine(number)` hears of a click on a line.
+export function sourceLines(text, onLine = null) {
+  const lines = [[]];
+  for (const [kind, piece] of tokens(text)) {
+    piece.split("\n").forEach((part, number) => {
+      if (number) lines.push([]);
+      if (part) lines.at(-1).push(kind ? h("span", { class: `t-${kind}` }, part) : part);
+    });
+  }
+  const list = h("ol", { class: "source" }, lines.map((pieces, number) => {
+    const line = h("li", {}, h("code", {}, pieces.length ? pieces : " "));
+    line.dataset.line = number + 1;
+    if (onLine) line.addEventListener("click", () => onLine(number + 1));
+    return line;
+  }));
+  return list;
+}
+
+// Mark the lines of a place and bring them into view; null takes every mark away.
+export function markLines(list, place) {
+  list.querySelectorAll("li.marked").forEach((line) => line.classList.remove("marked", "first", "last"));
+  if (place === null) return;
+  for (let number = place.line; number <= place.end_line; number += 1) {
+    const line = list.children[number - 1];
+    if (!line) break;
+    line.classList.add("marked");
+    if (number === place.line) line.classList.add("first");
+    if (number === place.end_line) line.classList.add("last");
+  }
+  const first = list.children[place.line - 1];
+  const box = list.closest(".scrolls");
+  if (first && box) {
+    const wanted = first.offsetTop - Math.max(16, (box.clientHeight - (place.end_line - place.line + 1) * 20) / 3);
+    box.scrollTop = Math.max(0, wanted);
+  }
+}
