@@ -1,0 +1,230 @@
+"""Edits of a tree, and scripts of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from tidelog.trees.pool import TreeValue
+from tidelog.trees.schema import NEXT, Schema, link_relation, node_relation
+
+# The link by which a root is held, and the id that holds it.
+ROOT: Final = "root"
+ROOT_HOLDER: Final = 0
+# Facts of the relations that every tree has.
+PARENT: Final = "parent"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRef:
+    """A node: its type and its id, written `Add#1`."""
+
+    type: str
+    id: int
+
+    def __str__(self) -> str:
+        return f"{self.type}#{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A new node, with the free nodes that become its children and with its values.
+
+    Children under `multiple` links, such as elements of a list, are attached afterwards.
+    """
+
+    node: NodeRef
+    kids: tuple[tuple[str, NodeRef], ...] = ()
+    values: tuple[tuple[str, TreeValue], ...] = ()
+
+    def __str__(self) -> str:
+        return f"load {_shown(self.node, self.kids, self.values)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unload:
+    """The end of a free node; its children become free."""
+
+    node: NodeRef
+    kids: tuple[tuple[str, NodeRef], ...] = ()
+    values: tuple[tuple[str, TreeValue], ...] = ()
+
+    def __str__(self) -> str:
+        return f"unload {_shown(self.node, self.kids, self.values)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """A free node comes to hang on `to` by a link that is free.
+
+    By the link `next` it comes after its sibling `to`; `parent` is then the parent of both, and
+    otherwise `to` itself. A root hangs by the link `root` on nothing, whose id is 0.
+    """
+
+    node: NodeRef
+    link: str
+    to: NodeRef
+    parent: NodeRef
+
+    def __str__(self) -> str:
+        return f"attach {_hanging(self)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Detach:
+    """A node becomes free, and so does the link it hung by; the words are those of `Attach`."""
+
+    node: NodeRef
+    link: str
+    to: NodeRef
+    parent: NodeRef
+
+    def __str__(self) -> str:
+        return f"detach {_hanging(self)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Values of a node change; None stands for an optional value that is absent."""
+
+    node: NodeRef
+    old: tuple[tuple[str, TreeValue | None], ...]
+    new: tuple[tuple[str, TreeValue | None], ...]
+
+    def __str__(self) -> str:
+        changes = (
+            f"{name}: {_value(before)} -> {_value(after)}"
+            for (name, before), (_, after) in zip(self.old, self.new, strict=True)
+        )
+        return f"update {self.node} {', '.join(changes)}"
+
+
+Edit = Load | Unload | Attach | Detach | Update
+Row = tuple[TreeValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FactChanges:
+    """Facts of one relation to insert and to delete."""
+
+    insert: tuple[Row, ...] = ()
+    delete: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EditScript(Sequence[Edit]):
+    """Edits that lead from one tree to another, in an order in which every one is allowed.
+
+        script = old.diff(new)
+        print(script)
+        db.apply(script)
+        db.apply(script.inverse())
+    """
+
+    schema: Schema
+    edits: tuple[Edit, ...]
+
+    def __len__(self) -> int:
+        return len(self.edits)
+
+    def __getitem__(self, place):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 - as of tuple
+        return self.edits[place]
+
+    def __iter__(self) -> Iterator[Edit]:
+        return iter(self.edits)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.edits))
+
+    def __repr__(self) -> str:
+        return f"<edit script of {len(self.edits):,} edits>"
+
+    def inverse(self) -> "EditScript":
+        """Return the script that leads back."""
+        return EditScript(self.schema, tuple(map(_inverted, reversed(self.edits))))
+
+    def changes(self) -> Mapping[str, FactChanges]:
+        """Return the facts that come and go, by relation; what comes and goes again is not told.
+
+        script.changes()["Link_Add_left"].insert
+        """
+        net: dict[str, dict[Row, int]] = {}
+        for edit in self.edits:
+            for relation, row, diff in _fact_changes(edit, self.schema):
+                rows = net.setdefault(relation, {})
+                rows[row] = rows.get(row, 0) + diff
+        return {
+            relation: FactChanges(
+                tuple(row for row, diff in rows.items() if diff > 0),
+                tuple(row for row, diff in rows.items() if diff < 0),
+            )
+            for relation, rows in net.items()
+            if any(rows.values())
+        }
+
+    @property
+    def fact_count(self) -> int:
+        """Return how many facts come and go."""
+        return sum(len(each.insert) + len(each.delete) for each in self.changes().values())
+
+
+def _fact_changes(edit: Edit, schema: Schema) -> Iterator[tuple[str, Row, int]]:
+    match edit:
+        case Load() | Unload():
+            diff = 1 if isinstance(edit, Load) else -1
+            node = edit.node
+            for name in schema.names_of(schema.codes[node.type]):
+                yield node_relation(name), (node.id,), diff
+            for link, kid in edit.kids:
+                yield link_relation(node.type, link), (node.id, kid.id), diff
+                yield PARENT, (kid.id, node.id), diff
+            for link, value in edit.values:
+                yield link_relation(node.type, link), (node.id, value), diff
+        case Attach() | Detach():
+            diff = 1 if isinstance(edit, Attach) else -1
+            if edit.link == ROOT:
+                yield ROOT, (edit.node.id,), diff
+            else:
+                yield link_relation(edit.to.type, edit.link), (edit.to.id, edit.node.id), diff
+                yield PARENT, (edit.node.id, edit.parent.id), diff
+        case Update(node, old, new):
+            for link, before in old:
+                if before is not None:
+                    yield link_relation(node.type, link), (node.id, before), -1
+            for link, after in new:
+                if after is not None:
+                    yield link_relation(node.type, link), (node.id, after), 1
+        case _:
+            assert_never(edit)
+
+
+def _inverted(edit: Edit) -> Edit:
+    match edit:
+        case Load(node, kids, values):
+            return Unload(node, kids, values)
+        case Unload(node, kids, values):
+            return Load(node, kids, values)
+        case Attach(node, link, to, parent):
+            return Detach(node, link, to, parent)
+        case Detach(node, link, to, parent):
+            return Attach(node, link, to, parent)
+        case Update(node, old, new):
+            return Update(node, new, old)
+
+
+def _shown(
+    node: NodeRef, kids: tuple[tuple[str, NodeRef], ...], values: tuple[tuple[str, TreeValue], ...]
+) -> str:
+    parts = [f"{link}: {kid}" for link, kid in kids] + [f"{link}: {_value(value)}" for link, value in values]
+    return f"{node} ({', '.join(parts)})" if parts else str(node)
+
+
+def _hanging(edit: Attach | Detach) -> str:
+    if edit.link == ROOT:
+        return f"{edit.node} as root"
+    if edit.link == NEXT:
+        return f"{edit.node} as next of {edit.to} in {edit.parent}"
+    return f"{edit.node} as {edit.link} of {edit.to}"
+
+
+def _value(value: TreeValue | None) -> str:
+    return "nothing" if value is None else repr(value)

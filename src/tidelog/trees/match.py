@@ -1,0 +1,158 @@
+"""Which nodes of an old tree live on in a new one.
+
+The trees are walked from their roots, side by side. Equal subtrees in the same place are shared at
+once. A pair that is not equal is kept as it is, and its children are compared, unless either half is
+found whole elsewhere: then it was moved, and is left for the second walk, which shares equal subtrees
+wherever they are, larger ones first. What remains is paired in place, then by equal shape.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.trees.chains import first_free, make_chains, rows_by_size
+from tidelog.trees.nodes import Nodes
+from tidelog.trees.pairing import children_of, pair_children
+from tidelog.trees.sides import (
+    Flags,
+    Int32s,
+    Side,
+    break_upwards,
+    has_few_updates,
+    has_same_shape,
+    is_equal,
+    make_side,
+    share,
+    was_moved,
+)
+from tidelog.values.kernel import kernel, load_compiler
+
+# A smaller subtree that has gone elsewhere is cheaper to change in place than to move.
+_WORTH_MOVING: Final = 3
+_NEVER: Final = 2**31 - 1
+_MANY: Final = 2048
+
+
+def match_nodes(old: Nodes, new: Nodes) -> Int32s:
+    """Return for every new node the old node that lives on in it, or -1; both have the same type.
+
+    Values must be numbered by one pool. Takes time linear in the number of nodes.
+    """
+    if old.count + new.count > _MANY:
+        # Most of the arrays stand inside the sides, where a kernel does not see how much there is to do.
+        load_compiler()
+    partners = np.full(new.count, -1, dtype=np.int32)
+    left, right = make_side(old), make_side(new)
+    held = np.zeros(new.count, dtype=np.uint8)
+    redo = match_in_place(left, right, partners, held, np.full((1, 2), -1, dtype=np.int32), _WORTH_MOVING)
+    order = rows_by_size(new.sizes)
+    share_elsewhere(left, right, partners, order, held, _WORTH_MOVING)
+    match_in_place(left, right, partners, held, redo, _NEVER)
+    held[:] = 0
+    share_elsewhere(left, right, partners, order, held, 1)
+    heads, following = make_chains(left.shapes)
+    match_shapes(left, right, partners, order, heads, following)
+    return partners
+
+
+@kernel
+def match_in_place(
+    left: Side, right: Side, partners: Int32s, held: Flags, starts: Int32s, worth: int
+) -> Int32s:
+    """Match the children of the pairs in `starts`, and theirs, and return the pairs to look at again.
+
+    The pair -1, -1 stands for the roots. Subtrees of at least `worth` nodes that are found whole
+    elsewhere are not matched; if new, they are marked as `held`.
+    """
+    stack = np.empty((partners.size + starts.shape[0] + 1, 2), dtype=np.int32)
+    redo = np.empty((2 * partners.size + 4, 2), dtype=np.int32)
+    waiting = 0
+    for start in range(starts.shape[0]):
+        stack[0, 0], stack[0, 1] = starts[start, 0], starts[start, 1]
+        depth = 1
+        is_start = True
+        while depth:
+            depth -= 1
+            parent, new_parent = np.int64(stack[depth, 0]), np.int64(stack[depth, 1])
+            if not is_start:
+                if left.used[parent] or right.used[new_parent]:
+                    continue
+                is_free = not left.broken[parent] and not right.broken[new_parent]
+                if is_free and left.shapes[parent] == right.shapes[new_parent]:
+                    if has_same_shape(left, right, parent, new_parent) and (
+                        has_few_updates(left, right, parent, new_parent)
+                        or not was_moved(left, right, parent, new_parent, worth)
+                    ):
+                        share(left, right, partners, parent, new_parent)
+                        continue
+                if was_moved(left, right, parent, new_parent, worth):
+                    held[new_parent] = 1
+                    redo[waiting, 0], redo[waiting, 1] = left.parents[parent], right.parents[new_parent]
+                    waiting += 1
+                    continue
+                partners[new_parent] = parent
+                left.used[parent] = right.used[new_parent] = 1
+                break_upwards(left, parent)
+                break_upwards(right, new_parent)
+            is_start = False
+            olds, news = children_of(left, parent), children_of(right, new_parent)
+            old_end = new_end = 0
+            waits = False
+            while old_end < olds.size and new_end < news.size:
+                old_first, new_first = old_end, new_end
+                old_link, new_link = left.links[olds[old_first]], right.links[news[new_first]]
+                if old_link <= new_link:
+                    while old_end < olds.size and left.links[olds[old_end]] == old_link:
+                        old_end += 1
+                if new_link <= old_link:
+                    while new_end < news.size and right.links[news[new_end]] == new_link:
+                        new_end += 1
+                if old_link != new_link:
+                    continue
+                old_group, new_group = olds[old_first:old_end], news[new_first:new_end]
+                pairs, some_wait = pair_children(left, right, partners, held, old_group, new_group, worth)
+                waits = waits or some_wait
+                for place in range(new_group.size - 1, -1, -1):
+                    if pairs[place] >= 0:
+                        stack[depth, 0], stack[depth, 1] = old_group[pairs[place]], new_group[place]
+                        depth += 1
+            if waits:
+                redo[waiting, 0], redo[waiting, 1] = parent, new_parent
+                waiting += 1
+    return redo[:waiting].copy()
+
+
+@kernel
+def share_elsewhere(
+    left: Side, right: Side, partners: Int32s, order: Int32s, held: Flags, least: int
+) -> None:
+    """Share equal subtrees of at least `least` nodes wherever they are, in the given order.
+
+    What is inside a held subtree that is found nowhere stays for its place in the old tree.
+    """
+    for new in order:
+        size = right.sizes[new]
+        if size < least:
+            break
+        if right.used[new] or right.broken[new] or held[new] > 1:
+            continue
+        old = first_free(right.exacts[new], left.exacts, left.heads, left.following, left.used, left.broken)
+        if old >= 0 and is_equal(left, right, old, new):
+            share(left, right, partners, old, new)
+        elif held[new]:
+            for place in range(new + 1, new + size):
+                held[place] = 2
+
+
+@kernel
+def match_shapes(
+    left: Side, right: Side, partners: Int32s, order: Int32s, heads: Int32s, following: Int32s
+) -> None:
+    """Match subtrees that differ only in values, in the given order."""
+    for new in order:
+        if right.used[new] or right.broken[new]:
+            continue
+        old = first_free(right.shapes[new], left.shapes, heads, following, left.used, left.broken)
+        if old >= 0 and has_same_shape(left, right, old, new):
+            share(left, right, partners, old, new)

@@ -1,0 +1,34 @@
+"""Where nodes stand in their source text."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.source import Source, Span
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The first byte of each node in the text as UTF-8, and the byte after its last; -1 for nowhere."""
+
+    source: Source
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+
+    def span(self, row: int) -> Span | None:
+        """Return the span of the node in a row."""
+        start, end = int(self.starts[row]), int(self.ends[row])
+        if start < 0:
+            return None
+        return Span(self.source, self._characters(start), self._characters(end))
+
+    @cached_property
+    def _bytes(self) -> bytes | None:
+        return None if self.source.text.isascii() else self.source.text.encode()
+
+    def _characters(self, offset: int) -> int:
+        if self._bytes is None:
+            return offset
+        return len(self._bytes[:offset].decode())

@@ -1,0 +1,161 @@
+"""From two trees and the nodes they share to the edits between them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.trees.edits import (
+    ROOT,
+    ROOT_HOLDER,
+    Attach,
+    Detach,
+    Edit,
+    EditScript,
+    Load,
+    NodeRef,
+    Unload,
+    Update,
+)
+from tidelog.trees.nodes import NONE, Nodes
+from tidelog.trees.pool import ABSENT, Pool, TreeValue
+from tidelog.trees.schema import NEXT, Schema
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Version:
+    """The nodes of a tree with their ids."""
+
+    schema: Schema
+    pool: Pool
+    nodes: Nodes
+    ids: Int64s
+
+
+def write_script(old: Version, new: Version, partners: Int32s) -> EditScript:
+    """Return the edits that make the new tree of the old one.
+
+    `partners` tells for each new node the old one that lives on in it. First everything that hangs
+    elsewhere in the new tree is detached, then old nodes are unloaded from the top, values are
+    updated, new nodes are loaded from the bottom, and what is left free is attached.
+    """
+    kept_old = np.zeros(old.nodes.count, dtype=np.bool_)
+    kept_new = partners >= 0
+    matched = np.flatnonzero(kept_new)
+    kept_old[partners[matched]] = True
+    before, after = _Writer(old, kept_old), _Writer(new, kept_new)
+    stays = before.hanging[:, partners[matched]] == after.hanging[:, matched]
+    same = stays.all(axis=0)
+    old_moves = np.ones(old.nodes.count, dtype=np.bool_)
+    old_moves[partners[matched[same]]] = False
+    new_moves = np.ones(new.nodes.count, dtype=np.bool_)
+    new_moves[matched[same]] = False
+    edits: list[Edit] = []
+    edits.extend(Detach(*before.place(row)) for row in before.hung(old_moves).tolist())
+    edits.extend(Unload(*before.content(row)) for row in np.flatnonzero(~kept_old).tolist())
+    edits.extend(_updates(before, after, partners, matched))
+    edits.extend(Load(*after.content(row)) for row in np.flatnonzero(~kept_new)[::-1].tolist())
+    edits.extend(Attach(*after.place(row)) for row in after.hung(new_moves).tolist())
+    return EditScript(new.schema, tuple(edits))
+
+
+class _Writer:
+    """Writes down nodes of one of the trees; `kept` are those that both trees have."""
+
+    def __init__(self, version: Version, kept: Bools) -> None:
+        self._schema = version.schema
+        self._pool = version.pool
+        self.nodes = version.nodes
+        self._ids = version.ids
+        self._kept = kept
+        self._previous = version.nodes.previous()
+        self._types = [each.name for each in version.schema.types]
+        # Whether a node hangs by a link that `Load` and `Unload` take care of.
+        self._is_single = _single_links(version.schema, version.nodes)
+        self.hanging = self._hanging()
+
+    def _hanging(self) -> Int64s:
+        """Return how each node hangs: by which link, on which node or sibling, under which parent."""
+        nodes, ids = self.nodes, self._ids
+        holders = np.where(self._previous == NONE, nodes.parents, self._previous)
+        by_next = self._previous != NONE
+        return np.stack(
+            [
+                np.where(by_next, NONE - 1, nodes.links),
+                np.where(holders == NONE, ROOT_HOLDER, ids[holders]),
+                np.where(nodes.parents == NONE, ROOT_HOLDER, ids[nodes.parents]),
+            ]
+        )
+
+    def hung(self, moves: Bools) -> Int64s:
+        """Return the moving nodes whose link no `Load` or `Unload` of the parent takes care of."""
+        parents = self.nodes.parents
+        with_parent = self._is_single & (parents != NONE) & ~self._kept[parents]
+        return np.flatnonzero(moves & ~with_parent)
+
+    def ref(self, row: int) -> NodeRef:
+        return NodeRef(self._types[self.nodes.types[row]], int(self._ids[row]))
+
+    def place(self, row: int) -> tuple[NodeRef, str, NodeRef, NodeRef]:
+        parent, previous = int(self.nodes.parents[row]), int(self._previous[row])
+        if parent == NONE:
+            nothing = NodeRef("Any", ROOT_HOLDER)
+            return self.ref(row), ROOT, nothing, nothing
+        if previous != NONE:
+            return self.ref(row), NEXT, self.ref(previous), self.ref(parent)
+        link = self._schema.types[self.nodes.types[parent]].links[self.nodes.links[row]].name
+        return self.ref(row), link, self.ref(parent), self.ref(parent)
+
+    def content(
+        self, row: int
+    ) -> tuple[NodeRef, tuple[tuple[str, NodeRef], ...], tuple[tuple[str, TreeValue], ...]]:
+        node_type = self._schema.types[self.nodes.types[row]]
+        kids: tuple[tuple[str, NodeRef], ...] = ()
+        if node_type.links:
+            kids = tuple(
+                (node_type.links[self.nodes.links[child]].name, self.ref(child))
+                for child in self.nodes.children(row)
+                if self._is_single[child]
+            )
+        values = tuple(
+            (link.name, self._pool.values[number])
+            for link, number in zip(node_type.values, self.nodes.values_of(row), strict=True)
+            if number != ABSENT
+        )
+        return self.ref(row), kids, values
+
+    def value(self, number: int) -> TreeValue | None:
+        return None if number == ABSENT else self._pool.values[number]
+
+
+def _updates(before: _Writer, after: _Writer, partners: Int32s, matched: Int64s) -> Iterator[Update]:
+    """Yield an update for each shared node whose values differ."""
+    old, new = before.nodes, after.nodes
+    starts, counts = new.value_starts[matched], np.diff(new.value_starts)[matched]
+    total = int(counts.sum())
+    ends = np.cumsum(counts)
+    places = np.arange(total) - np.repeat(ends - counts, counts)
+    new_values = new.values[np.repeat(starts, counts) + places]
+    old_values = old.values[np.repeat(old.value_starts[partners[matched]], counts) + places]
+    owners = np.repeat(matched, counts)
+    different = np.flatnonzero(new_values != old_values)
+    for row in np.unique(owners[different]).tolist():
+        olds, news = [], []
+        names = [link.name for link in after._schema.types[new.types[row]].values]  # noqa: SLF001 - its own
+        pairs = zip(names, old.values_of(int(partners[row])), new.values_of(row), strict=True)
+        for name, was, becomes in pairs:
+            if was != becomes:
+                olds.append((name, before.value(was)))
+                news.append((name, after.value(becomes)))
+        yield Update(after.ref(row), tuple(olds), tuple(news))
+
+
+def _single_links(schema: Schema, nodes: Nodes) -> Bools:
+    """Say of each node whether it hangs by a link that leads to one node."""
+    parent_types = np.where(nodes.parents == NONE, len(schema.types), nodes.types[nodes.parents])
+    return schema.single_links[parent_types, nodes.links]
