@@ -1,0 +1,1 @@
+"""Which changes of an epoch are to blame for faults, and the fewest to take back."""

@@ -1,0 +1,142 @@
+"""What is asked: an engine in the newer of two epochs, the changes between them, and the faults."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tidelog.engine.epoch import EpochResult, MaintenanceSettings
+from tidelog.maintain import MaintainedEngine
+from tidelog.values import Codec
+from tidelog.views.blame.cone import Cones
+from tidelog.views.blame.ground import Ground, as_rows
+from tidelog.views.blame.possible import Possible, find_possible
+from tidelog.views.blame.reasons import Explainer, Explanation
+from tidelog.views.blame.suspects import Key, Rows, Suspect, taken_back
+
+_NOTHING = EpochResult({}, {}, ())
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Unwanted facts of a relation: None agrees with any code, columns in one group must be equal."""
+
+    relation: str
+    codes: tuple[int | None, ...]
+    equal: tuple[tuple[int, ...], ...] = ()
+
+    def matching(self, rows: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Iterator[Key]:
+        """Yield the facts among rows that agree with the pattern."""
+        agrees = np.ones(len(rows), np.bool_)
+        for place, code in enumerate(self.codes):
+            if code is not None:
+                agrees &= rows[:, place] == code
+        for first, *others in self.equal:
+            for other in others:
+                agrees &= rows[:, first] == rows[:, other]
+        for row in rows[agrees].tolist():
+            yield self.relation, tuple(row)
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Facts that are there and should not be, and facts that are not and should.
+
+    `patterns` forbid more than the facts that match now: a repair must not bring others about.
+    """
+
+    unwanted: tuple[Key, ...] = ()
+    missing: tuple[Key, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+
+
+@dataclass
+class Case:
+    """Two epochs and the faults in the newer one, in which the engine stands.
+
+    `inserted` and `deleted` are what holds only in the newer and only in the older epoch. Worlds lie
+    between the epochs: the newer one with some suspects taken back.
+    """
+
+    engine: MaintainedEngine
+    codec: Codec
+    suspects: Sequence[Suspect]
+    faults: Faults
+    inserted: Rows
+    deleted: Rows
+    settings: MaintenanceSettings = field(default_factory=MaintenanceSettings)
+    trials: int = 0
+
+    def __post_init__(self) -> None:
+        self.ground = Ground(self.engine)
+        self.cones = Cones(self.ground, self.codec, self.suspects)
+        self.numbers = {suspect.key: number for number, suspect in enumerate(self.suspects)}
+        self._possible: Possible | None = None
+        self._old: dict[str, set[tuple[int, ...]]] = {}
+
+    @property
+    def everything(self) -> frozenset[int]:
+        """Return all suspects."""
+        return frozenset(range(len(self.suspects)))
+
+    def prepare(self) -> Possible:
+        """Return the facts that worlds may have; the engine must stand in the newer epoch."""
+        if self._possible is None:
+            wanted = frozenset(name for name, _ in self.faults.missing)
+            self._possible = find_possible(
+                self.ground, self.suspects, self.inserted, self.deleted, wanted
+            )
+            if not self._possible.is_complete:
+                # Nobody can tell what else might hold: only cones explain what does not.
+                self.ground.unsure.update(self.engine.program.relations)
+        return self._possible
+
+    @contextmanager
+    def world(self, taken: frozenset[int]) -> Iterator[EpochResult]:
+        """Take the engine to the world in which these suspects are taken back, and back again."""
+        if not taken:
+            with nullcontext(_NOTHING) as nothing:
+                yield nothing
+            return
+        self.trials += 1
+        with self.engine.trial(taken_back(self.suspects, taken), self.settings) as result:
+            yield result
+
+    def remaining(self, faults: Faults, result: EpochResult) -> Faults:
+        """Return the faults of the world that the engine stands in, with those that are new there."""
+        unwanted = list(faults.unwanted)
+        for pattern in faults.patterns:
+            if pattern.relation in result.inserted:
+                columns = result.inserted[pattern.relation]
+                width = len(pattern.codes)
+                rows = np.stack(columns[:width], axis=1) if width else np.zeros((len(columns[0]), 0), np.int64)
+                unwanted += [key for key in pattern.matching(rows) if not self._was_there(key)]
+        unwanted = list(dict.fromkeys(unwanted))
+        is_there = self.ground.holds(unwanted)
+        is_back = self.ground.holds(faults.missing)
+        return Faults(
+            tuple(key for key, holds in zip(unwanted, is_there, strict=True) if holds),
+            tuple(key for key, holds in zip(faults.missing, is_back, strict=True) if not holds),
+            faults.patterns,
+        )
+
+    def _was_there(self, key: Key) -> bool:
+        """Say whether a fact that the newer epoch lacks was one in the older epoch."""
+        name, codes = key
+        if name not in self._old:
+            self._old[name] = {tuple(row) for row in self.deleted[name].tolist()} if name in self.deleted else set()
+        return codes in self._old[name]
+
+    def explain(self, taken: frozenset[int], facts: Iterable[Key], *, are_there: bool) -> Explanation:
+        """Return why facts are there, or not, in the world that the engine stands in."""
+        explainer = Explainer(self.ground, self.numbers, self.cones, taken, self.inserted)
+        return explainer.explain(facts, are_there=are_there)
+
+
+def rows_of(keys: Iterable[Key]) -> Rows:
+    """Return facts as rows by relation."""
+    found: dict[str, list[tuple[int, ...]]] = {}
+    for name, codes in keys:
+        found.setdefault(name, []).append(codes)
+    return {name: as_rows(facts) for name, facts in found.items()}

@@ -1,0 +1,173 @@
+"""The rows of an engine and the derivations around them."""
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from tidelog.maintain import MaintainedEngine
+from tidelog.plan.maintenance import MaintainedRule, RuleLiteral, maintained_rule, reason_to_recompute
+from tidelog.program.nodes import Aggregate, NegatedAtom, Program, Stratum
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT
+from tidelog.storage.kernel import Bools, CodeArray, Int64s
+from tidelog.views.blame.suspects import Key, Rows
+from tidelog.views.walk import walk
+
+_NARROW = 1 << 31
+
+
+class Ground:
+    """Looks up rows and enumerates derivations in the present or trial epoch of an engine.
+
+    Row numbers are good until the next epoch or trial, keys for ever. `opaque` are the relations whose
+    facts are not simply what rules derive: aggregates, and those with `laws` by which facts have a say
+    on one another (choices, equivalences, ...). `unsure` are all that depend on them: nobody can tell
+    which facts such a relation might have.
+    """
+
+    def __init__(self, engine: MaintainedEngine) -> None:
+        self.engine = engine
+        self.program: Program = engine.program
+        self.stratum_of: dict[str, int] = {}
+        self.rules: dict[str, list[MaintainedRule]] = {name: [] for name in self.program.relations}
+        self.readers: dict[str, list[tuple[MaintainedRule, RuleLiteral]]] = {
+            name: [] for name in self.program.relations
+        }
+        self.laws: set[str] = set()
+        self.opaque: set[str] = set()
+        self.unsure: set[str] = set()
+        for number, stratum in enumerate(self.program.strata):
+            self._take(number, stratum)
+
+    def _take(self, number: int, stratum: Stratum) -> None:
+        is_grouped = stratum.relations[0] in self.engine.groups.aggregates
+        has_aggregate = any(isinstance(node, Aggregate) for rule in stratum.rules for node in walk(rule))
+        if has_aggregate or reason_to_recompute(stratum, self.program) is not None:
+            self.laws.update(stratum.relations)
+        for name in stratum.relations:
+            self.stratum_of[name] = number
+        if is_grouped or stratum.relations[0] in self.laws:
+            self.opaque.update(stratum.relations)
+            self.unsure.update(stratum.relations)
+            return
+        for rule in stratum.rules:
+            followed = maintained_rule(rule, self.program)
+            self.rules[rule.head.relation].append(followed)
+            for literal in followed.literals:
+                self.readers[literal.relation].append((followed, literal))
+                if literal.relation in self.unsure:
+                    self.unsure.update(stratum.relations)
+
+    def relation(self, name: str) -> StoredRelation:
+        """Return a stored relation."""
+        return self.engine.relations[name]
+
+    def numbers(self, name: str, rows: Int64s) -> Int64s:
+        """Return the row number of each fact, -1 for those that nobody sees now."""
+        stored = self.relation(name)
+        packed, fits = _packed(rows, stored)
+        found = stored.find(packed)
+        found[~fits] = -1
+        return found
+
+    def locate(self, name: str, rows: Int64s) -> Int64s:
+        """Return the row number of each fact; those not stored yet are entered as absent."""
+        stored = self.relation(name)
+        packed, fits = _packed(rows, stored)
+        assert fits.all(), "facts met before fit the width of the state"
+        return stored.locate(packed)
+
+    def keys(self, name: str, numbers: Iterable[int] | Int64s) -> list[Key]:
+        """Return the facts of rows."""
+        chosen = np.asarray(list(numbers) if not isinstance(numbers, np.ndarray) else numbers, np.int64)
+        return [(name, tuple(row)) for row in self.relation(name).rows[chosen].tolist()]
+
+    def holds(self, keys: Collection[Key]) -> list[bool]:
+        """Say of each fact whether it is one now."""
+        places: dict[str, list[int]] = {}
+        listed = list(keys)
+        for place, (name, _) in enumerate(listed):
+            places.setdefault(name, []).append(place)
+        answer = [False] * len(listed)
+        for name, own in places.items():
+            rows = as_rows([listed[place][1] for place in own])
+            numbers = self.numbers(name, rows)
+            levels = self.relation(name).levels
+            for place, number in zip(own, numbers.tolist(), strict=True):
+                answer[place] = number >= 0 and levels[number] != ABSENT
+        return answer
+
+    def backward(self, name: str, numbers: Int64s) -> Iterator[tuple[MaintainedRule, Int64s]]:
+        """Yield the derivations of rows by rule: the head's row number, then those of the literals."""
+        for rule in self.rules[name]:
+            batches: list[CodeArray] = []
+            self.engine.derivations.backward(rule, numbers, lambda batch: batches.append(batch.copy()))  # noqa: B023 - called at once
+            if batches:
+                yield rule, np.concatenate(batches).astype(np.int64)
+
+    def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s) -> Int64s:
+        """Return the derivations that use rows at a literal: the head's columns, then row numbers."""
+        batches: list[CodeArray] = []
+        self.engine.derivations.forward(rule, literal, numbers, lambda batch: batches.append(batch.copy()))
+        width = self.relation(rule.relation).arity + len(rule.literals)
+        return np.concatenate(batches).astype(np.int64) if batches else np.empty((0, width), np.int64)
+
+    @contextmanager
+    def showing(self, rows: Rows) -> Iterator[None]:
+        """Let joins see more rows than those of facts while the `with` block lasts."""
+        shown: list[tuple[StoredRelation, Int64s]] = []
+        try:
+            for name, facts in rows.items():
+                numbers = np.unique(self.locate(name, facts))
+                stored = self.relation(name)
+                hidden = numbers[stored.alive[numbers] == 0]
+                stored.show_rows(hidden)
+                shown.append((stored, hidden))
+            yield
+        finally:
+            for stored, hidden in shown:
+                stored.hide_absent_rows(hidden)
+
+
+def negated_relations(program: Program) -> frozenset[str]:
+    """Return the relations that some rule negates."""
+    return frozenset(
+        literal.atom.relation
+        for rule in program.rules
+        for literal in rule.body
+        if isinstance(literal, NegatedAtom)
+    )
+
+
+def as_rows(facts: Collection[tuple[int, ...]]) -> Int64s:
+    """Return facts of one relation as rows."""
+    listed = list(facts)
+    width = len(listed[0]) if listed else 0
+    return np.array(listed, np.int64).reshape(len(listed), width)
+
+
+def by_relation(keys: Iterable[Key]) -> Rows:
+    """Return facts as rows by relation."""
+    found: dict[str, list[tuple[int, ...]]] = {}
+    for name, codes in keys:
+        found.setdefault(name, []).append(codes)
+    return {name: as_rows(facts) for name, facts in found.items()}
+
+
+def _packed(rows: Int64s, stored: StoredRelation) -> tuple[CodeArray, Bools]:
+    """Return rows in the width of a relation, and which of them fit it."""
+    fits = np.ones(len(rows), np.bool_)
+    if stored.dtype.itemsize < rows.itemsize and rows.shape[1]:
+        fits = ((rows >= -_NARROW) & (rows < _NARROW)).all(axis=1)
+        rows = np.where(fits[:, None], rows, 0)
+    return np.ascontiguousarray(rows.astype(stored.dtype)), fits
+
+
+def merged(one: Rows, other: Rows) -> dict[str, Int64s]:
+    """Return the facts of both."""
+    found: dict[str, Int64s] = dict(one)
+    for name, rows in other.items():
+        found[name] = np.concatenate([found[name], rows]) if name in found else rows
+    return found
+

@@ -1,0 +1,49 @@
+"""A minimal set of suspects that brings all faults about on top of the older epoch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tidelog.views.blame.case import Case
+from tidelog.views.blame.ddmin import ddmin, drop_one_by_one
+
+# Up to so many suspects each is tried alone; more are halved first.
+_FEW: Final = 24
+
+
+@dataclass
+class Localization:
+    """Looks for the suspects to blame in a case."""
+
+    case: Case
+
+    def by_reasons(self) -> frozenset[int]:
+        """Return the suspects that the reasons for the faults rest on, without those to spare."""
+        case = self.case
+        possible = case.prepare()
+        literals: set[int] = set()
+        with case.world(frozenset()), case.ground.showing(possible.rows):
+            for are_there, faults in ((True, case.faults.unwanted), (False, case.faults.missing)):
+                found = case.explain(frozenset(), faults, are_there=are_there)
+                literals.update(number for number, _ in found.reason)
+        return self._minimal(sorted(literals))
+
+    def by_ddmin(self) -> frozenset[int]:
+        """Return a minimal set found with the program as a black box."""
+        return frozenset(ddmin(sorted(self.case.everything), self.reproduces))
+
+    def reproduces(self, blamed: Sequence[int]) -> bool:
+        """Say whether these suspects alone bring all faults about."""
+        if not blamed:
+            # No fault was there before.
+            return False
+        with self.case.world(self.case.everything - frozenset(blamed)):
+            return all(self.case.ground.holds(self.case.faults.unwanted)) and not any(
+                self.case.ground.holds(self.case.faults.missing)
+            )
+
+    def _minimal(self, suspects: list[int]) -> frozenset[int]:
+        assert self.reproduces(suspects), "a reason holds in every world"
+        if len(suspects) > _FEW:
+            suspects = ddmin(suspects, self.reproduces)
+        return frozenset(drop_one_by_one(suspects, self.reproduces))

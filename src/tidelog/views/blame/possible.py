@@ -1,0 +1,176 @@
+"""Facts that may hold in some mixture of the old and the new input, though they do not hold now.
+
+A change may be taken back or not, so between two epochs lie as many worlds as there are sets of
+changes. A fact can hold in one of them and in neither epoch, for example if it needs an inserted and
+a deleted fact at once. To say that a fact holds in no world one must know them all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from tidelog.plan.maintenance import MaintainedRule
+from tidelog.storage.annotations import ABSENT
+from tidelog.storage.kernel import Bools, Int64s
+from tidelog.views.blame.ground import Ground, by_relation, merged, negated_relations
+from tidelog.views.blame.suspects import Rows, Suspect
+
+# Derivations looked at before giving up.
+_MOST_DERIVATIONS: Final = 2_000_000
+
+
+@dataclass(frozen=True)
+class Possible:
+    """The facts that may hold in some world and do not hold now.
+
+    `is_complete` says whether these are all; relations that are `unsure` in the ground are left out.
+    """
+
+    rows: Rows
+    is_complete: bool
+
+
+@dataclass
+class _Search:
+    """Goes through the strata in order; what is found is visible to joins at once."""
+
+    ground: Ground
+    # The relations whose possible facts are asked for.
+    asked: frozenset[str]
+    # Rows of each relation whose facts may differ between worlds, where that matters.
+    touched: dict[str, list[Int64s]] = field(default_factory=dict)
+    # Rows of each relation that do not hold now.
+    fresh: dict[str, list[Int64s]] = field(default_factory=dict)
+    work: int = 0
+
+    def run(self) -> bool:
+        """Find all; return False if the search was given up."""
+        matters = _below_negation(self.ground)
+        for stratum in self.ground.program.strata:
+            names = [name for name in stratum.relations if name in self.asked]
+            if not self._spread(names, self.fresh, is_touching=False):
+                return False
+            if matters.intersection(names) and not self._spread(names, self.touched, is_touching=True):
+                return False
+        return True
+
+    def _spread(self, names: list[str], start: dict[str, list[Int64s]], *, is_touching: bool) -> bool:
+        """Follow rows of this and of earlier strata into the heads of this stratum's rules."""
+        rules = [rule for name in names for rule in self.ground.rules[name]]
+        waiting = [
+            (rule, literal, rows)
+            for rule in rules
+            for literal in rule.literals
+            for rows in (
+                self.touched if literal.is_negated and not is_touching else start
+            ).get(literal.relation, ())
+        ]
+        while waiting:
+            if self.work > _MOST_DERIVATIONS:
+                return False
+            rule, literal, rows = waiting.pop()
+            found = self._heads(rule, self.ground.forward(rule, literal, rows), is_touching=is_touching)
+            if found.size:
+                waiting += [
+                    (reader, place, found)
+                    for reader, place in self.ground.readers[rule.relation]
+                    if reader.relation in names and not (place.is_negated and not is_touching)
+                ]
+        return True
+
+    def _heads(self, rule: MaintainedRule, batch: Int64s, *, is_touching: bool) -> Int64s:
+        """Return the rows of heads that were not found before."""
+        self.work += len(batch)
+        arity = self.ground.relation(rule.relation).arity
+        heads = batch[self._may_hold(rule, batch, arity), :arity]
+        heads = np.unique(heads, axis=0) if arity else heads[:1]
+        if not len(heads):
+            return np.empty(0, np.int64)
+        numbers = np.unique(self.ground.locate(rule.relation, heads))
+        stored = self.ground.relation(rule.relation)
+        known = self.touched if is_touching else self.fresh
+        if is_touching:
+            numbers = numbers[~_among(numbers, known.get(rule.relation, []))]
+        else:
+            numbers = numbers[stored.alive[numbers] == 0]
+            stored.show_rows(numbers)
+            self.touched.setdefault(rule.relation, []).append(numbers)
+        if numbers.size:
+            known.setdefault(rule.relation, []).append(numbers)
+        return numbers
+
+    def _may_hold(self, rule: MaintainedRule, batch: Int64s, arity: int) -> Bools:
+        """Say of derivations whether some world may have them.
+
+        Joins see only facts that are possible; a negated fact that holds in every world rules the
+        derivation out.
+        """
+        may_hold = np.ones(len(batch), np.bool_)
+        for place, literal in enumerate(rule.literals):
+            if literal.is_negated:
+                numbers = batch[:, arity + place]
+                stored = self.ground.relation(literal.relation)
+                is_now = (numbers >= 0) & (stored.levels[np.maximum(numbers, 0)] != ABSENT)
+                may_hold &= ~is_now | _among(numbers, self.touched.get(literal.relation, []))
+        return may_hold
+
+
+def find_possible(
+    ground: Ground, suspects: Sequence[Suspect], inserted: Rows, deleted: Rows, wanted: frozenset[str]
+) -> Possible:
+    """Return the facts that may hold in a world, of the wanted and of all negated relations.
+
+    The engine stands in the newer epoch; the difference from the older one is given.
+    """
+    asked = (_below(ground, wanted) | _below_negation(ground)) - ground.unsure
+    if not asked:
+        return Possible({}, is_complete=True)
+    gone = merged(deleted, by_relation(s.key for s in suspects if not s.is_insert))
+    come = merged(inserted, by_relation(s.key for s in suspects if s.is_insert))
+    with ground.showing(gone):
+        search = _Search(ground, asked)
+        try:
+            for name, rows in gone.items():
+                numbers = np.unique(ground.locate(name, rows))
+                absent = numbers[ground.relation(name).levels[numbers] == ABSENT]
+                search.fresh[name] = [absent]
+                search.touched[name] = [numbers]
+            for name, rows in come.items():
+                numbers = ground.numbers(name, rows)
+                search.touched.setdefault(name, []).append(np.unique(numbers[numbers >= 0]))
+            is_complete = search.run()
+            found = {
+                name: ground.relation(name).rows[np.unique(np.concatenate(numbers))].astype(np.int64)
+                for name, numbers in search.fresh.items()
+                if sum(map(len, numbers))
+            }
+        finally:
+            for name, numbers in search.fresh.items():
+                for each in numbers:
+                    ground.relation(name).hide_absent_rows(each)
+    return Possible(found, is_complete)
+
+
+def _below_negation(ground: Ground) -> frozenset[str]:
+    """Return the negated relations and all that they depend on."""
+    return _below(ground, negated_relations(ground.program))
+
+
+def _below(ground: Ground, names: frozenset[str]) -> frozenset[str]:
+    """Return relations and all that they depend on."""
+    waiting = list(names)
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [literal.relation for rule in ground.rules[name] for literal in rule.literals]
+    return frozenset(found)
+
+
+def _among(numbers: Int64s, groups: list[Int64s]) -> Bools:
+    if not groups or not numbers.size:
+        return np.zeros(len(numbers), np.bool_)
+    return np.isin(numbers, np.concatenate(groups))

@@ -1,0 +1,144 @@
+"""The cheapest set of suspects to take back so that no fault remains.
+
+Reasons for the faults are found one world at a time and given to an integer program, whose choice
+is the next world to look at. A reason holds in every world that agrees with it, so no repair can be
+cheaper than the choice; a choice without faults is therefore a cheapest repair, and looking at its
+world has verified it.
+"""
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from tidelog.views.blame.case import Case, Faults
+from tidelog.views.blame.ddmin import ddmin
+from tidelog.views.blame.solver import Master, is_less
+
+# Faults explained in one world; the next world shows whether others are left.
+_FAULTS_PER_WORLD: Final = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What is asked of repairs: `excluded` are sets of which not all may be taken back."""
+
+    count: int = 1
+    seconds: float = 60.0
+    excluded: tuple[frozenset[int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A set of suspects whose world has no fault; `bound` is a cost that none can go below."""
+
+    taken: frozenset[int]
+    cost: float
+    bound: float
+
+    @property
+    def is_optimal(self) -> bool:
+        """Say whether nothing cheaper exists."""
+        return not is_less(self.bound, self.cost)
+
+
+@dataclass
+class Search:
+    """Looks for repairs of a case."""
+
+    case: Case
+    demands: Demands
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        suspects = self.case.suspects
+        self._fixed = frozenset(n for n, suspect in enumerate(suspects) if suspect.is_untouchable)
+        self._master = Master([suspect.cost for suspect in suspects], self._fixed)
+        for taken in self.demands.excluded:
+            self._master.exclude(taken)
+        self._faults = self.case.faults
+        self._end = time.monotonic() + self.demands.seconds
+
+    def by_reasons(self) -> list[Found]:
+        """Return the cheapest repairs, cheapest first; none if there is none."""
+        if not self.case.prepare().is_complete:
+            self.notes.append(
+                "more facts are possible between the epochs than were looked at;"
+                " what is missing is explained by all changes it may depend on"
+            )
+        answers: list[Found] = []
+        best = self._first_guess()
+        taken: frozenset[int] = frozenset()
+        bound = 0.0
+        while len(answers) < self.demands.count:
+            left = self._look_at(taken)
+            if left is None:
+                answers.append(Found(taken, self._cost(taken), bound))
+                self._master.exclude(taken)
+                best = None
+            if time.monotonic() > self._end:
+                return self._late(answers, best, bound)
+            try:
+                choice = self._master.solve(self._end - time.monotonic())
+            except TimeoutError:
+                return self._late(answers, best, bound)
+            if choice is None:
+                break
+            taken, bound = choice.taken, choice.bound
+            if best is not None and not is_less(bound, best.cost):
+                taken = best.taken
+        return answers
+
+    def by_ddmin(self) -> list[Found]:
+        """Return one repair that no change can be left out of, found with the program as a black box."""
+        everything = sorted(self.case.everything - self._fixed)
+        if not self._is_repair(everything):
+            self.notes.append("taking back all changes that may be taken back leaves faults")
+            return []
+        taken = frozenset(ddmin(everything, self._is_repair))
+        return [Found(taken, self._cost(taken), 0.0)]
+
+    def _first_guess(self) -> Found | None:
+        """Return a repair to start with where reasons are weak: for relations that are opaque."""
+        relations = {name for name, _ in (*self._faults.unwanted, *self._faults.missing)}
+        if not relations & self.case.ground.unsure or self.demands.excluded:
+            return None
+        found = self.by_ddmin()
+        return found[0] if found else None
+
+    def _late(self, answers: list[Found], best: Found | None, bound: float) -> list[Found]:
+        """Return what there is when time is over, with the bound that was proven."""
+        if answers:
+            self.notes.append(f"only {len(answers)} of {self.demands.count} repairs were found in time")
+            return answers
+        self.notes.append(
+            f"the time of {self.demands.seconds:g} s is over: no repair costs less than {bound:g}, this one"
+            " was found by delta debugging"
+        )
+        found = [best] if best is not None else self.by_ddmin()
+        return [replace(each, bound=bound) for each in found]
+
+    def _look_at(self, taken: frozenset[int]) -> Faults | None:
+        """Return the faults of a world and give their reasons to the master; None if it has none."""
+        case = self.case
+        with case.world(taken) as result:
+            left = case.remaining(self._faults, result)
+            if not left.unwanted and not left.missing:
+                return None
+            self._faults = replace(
+                self._faults, unwanted=tuple(dict.fromkeys((*self._faults.unwanted, *left.unwanted)))
+            )
+            with case.ground.showing(case.prepare().rows):
+                for are_there, faults in ((True, left.unwanted), (False, left.missing)):
+                    for fault in faults[:_FAULTS_PER_WORLD]:
+                        reason = case.explain(taken, [fault], are_there=are_there).reason
+                        self._master.forbid(reason)
+        return left
+
+    def _is_repair(self, taken: list[int] | frozenset[int]) -> bool:
+        with self.case.world(frozenset(taken)) as result:
+            left = self.case.remaining(self._faults, result)
+        return not left.unwanted and not left.missing
+
+    def _cost(self, taken: frozenset[int]) -> float:
+        return sum(self.case.suspects[number].cost for number in taken)
+
