@@ -34,6 +34,9 @@ _HEADERS: Final = {
 # What a visitor without a token may load: the page that asks for it.
 _OPEN: Final = frozenset({"/login", "/static/base.css", "/static/login.css", "/static/icon.svg"})
 _READS: Final = frozenset({"GET", "HEAD"})
+_FETCH_SITE: Final = "sec-fetch-site"
+_CONTENT_TYPE: Final = "content-type"
+_CONTENT_LENGTH: Final = "content-length"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +119,13 @@ class Guard:
     def _check_write(self, scope: Scope, headers: Headers, host: str) -> None:
         origin = headers.get("origin")
         is_own = origin is None or origin.partition("://")[2] == host
-        if not is_own or headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        if not is_own or headers.get(_FETCH_SITE, "same-origin") not in ("same-origin", "none"):
             raise mistake("foreign-origin", "another site's page cannot ask the explorer for anything")
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        kind = headers.get(_CONTENT_TYPE, "").partition(";")[0].strip().lower()
         # A form of another site can send anything but JSON.
         if scope["path"] != "/login" and kind != "application/json":
             raise mistake("bad-request", "a request with a body is sent as application/json")
-        length = headers.get("content-length", "0")
+        length = headers.get(_CONTENT_LENGTH, "0")
         most = self._settings.limits.body_bytes
         if not length.isdecimal() or int(length) > most:
             raise mistake("request-too-large", f"a request has at most {most:,} bytes")
