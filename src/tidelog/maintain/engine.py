@@ -18,6 +18,7 @@ from tidelog.engine.epoch import (
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.functional import FunctionalRelations
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
 from tidelog.engine.local.stratum import StratumRun, Surroundings, check_iterations
@@ -188,6 +189,7 @@ class MaintainedEngine(LocalEngine):
         """Take back an epoch that was not committed."""
         self._maintainer.undo()
         self.groups.undo()
+        self._functional.forget()
         for name, relation in self._replaced.items():
             self._state.relations[name] = relation
         self._finish_epoch()
@@ -281,6 +283,11 @@ class MaintainedEngine(LocalEngine):
                 changes[name] = change
         return changes, _work(statistics)
 
+    def check_keys(self, stratum: Stratum, changes: Mapping[str, RowChange] | None) -> None:
+        """Raise if a relation with `keys` has two facts for a key after these changes (None: any)."""
+        rows = None if changes is None else {name: (x.deleted, x.inserted) for name, x in changes.items()}
+        self._functional.check(stratum, rows)
+
     def check_level(self, stratum: Stratum, level: int) -> None:
         """Raise if an update goes on for more iterations or takes more memory than allowed."""
         check_iterations(level, stratum, self._settings)
@@ -367,6 +374,7 @@ class MaintainedEngine(LocalEngine):
                 self._state.show_all(name)
         self._expressions = Expressions(self._program, self._codec, self._functions)
         self.groups = GroupKeeper(named.aggregates, self._state, self._expressions, self.groups)
+        self._functional = FunctionalRelations(self._state, self._expressions)
         old_apart = self._given_apart
         self._given_apart = self._apart()
         for name, apart in self._given_apart.items():

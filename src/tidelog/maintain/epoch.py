@@ -54,6 +54,12 @@ class EpochEngine(Protocol):
     def groups(self) -> GroupKeeper:
         """Return the aggregates that have a relation."""
 
+    def check_keys(self, stratum: Stratum, changes: Mapping[str, RowChange] | None) -> None:
+        """Raise if a relation with `keys` has two facts for a key after these changes (None: any)."""
+
+    def check_level(self, stratum: Stratum, level: int) -> None:
+        """Raise if a stratum goes on for more iterations than the user allows, or takes too much memory."""
+
     def recompute(
         self, stratum: Stratum, inputs: Mapping[str, RowChange], lower: Mapping[str, RowChange]
     ) -> tuple[dict[str, RowChange], int]:
@@ -125,6 +131,7 @@ class Maintainer:
                 decision = self._decide(number, own, lower, settings)
             found, decision, work = self._carry_out(number, stratum, own, lower, decision)
             changes.update(found)
+            self.engine.check_keys(stratum, None if number in rewritten else found)
             reports.append(
                 StratumReport(
                     stratum.relations, decision.action, decision.strategy, decision.reason,

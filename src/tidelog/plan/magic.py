@@ -123,6 +123,7 @@ def _whole_relations(program: Program) -> frozenset[str]:
 def _depends_on_time(relation: Relation) -> bool:
     return bool(
         relation.choices
+        or relation.keys
         or relation.is_equivalence
         or relation.size_limit is not None
         or any(column.is_lattice for column in relation.columns)

@@ -109,8 +109,23 @@ class _Builder:
         )
         self.declared_in[item.name] = item
         self.relations[item.name] = Relation(
-            item.name, columns, item.qualifiers, self.choices(item), span=item.span
+            item.name, columns, item.qualifiers, self.choices(item), keys=self.keys(item), span=item.span
         )
+
+    def keys(self, item: tree.RelationDeclaration) -> tuple[int, ...]:
+        """Return the column positions behind `keys`; unknown columns are reported."""
+        names = [column.name for column in item.columns]
+        for name in item.keys:
+            if name not in names:
+                self.diagnostics.append(
+                    Diagnostic(
+                        code="unknown-key-column",
+                        message=f"`keys` names `{name}`, which is no column of `{item.name}`",
+                        span=item.span,
+                        hint=did_you_mean(name, names, f"its columns are {', '.join(names)}"),
+                    )
+                )
+        return tuple(names.index(name) for name in item.keys if name in names)
 
     def choices(self, item: tree.RelationDeclaration) -> tuple[tuple[int, ...], ...]:
         """Return the column positions of each choice-domain; unknown columns are reported."""

@@ -76,6 +76,7 @@ def _candidates(typed: TypedRules, declarations: Declarations) -> frozenset[str]
         and "no_inline" not in relation.qualifiers
         and relation.name in derived - subsumed - directed - wrong
         and not relation.choices
+        and not relation.keys
         and not relation.is_equivalence
         and relation.size_limit is None
         and not any(column.is_lattice for column in relation.columns)

@@ -228,8 +228,8 @@ class Column:
 class Relation:
     """A relation of the program.
 
-    `choices` are the column positions of each choice-domain; `size_limit` comes from
-    `.limitsize`; `is_equivalence` from `eqrel`.
+    `choices` are the column positions of each choice-domain, `keys` those of `keys`: no two facts
+    may agree on them. `size_limit` comes from `.limitsize`; `is_equivalence` from `eqrel`.
     """
 
     name: str
@@ -237,6 +237,7 @@ class Relation:
     qualifiers: tuple[str, ...] = ()
     choices: tuple[tuple[int, ...], ...] = ()
     size_limit: int | None = None
+    keys: tuple[int, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -79,6 +79,8 @@ def print_relation(relation: nodes.Relation) -> str:
             for domain in relation.choices
         )
         words.append("choice-domain " + ", ".join(domains))
+    if relation.keys:
+        words.append("keys " + ", ".join(relation.columns[place].name for place in relation.keys))
     line = " ".join(words)
     if relation.size_limit is not None:
         line += f"\n.limitsize {relation.name}(n={relation.size_limit})"

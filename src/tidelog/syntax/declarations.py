@@ -145,6 +145,7 @@ class DeclarationParser(BodyParser):
                 break
             self.advance()
         choices = self._choices()
+        keys = self._keys()
         if self.token.kind == "word" and not self.token.is_fresh and self.peek().kind not in ("(", "."):
             self._fail_qualifier()
         span = self.span_from(start)
@@ -154,6 +155,7 @@ class DeclarationParser(BodyParser):
                 columns,
                 tuple(qualifiers),
                 choices,
+                keys,
                 span=span if len(names) == 1 else name.span,
             )
             for name in names
@@ -162,7 +164,7 @@ class DeclarationParser(BodyParser):
         return items
 
     def _fail_qualifier(self) -> NoReturn:
-        known = sorted(QUALIFIERS | _OLD_QUALIFIERS.keys() | {"choice-domain"})
+        known = sorted(QUALIFIERS | _OLD_QUALIFIERS.keys() | {"choice-domain", "keys"})
         raise ParseError(
             Diagnostic(
                 code="syntax",
@@ -180,6 +182,16 @@ class DeclarationParser(BodyParser):
         while self.accept(","):
             choices.append(self._choice())
         return tuple(choices)
+
+    def _keys(self) -> tuple[str, ...]:
+        """Return the columns behind `keys`; a relation may have that name too, on a line of its own."""
+        if not self.is_word("keys") or self.token.is_fresh or self.peek().kind != "word":
+            return ()
+        self.advance()
+        columns = [self.label("a column").text]
+        while self.accept(","):
+            columns.append(self.label("a column").text)
+        return tuple(columns)
 
     def _choice(self) -> tuple[str, ...]:
         if not self.accept("("):

@@ -249,6 +249,8 @@ def _relation(item: RelationDeclaration) -> str:
     if item.choices:
         domains = (choice[0] if len(choice) == 1 else f"({', '.join(choice)})" for choice in item.choices)
         parts.append("choice-domain " + ", ".join(domains))
+    if item.keys:
+        parts.append("keys " + ", ".join(item.keys))
     return " ".join(parts)
 
 

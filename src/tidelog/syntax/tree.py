@@ -281,7 +281,7 @@ class AlgebraicDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class RelationDeclaration:
-    """`.decl name(columns) qualifiers choice-domain (a, b), c`.
+    """`.decl name(columns) qualifiers choice-domain (a, b), c keys a, b`.
 
     One node per declared name: `.decl a, b(x: number)` gives two nodes.
     Qualifiers are words in the order written: inline, magic, brie, btree, eqrel, overridable ...
@@ -291,6 +291,7 @@ class RelationDeclaration:
     columns: tuple[Field, ...]
     qualifiers: tuple[str, ...] = ()
     choices: tuple[tuple[str, ...], ...] = ()
+    keys: tuple[str, ...] = ()
     span: Span = _span()
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.functional import FunctionalRelations
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.stratum import StratumRun, Surroundings
@@ -43,6 +44,7 @@ class LocalEngine:
         self._functions = functions
         self._state = LocalState(program, counting=counting)
         self._expressions = Expressions(program, codec, functions)
+        self._functional = FunctionalRelations(self._state, self._expressions)
 
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
@@ -57,6 +59,7 @@ class LocalEngine:
             for number, stratum in enumerate(self._program.strata):
                 observer.stratum_started(number, len(self._program.strata), stratum.relations)
                 statistics = self._run_stratum(number, stratum, around, observer)
+                self._functional.check(stratum)
                 observer.stratum_finished(number, statistics)
                 finished.append(statistics)
         return RunStatistics(tuple(finished), time.perf_counter() - start)

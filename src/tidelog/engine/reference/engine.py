@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 
+from tidelog.engine.functional import Claim, two_values
 from tidelog.engine.protocol import (
     Codes,
     Columns,
@@ -30,8 +31,9 @@ from tidelog.engine.reference.facts import Facts
 from tidelog.engine.reference.settle import Join, choose, close_equivalence, dominated, join_lattices
 from tidelog.engine.reference.solve import Solver
 from tidelog.engine.reference.variables import name_wildcards
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 from tidelog.program.nodes import Column, Program, Relation, Rule, Stratum
+from tidelog.syntax.macros import quote
 from tidelog.values import Codec, Fact, NoValueError, Value
 from tidelog.values.functors import canonical_value, order_key
 
@@ -62,6 +64,7 @@ class ReferenceEngine:
         for number, stratum in enumerate(self._program.strata):
             observer.stratum_started(number, len(self._program.strata), stratum.relations)
             statistics = self._evaluate_stratum(number, stratum, observer)
+            raise_if_any(self._repeated_keys(stratum))
             observer.stratum_finished(number, statistics)
             strata.append(statistics)
         return RunStatistics(tuple(strata), time.perf_counter() - start)
@@ -120,6 +123,24 @@ class ReferenceEngine:
                 yield tuple(terms.value(term, binding) for term in rule.head.terms)
             except NoValueError:
                 continue
+
+    def _repeated_keys(self, stratum: Stratum) -> Iterator[Diagnostic]:
+        """Yield a diagnostic for the first two facts of each relation that agree on its key."""
+        for name in stratum.relations:
+            relation = self._program.relations[name]
+            known: dict[Fact, Fact] = {}
+            for fact in sorted(self._facts[name], key=order_key) if relation.keys else ():
+                other = known.setdefault(tuple(fact[place] for place in relation.keys), fact)
+                if other != fact:
+                    yield two_values(relation, [self._claim(name, each, stratum) for each in (other, fact)])
+                    break
+
+    def _claim(self, name: str, fact: Fact, stratum: Stratum) -> Claim:
+        """Return a fact with the rules that derive it."""
+        rules = [self._rules[rule.id] for rule in stratum.rules if rule.head.relation == name]
+        spans = tuple(rule.span for rule in rules if fact in set(self._derive(rule)))
+        written = (quote(value) if isinstance(value, str) else str(value) for value in fact)
+        return Claim(f"{name}({', '.join(written)})", spans)
 
     def _settle(self, stratum: Stratum, found: dict[str, set[Fact]]) -> bool:
         """Insert what an iteration found; say whether any relation changed."""

@@ -1,0 +1,129 @@
+"""Relations with `keys`: no two facts may agree on them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tidelog.engine.functional import Claim, two_values
+from tidelog.engine.local.derive import LocalDerivations
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.plan.flatten import variables_of
+from tidelog.plan.maintenance import maintained_rule
+from tidelog.program.nodes import (
+    Aggregate,
+    Constant,
+    Constraint,
+    Literal,
+    NegatedAtom,
+    Rule,
+    Stratum,
+    Wildcard,
+)
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT
+from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.key_owners import KeyOwners
+from tidelog.syntax.macros import quote
+from tidelog.values import Kind
+
+RowChanges = Mapping[str, tuple[Int64s, Int64s]]
+
+
+class FunctionalRelations:
+    """Checks the relations with `keys` of a program, whole at first and then change by change."""
+
+    def __init__(self, state: LocalState, expressions: Expressions) -> None:
+        self._state = state
+        self._expressions = expressions
+        self._owners: dict[str, KeyOwners] = {}
+
+    def forget(self) -> None:
+        """Check relations whole when they are next asked for: a change was taken back."""
+        self._owners = {}
+
+    def check(self, stratum: Stratum, changes: RowChanges | None = None) -> None:
+        """Raise a diagnostic if a relation of the stratum has two facts for a key.
+
+        `changes` are deleted and inserted rows by relation; None if all rows are new.
+        """
+        mistakes = list(self._mistakes(stratum, changes))
+        if mistakes:
+            self.forget()
+            raise TidelogError(mistakes)
+
+    def _mistakes(self, stratum: Stratum, changes: RowChanges | None) -> Iterable[Diagnostic]:
+        for name in stratum.relations:
+            relation = self._state.program.relations[name]
+            if not relation.keys or (changes is not None and name not in changes):
+                continue
+            stored = self._state.relations[name]
+            owners = self._owners.get(name)
+            if changes is not None and owners is not None and owners.relation is stored:
+                change = changes[name]
+            else:
+                owners = KeyOwners(stored, relation.keys)
+                self._owners[name] = owners
+                change = np.empty(0, np.int64), _present(stored)
+            found = owners.change(*change)
+            if found is not None:
+                yield two_values(relation, [self._claim(name, row, stratum.rules) for row in found])
+
+    def _claim(self, name: str, row: int, rules: Sequence[Rule]) -> Claim:
+        """Return a fact with the rules that derive it now."""
+        columns = self._state.program.relations[name].columns
+        codec = self._expressions.codec
+        stored = self._state.relations[name]
+        values = [
+            quote(codec.format(int(code), column.type))
+            if codec.resolve(column.type).kind is Kind.SYMBOL
+            else codec.format(int(code), column.type)
+            for code, column in zip(stored.rows[row], columns, strict=True)
+        ]
+        deriving = [rule for rule in rules if rule.head.relation == name and self._derives(rule, row)]
+        # A rule of several rules' making is told once.
+        found = {(rule.span.start, rule.span.end): rule.span for rule in deriving}
+        return Claim(f"{name}({', '.join(values)})", tuple(found.values()))
+
+    def _derives(self, rule: Rule, row: int) -> bool:
+        """Say whether a rule derives a fact from the facts as they are now."""
+        rule = replace(rule, body=tuple(_without_wildcards(literal) for literal in rule.body))
+        followed = maintained_rule(rule, self._state.program)
+        is_found = False
+
+        def sink(batch: CodeArray) -> None:
+            nonlocal is_found
+            holds = np.ones(batch.shape[0], np.bool_)
+            for place, literal in enumerate(followed.literals):
+                numbers = batch[:, 1 + place]
+                relation = self._state.relations[literal.relation]
+                present = numbers >= 0
+                if relation.levels.size:
+                    present &= relation.levels[np.maximum(numbers, 0)] != ABSENT
+                holds &= ~present if literal.is_negated else present
+            is_found = is_found or bool(holds.any())
+
+        LocalDerivations(self._state, self._expressions).backward(followed, np.array([row], np.int64), sink)
+        return is_found
+
+
+def _without_wildcards(literal: Literal) -> Literal:
+    """Return a negated atom with wildcards as a count, which needs no row of its own."""
+    if not isinstance(literal, NegatedAtom) or not any(isinstance(t, Wildcard) for t in literal.atom.terms):
+        return literal
+    atom = literal.atom
+    outer = frozenset().union(*(variables_of(term) for term in atom.terms))
+    zero = Constant(0, "number", span=atom.span)
+    count = Aggregate("count", Kind.NUMBER, None, (atom,), tuple(sorted(outer)), "number", span=atom.span)
+    return Constraint("=", Kind.NUMBER, zero, count, span=atom.span)
+
+
+def _present(stored: StoredRelation) -> Int64s:
+    """Return the rows that are facts now."""
+    if stored.levels.size:
+        return np.flatnonzero(stored.levels[: stored.count] != ABSENT)
+    if stored.deleted:
+        return np.flatnonzero(stored.alive[: stored.count])
+    return np.arange(stored.count)

@@ -1,0 +1,49 @@
+"""Which row has each key of a relation whose facts must differ in their keys."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tidelog.storage.kernel import Int64s
+from tidelog.storage.memory import enlarged
+from tidelog.storage.relation import StoredRelation
+
+_NOBODY = -1
+
+
+class KeyOwners:
+    """The row of a relation that has a key, by key; rows come and go as a relation changes.
+
+    Deleted rows give their keys back before inserted ones ask for theirs.
+    """
+
+    def __init__(self, relation: StoredRelation, columns: Sequence[int]) -> None:
+        self.relation = relation
+        self._columns = list(columns)
+        self._keys = StoredRelation(len(columns), relation.dtype, counting=True)
+        self._owners: Int64s = np.zeros(0, np.int64)
+
+    def change(self, deleted: Int64s, inserted: Int64s) -> tuple[int, int] | None:
+        """Let rows go and come; return two rows with one key if there are such."""
+        if deleted.size:
+            keys = self._numbers(deleted)
+            self._owners[keys[self._owners[keys] == deleted]] = _NOBODY
+        if not inserted.size:
+            return None
+        keys = self._numbers(inserted)
+        taken = np.flatnonzero(self._owners[keys] != _NOBODY)
+        if taken.size:
+            return int(self._owners[keys[taken[0]]]), int(inserted[taken[0]])
+        self._owners[keys] = inserted
+        beaten = np.flatnonzero(self._owners[keys] != inserted)
+        if beaten.size:
+            return int(inserted[beaten[0]]), int(self._owners[keys[beaten[0]]])
+        return None
+
+    def _numbers(self, rows: Int64s) -> Int64s:
+        numbers = self._keys.locate(np.ascontiguousarray(self.relation.rows[rows][:, self._columns]))
+        capacity, known = self._keys.rows.shape[0], self._owners.size
+        if capacity > known:
+            self._owners = enlarged(self._owners, capacity, known)
+            self._owners[known:] = _NOBODY
+        return numbers
