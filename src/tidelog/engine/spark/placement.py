@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass
 from tidelog.program.nodes import (
     Aggregate,
     Application,
+    Atom,
     BranchTerm,
     Constraint,
     Counter,
@@ -40,7 +41,7 @@ def reason_for_driver(stratum: Stratum, program: Program) -> str | None:
 
 
 def _reasons(rule: object, program: Program) -> Iterator[str]:
-    for node in _walk(rule):
+    for node in walk(rule):
         match node:
             case Counter():
                 yield "a rule counts with autoinc()"
@@ -65,12 +66,18 @@ def _is_numeric(node: Application, program: Program) -> bool:
     return all(kind.is_numeric for kind in kinds)
 
 
-def _walk(node: object) -> Iterator[object]:
+def walk(node: object) -> Iterator[object]:
     """Yield a node and all nodes below it."""
     if isinstance(node, tuple):
         for part in node:
-            yield from _walk(part)
+            yield from walk(part)
     elif is_dataclass(node) and not isinstance(node, Span | type):
         yield node
         for field in fields(node):
-            yield from _walk(getattr(node, field.name))
+            yield from walk(getattr(node, field.name))
+
+
+def names_read(stratum: Stratum) -> frozenset[str]:
+    """Return the relations of earlier strata that a stratum's rules look at."""
+    atoms = walk((stratum.rules, stratum.subsumptions))
+    return frozenset(node.relation for node in atoms if isinstance(node, Atom)) - set(stratum.relations)

@@ -57,7 +57,9 @@ def listen(address: str) -> socket.socket:
     return socket.create_server((address, 0), backlog=128)
 
 
-def connect(listener: socket.socket, me: int, places: Sequence[tuple[str, int]], access: Access) -> "SocketWire":
+def connect(
+    listener: socket.socket, me: int, places: Sequence[tuple[str, int]], access: Access
+) -> "SocketWire":
     """Return the wire to all others; partners with a lower number are called, the others call."""
     connections: dict[int, socket.socket] = {}
     listener.settimeout(access.wait_seconds)
@@ -187,6 +189,8 @@ class SocketWire:
         self.me = me
         self.partners = partners
         self.sent_bytes = 0
+        # The connection to the driver, where partners met there.
+        self.control: socket.socket | None = None
         self._connections = connections
 
     def exchange(self, messages: Sequence[Message]) -> list[Message]:

@@ -1,0 +1,74 @@
+"""What a Spark session offers: slots, barrier stages, storage that all workers see."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidelog.engine.spark.files import Folder
+from tidelog.engine.spark.options import SparkOptions
+from tidelog.errors import Diagnostic, TidelogError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def slots(spark: "SparkSession") -> int:
+    """Return how many tasks the cluster runs at once."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
+
+    context = spark.sparkContext
+    try:
+        scala = context._jsc.sc()  # noqa: SLF001 - Spark tells it nowhere else
+        profile = scala.resourceProfileManager().defaultResourceProfile()
+        return max(1, int(scala.maxNumConcurrentTasks(profile)))
+    except (AttributeError, Py4JError):
+        return max(1, int(context.defaultParallelism))
+
+
+def reason_against_barrier(options: SparkOptions, partners: int) -> str | None:
+    """Return why partners cannot run as one barrier stage, None if they can."""
+    if options.exchange == "shuffle":
+        return "the shuffle was asked for"
+    if str(options.spark.conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true":
+        return "Spark refuses barrier stages under dynamic allocation"
+    available = slots(options.spark)
+    if available < partners:
+        return f"{partners} partners need as many slots at once, and there are {available}"
+    return None
+
+
+def open_storage(options: SparkOptions) -> tuple[Folder, "tempfile.TemporaryDirectory[str] | None"]:
+    """Return the folder for the state, and what deletes it if it is a temporary one."""
+    if options.storage is not None:
+        uri = options.storage
+        return Folder(uri if "://" in uri else Path(uri).absolute().as_posix()), None
+    master = str(options.spark.sparkContext.master)
+    if not master.startswith("local"):
+        raise TidelogError(
+            [
+                Diagnostic(
+                    code="spark-no-storage",
+                    message=f"workers of `{master}` need a folder that they share with the driver",
+                    hint="give storage='hdfs://...' or another path that all of them see",
+                )
+            ]
+        )
+    made = tempfile.TemporaryDirectory(prefix="tidelog-spark-")
+    return Folder(made.name), made
+
+
+def check_session(spark: object) -> None:
+    """Raise a diagnostic unless this is a Spark session of the classic kind."""
+    if spark is None:
+        message, hint = "the engine `spark` needs a Spark session", "pass spark=SparkSession..."
+    elif not hasattr(spark, "sparkContext") or not hasattr(spark, "range"):
+        message, hint = f"{type(spark).__name__} is no Spark session", "pass spark=SparkSession..."
+    else:
+        try:
+            _ = spark.sparkContext
+        except Exception as error:  # noqa: BLE001 - Spark Connect says so in ways of its own
+            message = f"this Spark session has no context: {error}"
+            hint = "use a classic session; Spark Connect cannot run barrier stages"
+        else:
+            return
+    raise TidelogError([Diagnostic(code="spark-no-session", message=message, hint=hint)])

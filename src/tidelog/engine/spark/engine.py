@@ -1,0 +1,264 @@
+"""The Spark engine: every stratum where it runs best, and a word on why."""
+
+import dataclasses
+import json
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from tidelog.engine.local import LocalEngine
+from tidelog.engine.local.state import NeedsWideCodes
+from tidelog.engine.protocol import (
+    Codes,
+    Columns,
+    Observer,
+    RunStatistics,
+    Settings,
+    SilentObserver,
+    StratumStatistics,
+    UserFunctions,
+)
+from tidelog.engine.spark.cluster import open_storage, reason_against_barrier, slots
+from tidelog.engine.spark.codes import codes_of_constants
+from tidelog.engine.spark.holding import Holding
+from tidelog.engine.spark.job import Job, run_job
+from tidelog.engine.spark.options import SparkOptions
+from tidelog.engine.spark.placement import names_read, reason_for_driver
+from tidelog.engine.spark.routes import find_routes
+from tidelog.engine.spark.split import split_rules
+from tidelog.engine.spark.work import Evaluation, find_checkpoint
+from tidelog.program.nodes import Program, Stratum
+from tidelog.values.codec import Codec
+
+
+class Where(Enum):
+    """Where a stratum ran."""
+
+    NOWHERE = "nowhere"
+    DRIVER = "driver"
+    DATAFRAME = "dataframe"
+    DECOMPOSED = "decomposed"
+    PARTNERS = "partners"
+    SHUFFLE = "shuffle"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a stratum ran, and why there."""
+
+    relations: tuple[str, ...]
+    where: Where
+    reason: str
+
+
+class SparkEngine:
+    """Runs a program once; see `engine.protocol.Engine`."""
+
+    def __init__(
+        self,
+        program: Program,
+        codec: Codec,
+        settings: Settings,
+        functions: UserFunctions,
+        options: SparkOptions,
+    ) -> None:
+        self._user_program = program
+        self._program = split_rules(program)
+        self._codec = codec
+        self._settings = settings
+        self._functions = functions
+        self._options = options
+        self._folder, self._temporary = open_storage(options)
+        self._partners = options.partners or slots(options.spark)
+        self._holdings = {
+            name: Holding(name, relation.arity, self._folder)
+            for name, relation in self._program.relations.items()
+        }
+        self._given: dict[str, list[Columns]] = {}
+        self.placements: tuple[Placement, ...] = ()
+
+    def insert(self, relation: str, columns: Columns) -> None:
+        """Insert input facts."""
+        self._given.setdefault(relation, []).append(columns)
+
+    def evaluate(self, observer: Observer) -> RunStatistics:
+        """Bring every relation to its fixpoint, stratum by stratum."""
+        begun = time.perf_counter()
+        for name, parts in self._given.items():
+            self._holdings[name].put_rows(_distinct(parts, self._program.relations[name].arity))
+        finished: list[StratumStatistics] = []
+        placements = []
+        for number, stratum in enumerate(self._program.strata):
+            observer.stratum_started(number, len(self._program.strata), stratum.relations)
+            placement = self._place(stratum)
+            statistics = self._run(number, stratum, placement, observer)
+            placements.append(placement)
+            self.placements = tuple(placements)
+            observer.stratum_finished(number, statistics)
+            finished.append(statistics)
+        return RunStatistics(tuple(finished), time.perf_counter() - begun)
+
+    def size(self, relation: str) -> int:
+        """Return the number of facts."""
+        return self._holdings[relation].size
+
+    def facts(self, relation: str) -> list[Codes]:
+        """Return all facts as one array of codes per column."""
+        return self._holdings[relation].columns()
+
+    def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
+        """Return the facts that agree with the pattern's codes; None agrees with all."""
+        rows = self._holdings[relation].rows()
+        keep = np.ones(len(rows), np.bool_)
+        for place, code in enumerate(pattern):
+            if code is not None:
+                keep &= rows[:, place] == code
+        return [rows[keep, place].astype(np.int64) for place in range(rows.shape[1])]
+
+    # --- one stratum ----------------------------------------------------------------------------
+
+    def _place(self, stratum: Stratum) -> Placement:
+        names = tuple(name for name in stratum.relations if name in self._user_program.relations)
+        if not stratum.rules:
+            return Placement(names, Where.NOWHERE, "it has no rules")
+        reason = reason_for_driver(stratum, self._program)
+        if reason is not None:
+            return Placement(names, Where.DRIVER, reason)
+        read = sum(self._holdings[name].size for name in {*names_read(stratum), *stratum.relations})
+        if read <= self._options.driver_facts:
+            return Placement(names, Where.DRIVER, f"it reads {read:,} facts, which no worker is needed for")
+        refusal = reason_against_barrier(self._options, self._partners)
+        if refusal is not None:
+            return Placement(names, Where.SHUFFLE, refusal)
+        if find_routes(stratum, self._program).is_decomposed:
+            return Placement(names, Where.DECOMPOSED, "every derivation stays with one column's value")
+        return Placement(names, Where.PARTNERS, f"{self._partners} partners exchange facts")
+
+    def _run(
+        self, number: int, stratum: Stratum, placement: Placement, observer: Observer
+    ) -> StratumStatistics:
+        match placement.where:
+            case Where.NOWHERE if not _needs_settling(stratum, self._program):
+                return StratumStatistics(
+                    stratum.relations,
+                    False,
+                    0,
+                    sum(self._holdings[n].size for n in stratum.relations),
+                    0,
+                    0.0,
+                )
+            case Where.NOWHERE | Where.DRIVER:
+                return self._run_in_driver(stratum, observer)
+            case _:
+                return self._run_on_partners(number, stratum)
+
+    def _run_in_driver(self, stratum: Stratum, observer: Observer) -> StratumStatistics:
+        """Run a stratum on the local engine, in this process."""
+        part = subprogram(self._program, [stratum])
+        engine = LocalEngine(part, self._codec, self._settings, self._functions)
+        for name in part.relations:
+            if self._holdings[name].size:
+                engine.insert(name, self._holdings[name].columns())
+        statistics = engine.evaluate(_OneStratum(observer)).strata[-1]
+        for name in stratum.relations:
+            columns = engine.facts(name)
+            size = engine.size(name)
+            self._holdings[name].put_rows(_rows(columns, size))
+        return statistics
+
+    def _run_on_partners(self, number: int, stratum: Stratum) -> StratumStatistics:
+        name = f"{number}-{uuid.uuid4().hex[:12]}"
+        needed = {*names_read(stratum), *stratum.relations}
+        payload = Evaluation(
+            program=self._program,
+            stratum=number,
+            routes=find_routes(stratum, self._program),
+            known=codes_of_constants([stratum], self._codec),
+            settings=replace(self._settings, jobs=1),
+            folder=self._folder.uri,
+            name=name,
+            files={n: self._holdings[n].files(f"{name}-in") for n in needed if self._holdings[n].size},
+            is_wide=any(self._holdings[n].is_wide for n in needed),
+            checkpoint_seconds=self._options.checkpoint_seconds,
+        )
+        try:
+            return self._submit(payload, stratum)
+        except NeedsWideCodes:
+            wide = replace(payload, is_wide=True, name=f"{name}-wide", saved=None)
+            return self._submit(wide, stratum)
+
+    def _submit(self, payload: Evaluation, stratum: Stratum) -> StratumStatistics:
+        begun = time.perf_counter()
+        options = self._options
+        job = Job(
+            "tidelog.engine.spark.work", "evaluate", payload, self._partners, options.attempts, options.tls,
+            options.rendezvous,
+        )  # fmt: skip
+        answers = run_job(options.spark, job, self._resume)
+        results = [json.loads(answer.text) for answer in answers]
+        parts = [result["statistics"] for result in results]
+        for name in stratum.relations:
+            self._holdings[name].put_files(
+                [result["files"][name] for result in results],
+                sum(result["sizes"][name] for result in results),
+                is_wide=payload.is_wide,
+            )
+        return StratumStatistics(
+            stratum.relations, stratum.is_recursive, max(part["iterations"] for part in parts),
+            sum(part["facts"] for part in parts), sum(part["derivations"] for part in parts),
+            time.perf_counter() - begun,
+        )  # fmt: skip
+
+    def _resume(self, payload: object) -> object:
+        """Return the same evaluation, from its last checkpoint."""
+        assert isinstance(payload, Evaluation)
+        saved = find_checkpoint(self._folder, payload.name)
+        return dataclasses.replace(payload, saved=saved)
+
+
+class _OneStratum(SilentObserver):
+    """Passes on the iterations of a program that stands for one stratum."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def iteration_finished(self, stratum: int, iteration: int, new_facts: int, total_facts: int) -> None:
+        """Pass it on."""
+        self._observer.iteration_finished(stratum, iteration, new_facts, total_facts)
+
+
+def subprogram(program: Program, strata: Sequence[Stratum]) -> Program:
+    """Return the program of these strata, in which whatever else they read is given."""
+    own = {name for stratum in strata for name in stratum.relations}
+    read = {name for stratum in strata for name in names_read(stratum)} - own
+    given = tuple(Stratum((name,), (), (), is_recursive=False) for name in sorted(read))
+    relations = {name: program.relations[name] for name in program.relations if name in own | read}
+    # What is given is settled already: a law of its own holds no more.
+    for name in read:
+        relations[name] = replace(relations[name], qualifiers=(), choices=(), size_limit=None)
+        columns = tuple(replace(column, is_lattice=False) for column in relations[name].columns)
+        relations[name] = replace(relations[name], columns=columns)
+    return replace(program, relations=relations, strata=(*given, *strata), directives=())
+
+
+def _needs_settling(stratum: Stratum, program: Program) -> bool:
+    return reason_for_driver(stratum, program) is not None
+
+
+def _distinct(parts: Iterable[Columns], arity: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
+    tables = [_rows(columns, len(columns[0]) if columns else 1) for columns in parts]
+    rows = np.concatenate(tables)
+    if not arity:
+        return rows[:1]
+    return np.unique(rows, axis=0)
+
+
+def _rows(columns: Columns, size: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
+    rows = np.empty((size, len(columns)), np.int64)
+    for place, column in enumerate(columns):
+        rows[:, place] = column
+    return rows

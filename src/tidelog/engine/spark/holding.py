@@ -1,0 +1,56 @@
+"""Where the facts of each relation are: in the driver's memory, in files, or both."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tidelog.engine.local.state import fits_narrow
+from tidelog.engine.protocol import Codes
+from tidelog.engine.spark.files import Annotated, Folder
+from tidelog.engine.spark.work import file_name
+from tidelog.storage.kernel import CodeArray
+
+
+class Holding:
+    """The facts of one relation, moved when they are asked for elsewhere."""
+
+    def __init__(self, name: str, arity: int, folder: Folder) -> None:
+        self._name = name
+        self._arity = arity
+        self._folder = folder
+        self._rows: CodeArray | None = np.empty((0, arity), np.int64)
+        self._files: tuple[str, ...] | None = None
+        self.size = 0
+        self.is_wide = False
+
+    def put_rows(self, rows: CodeArray) -> None:
+        """Hold these rows, in memory."""
+        self._rows, self._files, self.size = rows, None, len(rows)
+        self.is_wide = not fits_narrow(rows.astype(np.int64, copy=False))
+
+    def put_files(self, files: Sequence[str], size: int, *, is_wide: bool) -> None:
+        """Hold the rows of these files."""
+        self._rows, self._files, self.size, self.is_wide = None, tuple(files), size, is_wide
+
+    def rows(self) -> CodeArray:
+        """Return all rows in the driver's memory."""
+        if self._rows is None:
+            assert self._files is not None
+            parts = [self._folder.read_rows(file, self._arity).rows for file in self._files]
+            self._rows = np.concatenate(parts) if parts else np.empty((0, self._arity), np.int64)
+        return self._rows
+
+    def columns(self) -> list[Codes]:
+        """Return all rows as one array of codes per column."""
+        rows = self.rows()
+        return [rows[:, place].astype(np.int64) for place in range(self._arity)]
+
+    def files(self, name: str) -> tuple[str, ...]:
+        """Return files with all rows, written as `name` if there are none yet."""
+        if self._files is None:
+            rows = self.rows()
+            if not self.is_wide:
+                rows = rows.astype(np.int32, copy=False)
+            path = file_name(self._name, 0, name)
+            self._files = (self._folder.write_rows(path, Annotated(rows)),)
+        return self._files

@@ -1,0 +1,230 @@
+"""One barrier stage: equal partners in Spark's Python workers, connected to each other.
+
+The driver resubmits a job whose executors died, at most `attempts` times in all; what the work wrote to
+shared storage before lets it go on from there.
+"""
+
+import base64
+import json
+import logging
+import pickle
+import secrets
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tidelog.engine.spark.meeting import Meeting, Place, meet_at_barrier, meet_at_driver
+from tidelog.engine.spark.message import Message, decode, encode
+from tidelog.engine.spark.sockets import Access, SocketWire, Tls, connect, listen, own_address
+from tidelog.engine.spark.wire import PartnerLostError, Wire
+from tidelog.errors import Diagnostic, TidelogError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOGGER: Final = logging.getLogger("tidelog")
+Work = Callable[[Any, Wire], Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the partners do: `work(payload, wire)` at each of them, found by its module and name."""
+
+    module: str
+    function: str
+    payload: object
+    partners: int
+    attempts: int = 3
+    tls: Tls | None = None
+    rendezvous: str = "driver"
+
+
+def run_job(
+    spark: "SparkSession", job: Job, resume: Callable[[object], object] | None = None
+) -> list[Message]:
+    """Return what each partner's work returned.
+
+    When partners are lost, the job is submitted again with the payload that `resume` makes of it.
+    """
+    for attempt in range(1, job.attempts + 1):
+        access = Access(secrets.token_bytes(32), job.tls)
+        try:
+            return _submit(spark, job, access)
+        except LostError as lost:
+            if attempt == job.attempts:
+                raise TidelogError([_lost(job, str(lost))]) from lost
+            _LOGGER.warning("partners were lost (%s); attempt %d of %d", lost, attempt + 1, job.attempts)
+            if resume is not None:
+                job = replace(job, payload=resume(job.payload))
+    raise AssertionError("an attempt returns or raises")
+
+
+class LostError(Exception):
+    """The stage failed for a reason that another attempt may not meet."""
+
+
+def _submit(spark: "SparkSession", job: Job, access: Access) -> list[Message]:
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
+
+    driver = str(spark.conf.get("spark.driver.host", "127.0.0.1"))
+    meeting = Meeting(driver, job.partners, access) if job.rendezvous == "driver" else None
+    frame = spark.range(0, job.partners, 1, job.partners)
+    task = _task(job, access, driver, None if meeting is None else meeting.place)
+    try:
+        rows = frame.mapInArrow(task, "partner int, content binary", barrier=True).collect()
+    except (PySparkException, Py4JError) as error:
+        if "ModuleNotFoundError" in str(error):
+            raise TidelogError([_unfit_diagnostic(_first_line(error))]) from error
+        raise LostError(_first_line(error)) from error
+    finally:
+        if meeting is not None:
+            meeting.close()
+    answers = {row.partner: decode(bytes(row.content)) for row in rows}
+    raise_failures(list(answers.values()))
+    return [answers[partner] for partner in range(job.partners)]
+
+
+def _task(
+    job: Job, access: Access, driver: str, place: Place | None
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return what Spark runs in each worker."""
+    from tidelog import __version__  # noqa: PLC0415 - the package imports engines
+
+    module = "tidelog.engine.spark.job"
+
+    # Nothing of tidelog is in this function's closure but bytes: a worker that has none can say so.
+    content = pickle.dumps((job, access, driver, place, __version__))
+
+    def task(batches: Iterator[Any]) -> Iterator[Any]:
+        import importlib  # noqa: PLC0415 - in the worker
+
+        for _ in batches:
+            pass
+        run = importlib.import_module(module).run_partner
+        yield run(content)
+
+    return task
+
+
+def run_partner(content: bytes) -> Any:
+    """Do one partner's work and return its answer as a batch; called in the worker."""
+    import pyarrow as pa  # noqa: PLC0415 - in the worker
+    from pyspark import BarrierTaskContext  # noqa: PLC0415 - in the worker
+
+    context = BarrierTaskContext.get()
+    me = context.partitionId()
+    # From our own driver, over Spark's channels.
+    job, access, driver, place, version = pickle.loads(content)  # noqa: S301 - see above
+    answer = _work(job, access, driver, place, version, context)
+    data = b"".join(bytes(piece) for piece in encode(answer))
+    schema = pa.schema([("partner", pa.int32()), ("content", pa.binary())])
+    return pa.RecordBatch.from_pydict({"partner": [me], "content": [data]}, schema)
+
+
+def _work(job: Job, access: Access, driver: str, place: Place | None, version: str, context: Any) -> Message:
+    me = context.partitionId()
+    listener = listen(own_address(driver))
+    control: socket.socket | None = None
+    try:
+        address, port = listener.getsockname()[:2]
+        card: dict[str, object] = {"unfit": reason_unfit(version), "address": address, "port": port}
+        if place is None:
+            cards = meet_at_barrier(context, card)
+        else:
+            cards, control = meet_at_driver(place, me, card, access)
+        unfit = [str(each["unfit"]) for each in cards if each["unfit"]]
+        if unfit:
+            return Message(text=f"unfit:{unfit[0]}")
+        places = [(str(each["address"]), int(str(each["port"]))) for each in cards]
+        wire = connect(listener, me, places, access)
+    finally:
+        listener.close()
+    wire.control = control
+    try:
+        return _guarded(job, wire)
+    finally:
+        wire.close()
+        if control is not None:
+            control.close()
+
+
+def _guarded(job: Job, wire: SocketWire) -> Message:
+    """Return the work's answer; a failure that is no loss becomes one, told to all partners."""
+    from importlib import import_module  # noqa: PLC0415 - in the worker
+
+    try:
+        function: Work = getattr(import_module(job.module), job.function)
+        return function(job.payload, wire)
+    except PartnerLostError as lost:
+        if not lost.reason:
+            raise
+        return Message(text="told")
+    except Exception as error:
+        text = failure_text(error)
+        wire.give_up(text)
+        return Message(text=text)
+
+
+def failure_text(error: Exception) -> str:
+    """Return a failure as text that `raise_failure` raises again elsewhere."""
+    return "failed:" + base64.b64encode(pickle.dumps(_portable(error))).decode()
+
+
+def raise_failure(text: str) -> None:
+    """Raise the failure in a text, if it is one."""
+    if text.startswith("failed:"):
+        # The answer comes from our own workers, over Spark's channels or an authenticated connection.
+        raise pickle.loads(base64.b64decode(text.removeprefix("failed:")))  # noqa: S301 - see above
+    if text.startswith("unfit:"):
+        raise TidelogError([_unfit_diagnostic(text.removeprefix("unfit:"))])
+
+
+def _portable(error: Exception) -> Exception:
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - what was just written
+    except Exception:  # noqa: BLE001 - any way of failing means that it does not travel
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def raise_failures(answers: list[Message]) -> None:
+    for answer in answers:
+        raise_failure(answer.text)
+    if any(answer.text == "told" for answer in answers):
+        raise LostError("a partner gave up")
+
+
+def reason_unfit(version: str) -> str:
+    """Return why this worker cannot take part, an empty text if it can."""
+    from tidelog import __version__  # noqa: PLC0415 - the package imports engines
+
+    if __version__ != version:
+        return f"a worker has tidelog {__version__}, the driver {version}"
+    try:
+        import numba  # noqa: F401, PLC0415 - only asked for
+    except ImportError as error:
+        return f"a worker has no Numba: {error}"
+    return ""
+
+
+def _unfit_diagnostic(reason: str) -> Diagnostic:
+    return Diagnostic(
+        code="spark-unfit-worker",
+        message=reason,
+        hint="install the same tidelog, with Numba, where the executors' Python looks for it",
+    )
+
+
+def _lost(job: Job, reason: str) -> Diagnostic:
+    return Diagnostic(
+        code="spark-lost-partners",
+        message=f"the partners of a job were lost {job.attempts} times; the last time: {reason}",
+        hint="look into the executors' logs; the state is that of the last committed epoch",
+    )
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if "Error" in line or "lost" in line), lines[0] if lines else "")

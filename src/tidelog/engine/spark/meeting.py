@@ -1,0 +1,89 @@
+"""Where partners find each other: the driver, or Spark's own barrier.
+
+Calling the driver takes milliseconds. `BarrierTaskContext.allGather` needs no way from workers to a port
+of the driver, but Spark looks only once in a second whether all have come.
+"""
+
+import json
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+from tidelog.engine.spark.message import Message
+from tidelog.engine.spark.sockets import Access, admit, greet, listen, receive, send
+from tidelog.engine.spark.wire import PartnerLostError
+
+if TYPE_CHECKING:
+    from pyspark import BarrierTaskContext
+
+Place = tuple[str, int]
+
+
+class Meeting:
+    """The driver's side: waits in a thread for all partners and tells each where the others are."""
+
+    def __init__(self, address: str, partners: int, access: Access) -> None:
+        self._listener = listen(address)
+        self._partners = partners
+        self._access = access
+        self.place: Place = self._listener.getsockname()[:2]
+        self.connections: dict[int, socket.socket] = {}
+        self.is_complete = threading.Event()
+        self._thread = threading.Thread(target=self._meet, name="tidelog-meeting", daemon=True)
+        self._thread.start()
+
+    def _meet(self) -> None:
+        cards: dict[int, object] = {}
+        while len(cards) < self._partners:
+            try:
+                raw, _ = self._listener.accept()
+            except OSError:
+                return  # closed: the job is over
+            found = admit(raw, self._access)
+            if found is None:
+                continue
+            partner, connection = found
+            try:
+                cards[partner] = json.loads(receive(connection).text)
+            except PartnerLostError:
+                connection.close()
+                continue
+            self.connections[partner] = connection
+        everybody = Message(text=json.dumps([cards[partner] for partner in range(self._partners)]))
+        for connection in self.connections.values():
+            try:
+                send(connection, everybody)
+            except OSError:
+                continue  # Spark reports the loss
+        self.is_complete.set()
+
+    def close(self) -> None:
+        """Stop waiting and hang up."""
+        # Closing alone does not wake a thread that accepts.
+        try:
+            self._listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._listener.close()
+        self._thread.join(5)
+        for connection in self.connections.values():
+            connection.close()
+
+
+def meet_at_driver(
+    place: Place, me: int, card: dict[str, object], access: Access
+) -> tuple[list[dict[str, object]], socket.socket]:
+    """Return the cards of all partners, and the connection to the driver."""
+    try:
+        raw = socket.create_connection(place, timeout=access.wait_seconds)
+        connection = greet(raw, me, access)
+        send(connection, Message(text=json.dumps(card)))
+        return json.loads(receive(connection).text), connection
+    except OSError as error:
+        hint = "give rendezvous='barrier' where workers cannot call the driver"
+        raise PartnerLostError(f"partner {me} cannot reach the driver at {place}: {error}; {hint}") from error
+
+
+def meet_at_barrier(context: "BarrierTaskContext", card: dict[str, object]) -> list[dict[str, object]]:
+    """Return the cards of all partners."""
+    return [json.loads(each) for each in context.allGather(json.dumps(card))]

@@ -1,0 +1,33 @@
+"""What a user may choose about a run on Spark."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidelog.engine.spark.sockets import Tls
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    """How strata are spread over workers.
+
+    `partners` is the number of tasks that work together (all slots unless told). A stratum that reads
+    at most `driver_facts` facts runs in the driver, where it is done before Spark has started a task.
+    `storage` is a folder that driver and workers share; a temporary one serves where all run on one
+    machine. `exchange` is how partners send facts: "sockets", "shuffle", or "auto", which takes sockets
+    where Spark allows barrier stages. `rendezvous` is where partners find each other: the "driver", or
+    Spark's "barrier", which takes a second. `resident` keeps partners and their memory between epochs.
+    """
+
+    spark: "SparkSession"
+    partners: int | None = None
+    driver_facts: int = 100_000
+    storage: str | None = None
+    exchange: str = "auto"
+    rendezvous: str = "driver"
+    resident: bool = False
+    checkpoint_seconds: float = 30.0
+    attempts: int = 3
+    tls: Tls | None = None

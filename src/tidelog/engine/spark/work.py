@@ -1,0 +1,167 @@
+"""What partners do in a job that evaluates one stratum from nothing and keeps no annotations."""
+
+import dataclasses
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import numpy as np
+
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.protocol import Settings, SilentObserver
+from tidelog.engine.spark.codes import Known, WorkerCodec
+from tidelog.engine.spark.files import Annotated, Folder
+from tidelog.engine.spark.message import Message
+from tidelog.engine.spark.partner import PartnerRun, PartnerSurroundings, is_kept, owned_rows
+from tidelog.engine.spark.routes import Routes
+from tidelog.engine.spark.wire import Wire, total
+from tidelog.program.nodes import Program
+from tidelog.storage import StoredRelation
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Facts of a stratum under way, complete up to an iteration; `files` are (relation, file).
+
+    `last` are the files with what was found since the checkpoint before.
+    """
+
+    iteration: int
+    files: tuple[tuple[str, str], ...]
+    last: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A stratum to evaluate, with the files of its input facts and of the relations it reads.
+
+    `name` is new for every evaluation, and names the files it writes. A negative
+    `checkpoint_seconds` means no checkpoints.
+    """
+
+    program: Program
+    stratum: int
+    routes: Routes
+    known: Known
+    settings: Settings
+    folder: str
+    name: str
+    files: Mapping[str, tuple[str, ...]]
+    is_wide: bool
+    checkpoint_seconds: float = 30.0
+    saved: Checkpoint | None = None
+
+
+def file_name(relation: str, partner: int, name: str) -> str:
+    """Return where a partner writes its part of a relation."""
+    return f"{quote(relation, safe='')}/{partner}/{name}.parquet"
+
+
+def evaluate(payload: Evaluation, wire: Wire) -> Message:
+    """Evaluate the stratum and return, as JSON, what it took and the files with what it derived."""
+    return Message(text=json.dumps(Evaluator(payload, wire).run()))
+
+
+class Evaluator:
+    """One partner's evaluation of one stratum, from files to files."""
+
+    def __init__(self, payload: Evaluation, wire: Wire) -> None:
+        self._payload = payload
+        self._wire = wire
+        self._folder = Folder(payload.folder)
+        self._stratum = payload.program.strata[payload.stratum]
+        self._state = LocalState(payload.program, dtype=np.int64 if payload.is_wide else np.int32)
+        self._saved_rows: dict[str, int] = {}
+        self._saved_at = time.monotonic()
+
+    def run(self) -> dict[str, object]:
+        """Return statistics and the file of each relation."""
+        payload = self._payload
+        for name, files in payload.files.items():
+            for file in files:
+                self._load(name, file)
+        iteration = 0
+        if payload.saved is not None:
+            iteration = payload.saved.iteration
+            self._load_checkpoint(payload.saved)
+        self._saved_rows = {name: self._state.relations[name].count for name in self._stratum.relations}
+        codec = WorkerCodec(payload.program.types, payload.known)
+        expressions = Expressions(payload.program, codec, {})
+        around = PartnerSurroundings(self._state, expressions, payload.settings, self._wire)
+        if payload.checkpoint_seconds >= 0 and not payload.routes.is_decomposed:
+            around.after_iteration = self._checkpoint
+        run = PartnerRun(self._stratum, payload.routes, around)
+        statistics = run.run(payload.stratum, SilentObserver(), iteration)
+        written, sizes = self._write(payload.name, {})
+        return {"statistics": dataclasses.asdict(statistics), "files": written, "sizes": sizes}
+
+    def _load(self, name: str, file: str) -> StoredRelation:
+        rows = self._folder.read_rows(file, self._payload.program.relations[name].arity).rows
+        if name in self._stratum.relations:
+            rows = is_kept(rows, self._payload.routes.relations[name], self._wire)
+        relation = self._state.relations[name]
+        relation.insert(np.ascontiguousarray(rows.astype(self._state.dtype)), first_new=relation.NEVER)
+        self._state.show_all(name)
+        return relation
+
+    def _load_checkpoint(self, saved: Checkpoint) -> None:
+        """Take over facts; only what the last part holds may still have to be combined."""
+        for name, file in saved.files:
+            if (name, file) not in saved.last:
+                self._load(name, file)
+        before = {name: self._state.relations[name].count for name in self._stratum.relations}
+        for name, file in saved.last:
+            self._load(name, file)
+        for name, count in before.items():
+            visible = self._state.visible[name]
+            visible.delta, visible.end = count, self._state.relations[name].count
+
+    def _checkpoint(self, iteration: int) -> None:
+        """Write what was found since the last checkpoint, if partner 0 says that it is time."""
+        is_due = time.monotonic() - self._saved_at >= self._payload.checkpoint_seconds
+        if self._wire.partners > 1:
+            (due,) = total(self._wire, int(is_due and self._wire.me == 0))
+            is_due = due > 0
+        if not is_due:
+            return
+        name = f"{self._payload.name}.at-{iteration}"
+        files, sizes = self._write(name, self._saved_rows)
+        record = {"iteration": iteration, "partners": self._wire.partners, "files": files}
+        self._folder.write_json(f"checkpoints/{self._payload.name}/{iteration}/{self._wire.me}.json", record)
+        self._saved_rows = {n: self._state.relations[n].count for n in sizes}
+        self._saved_at = time.monotonic()
+
+    def _write(self, file: str, first: Mapping[str, int]) -> tuple[dict[str, str], dict[str, int]]:
+        """Write the rows this partner owns from a row number on; return files and sizes."""
+        files, sizes = {}, {}
+        for name in self._stratum.relations:
+            relation, route = self._state.relations[name], self._payload.routes.relations[name]
+            rows = relation.live_rows(first.get(name, 0))
+            own = rows[owned_rows(rows, route, self._wire)]
+            path = file_name(name, self._wire.me, file)
+            files[name] = self._folder.write_rows(path, Annotated(own))
+            sizes[name] = len(own)
+        return files, sizes
+
+
+def find_checkpoint(folder: Folder, name: str) -> Checkpoint | None:
+    """Return the last checkpoint of an evaluation that all partners completed."""
+    found: dict[int, list[dict[str, object]]] = {}
+    for file in folder.names(f"checkpoints/{name}"):
+        record = folder.read_json(file)
+        found.setdefault(record["iteration"], []).append(record)
+    complete = sorted(k for k, records in found.items() if len(records) == records[0]["partners"])
+    if not complete:
+        return None
+    files = {
+        k: tuple(
+            (relation, str(file))
+            for record in found[k]
+            for relation, file in record["files"].items()  # type: ignore[attr-defined]
+        )
+        for k in complete
+    }
+    return Checkpoint(complete[-1], tuple(pair for k in complete for pair in files[k]), files[complete[-1]])
