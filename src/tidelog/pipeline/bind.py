@@ -1,0 +1,127 @@
+"""A job and its program, found to fit each other."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.pipeline.job import Job
+from tidelog.program.nodes import Program, Relation
+from tidelog.program.suggest import did_you_mean
+from tidelog.session.function_files import load_functions
+from tidelog.session.load import name_inputs
+from tidelog.session.prepare import Request, prepare_text
+from tidelog.session.rules import ProgramText
+from tidelog.session.text import read_source
+from tidelog.source import Source as Text
+from tidelog.source import Span
+from tidelog.values import Kind, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A job whose program was built and has the relations that the job speaks of."""
+
+    job: Job
+    text: Text
+    program: Program
+    functions: Mapping[str, Callable[..., Value]]
+    warnings: tuple[Diagnostic, ...]
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Return the relations that sources fill."""
+        return tuple(dict.fromkeys(source.relation for source in self.job.sources))
+
+    def relation(self, name: str) -> Relation:
+        """Return a relation that the job names."""
+        return self.program.relations[name]
+
+    def kinds(self, name: str) -> tuple[Kind, ...]:
+        """Return how the values of each column of a relation are read."""
+        return tuple(self.program.kind_of(column.type) for column in self.relation(name).columns)
+
+
+def bind_job(job: Job, given_functions: Mapping[str, Callable[..., Value]] | None = None) -> Bound:
+    """Return the job with its program; raises `TidelogError` with every mistake in either.
+
+    Nothing is read but the program and the files with functions.
+    """
+    text = read_source(job.place(job.program))
+    functions = {**load_functions([job.place(file) for file in job.functions]), **(given_functions or {})}
+    include = tuple(job.place(folder) for folder in job.include)
+    given = tuple(dict.fromkeys(source.relation for source in job.sources))
+    request = Request(text, functions=functions, include_path=include, defines=job.defines)
+    written = ProgramText.read([text], include, job.defines)
+    # Sources that name no relation of the program are told below, with their lines.
+    prepared = prepare_text(request, written, ())
+    known = [name for name in given if name in prepared.program.relations]
+    program = name_inputs(prepared.program, known)
+    mistakes = [*_check_relations(job, program), *_check_outputs(job)]
+    if mistakes:
+        raise TidelogError(mistakes)
+    spans = {program.relations[name].span for name in given}
+    warnings = tuple(
+        each for each in prepared.warnings if not (each.code == "no-source" and each.span in spans)
+    )
+    return Bound(job, text, program, functions, warnings)
+
+
+def _check_relations(job: Job, program: Program) -> Iterator[Diagnostic]:
+    for source in job.sources:
+        if source.relation not in program.relations:
+            yield _undeclared(source.relation, program, source.at("relation"))
+            continue
+        columns = [column.name for column in program.relations[source.relation].columns]
+        for name in source.columns:
+            if name not in columns:
+                yield Diagnostic(
+                    code="unknown-column",
+                    message=f"`{source.relation}` has no column `{name}`",
+                    span=source.at(f"columns.{name}"),
+                    hint=did_you_mean(name, columns, f"its columns are {', '.join(columns) or 'none'}"),
+                )
+    for output in job.outputs:
+        if output.relation not in program.relations:
+            yield _undeclared(output.relation, program, output.at("relation"))
+
+
+def _check_outputs(job: Job) -> Iterator[Diagnostic]:
+    if not job.outputs:
+        yield Diagnostic(
+            code="missing-job-key",
+            message="the job publishes nothing",
+            span=job.at(""),
+            hint='write `[[output]]` with relation = "..."',
+        )
+    taken: dict[str, str] = {}
+    for output in job.outputs:
+        if output.relation in taken.values():
+            yield Diagnostic(
+                code="duplicate-output",
+                message=f"`{output.relation}` is published twice",
+                span=output.at("relation"),
+                hint="one `[[output]]` may have `path`, `table`, `feed` and `feed_table`",
+            )
+            continue
+        taken[f"relation {output.relation}"] = output.relation
+        for key in ("path", "table", "feed", "feed_table"):
+            place = getattr(output, key)
+            if place is None:
+                continue
+            if place in taken:
+                yield Diagnostic(
+                    code="duplicate-output",
+                    message=f"`{place}` is where `{taken[place]}` goes already",
+                    span=output.at(key),
+                    hint="give each a place of its own",
+                )
+            taken.setdefault(place, output.relation)
+
+
+def _undeclared(name: str, program: Program, span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        code="undeclared-relation",
+        message=f"the program has no relation `{name}`",
+        span=span,
+        hint=did_you_mean(name, program.relations, f"declare it: .decl {name}(...)"),
+    )

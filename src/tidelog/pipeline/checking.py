@@ -1,0 +1,225 @@
+"""Rows of a source, told apart into changes of facts and bad rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.facts import HOLDS
+from tidelog.pipeline.job import Changes, Source
+from tidelog.pipeline.sources import FILE, MALFORMED
+from tidelog.pipeline.spark_types import accepts, check_value
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_REASON: Final = "_tidelog_reason"
+_DETAIL: Final = "_tidelog_detail"
+_ROW: Final = "_tidelog_row"
+_OP: Final = "_tidelog_op"
+_ORDER: Final = "_tidelog_order"
+_BOOKMARK: Final = "_tidelog_bookmark"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRows:
+    """The rows of a source after the check; `frame` is kept until `release`.
+
+    `good` is the number of rows that are facts or changes of facts, `bad` counts the others by the
+    code of what is wrong with them. `bookmark` is the greatest value of the bookmark column.
+    """
+
+    source: Source
+    frame: "DataFrame"
+    columns: tuple[str, ...]
+    good: int
+    bad: Mapping[str, int]
+    bookmark: str | None = None
+
+    @property
+    def bad_count(self) -> int:
+        """Return the number of bad rows."""
+        return sum(self.bad.values())
+
+    def facts(self, *, is_insert: bool = True) -> "DataFrame":
+        """Return the facts to insert or to delete, perhaps more than once."""
+        sign = F.lit(1 if is_insert else -1)
+        kept = self.frame.where(F.col(_REASON).isNull() & (F.col(_OP) == sign))
+        if not self.columns:
+            return kept.select(F.lit(True).alias(HOLDS))
+        return kept.select(*(F.col(_place(i)).alias(name) for i, name in enumerate(self.columns)))
+
+    def bad_rows(self) -> "DataFrame":
+        """Return the rows of the quarantine: the code and words of what is wrong, the row, its file."""
+        return self.frame.where(F.col(_REASON).isNotNull()).select(
+            F.col(_REASON).alias("reason"),
+            F.col(_DETAIL).alias("detail"),
+            F.col(_ROW).alias("row"),
+            F.col(FILE).alias("file"),
+        )
+
+    def release(self) -> None:
+        """Let Spark forget the rows."""
+        self.frame.unpersist()
+
+
+def check_rows(rows: "DataFrame", source: Source, bound: Bound) -> CheckedRows:
+    """Return the rows of a source with what is wrong with each.
+
+    Raises `TidelogError` if a column's type can hold no value of the relation's type.
+    """
+    check_types(rows, source, bound)
+    frame = _settle(_mark(rows, source, bound), source, bound)
+    frame = frame.persist()
+    totals = frame.groupBy(_REASON).agg(F.count("*"), F.max(_BOOKMARK)).collect()
+    counts = {row[0]: row[1] for row in totals}
+    good = counts.pop(None, 0)
+    # Changes that a later one of the same batch makes void are neither facts nor bad.
+    counts.pop("superseded", None)
+    marks = [row[2] for row in totals if row[2] is not None]
+    names = tuple(column.name for column in bound.relation(source.relation).columns)
+    return CheckedRows(source, frame, names, good, counts, str(max(marks)) if marks else None)
+
+
+def check_types(rows: "DataFrame", source: Source, bound: Bound) -> None:
+    """Raise `TidelogError` if a column's type can hold no value of the relation's type."""
+    if source.format.is_text:
+        return
+    mistakes = []
+    relation = bound.relation(source.relation)
+    for column, kind in zip(relation.columns, bound.kinds(source.relation), strict=True):
+        name = source.column_of(column.name)
+        found = rows.schema[name].dataType
+        if not accepts(kind, found):
+            mistakes.append(
+                Diagnostic(
+                    code="source-type",
+                    message=f"column `{name}` of the source `{source.id}` has the type"
+                    f" {found.simpleString()}, but `{relation.name}.{column.name}` is a {column.type}",
+                    span=source.at(f"columns.{column.name}") or source.at("relation"),
+                    hint=f"a {kind.value} is read from {_wanted(kind.value)}",
+                )
+            )
+    if mistakes:
+        raise TidelogError(mistakes)
+
+
+def _wanted(kind: str) -> str:
+    return {
+        "number": "integers",
+        "unsigned": "integers, or decimals without fraction",
+        "float": "floats, doubles, integers or decimals",
+    }.get(kind, "strings")
+
+
+def _mark(rows: "DataFrame", source: Source, bound: Bound) -> "DataFrame":
+    """Return the rows with typed columns, and the first thing that is wrong with each."""
+    own = [name for name in rows.columns if name not in (FILE, MALFORMED)]
+    program, relation = bound.program, bound.relation(source.relation)
+    checks: list[tuple[Column, Column]] = []
+    values: list[Column] = []
+    if MALFORMED in rows.columns:
+        is_malformed = F.col(MALFORMED).isNotNull()
+        words = F.lit(f"the row is malformed {source.format.value}")
+        checks.append((F.when(is_malformed, F.lit("malformed")), words))
+    for place, column in enumerate(relation.columns):
+        name = source.column_of(column.name)
+        checked = check_value(
+            F.col(_quoted(name)),
+            name,
+            column.type,
+            program.types,
+            is_text=source.format.is_text,
+            found=rows.schema[name].dataType,
+        )
+        checks.append((checked.reason, checked.detail))
+        values.append(checked.value.alias(_place(place)))
+    op, order = _op(source), F.lit(0)
+    if source.changes is Changes.OP:
+        checks.append(_check_op(source, op))
+        if source.order is not None:
+            order = F.col(_quoted(source.order))
+            if source.format.is_text:
+                order = order.try_cast("decimal(38,9)")
+            words = F.lit(f"column `{source.order}` orders the changes, and it is null or no number")
+            checks.append((F.when(order.isNull(), F.lit("null")), words))
+    raw = F.to_json(F.struct(*(F.col(_quoted(name)) for name in own))) if own else F.lit("{}")
+    if MALFORMED in rows.columns:
+        raw = F.coalesce(F.col(MALFORMED), raw)
+    file = F.col(FILE) if FILE in rows.columns else F.lit(None).cast("string")
+    marked = (
+        F.coalesce(
+            *(
+                F.when(reason.isNotNull(), F.struct(reason.alias("code"), words.alias("words")))
+                for reason, words in checks
+            )
+        )
+        if checks
+        else F.lit(None).cast("struct<code:string,words:string>")
+    )
+    return rows.select(
+        marked.getField("code").alias(_REASON),
+        marked.getField("words").alias(_DETAIL),
+        raw.alias(_ROW),
+        file.alias(FILE),
+        op.alias(_OP),
+        order.alias(_ORDER),
+        (F.lit(None).cast("string") if source.bookmark is None else F.col(_quoted(source.bookmark))).alias(
+            _BOOKMARK
+        ),
+        *values,
+    )
+
+
+def _op(source: Source) -> "Column":
+    if source.changes is not Changes.OP:
+        return F.lit(1)
+    op = F.trim(F.col(_quoted(source.op)).cast("string"))
+    return F.when(op.isin(*source.inserts), F.lit(1)).when(op.isin(*source.deletes), F.lit(-1))
+
+
+def _check_op(source: Source, op: "Column") -> tuple["Column", "Column"]:
+    known = ", ".join(f"`{word}`" for word in (*source.inserts, *source.deletes))
+    found = F.coalesce(F.col(_quoted(source.op)).cast("string"), F.lit("null"))
+    words = F.concat(
+        F.lit(f"column `{source.op}` holds `"),
+        F.substring(found, 1, 60),
+        F.lit(f"`, which is none of {known}"),
+    )
+    return F.when(op.isNull(), F.lit("unknown-op")), words
+
+
+def _settle(marked: "DataFrame", source: Source, bound: Bound) -> "DataFrame":
+    """Return the rows with one op for each fact: the last by order, else no two may differ."""
+    if source.changes is not Changes.OP:
+        return marked
+    columns = [F.col(_place(i)) for i in range(bound.relation(source.relation).arity)]
+    is_good = F.col(_REASON).isNull()
+    facts = Window.partitionBy(is_good, *columns)
+    is_late = F.col(_ORDER) == F.max(_ORDER).over(facts)
+    late_op = F.when(is_late, F.col(_OP))
+    differs = F.min(late_op).over(facts) != F.max(late_op).over(facts)
+    reason = (
+        F.when(~is_good, F.col(_REASON)).when(~is_late, F.lit("superseded")).when(differs, F.lit("conflict"))
+    )
+    words = "the fact is inserted and deleted at once"
+    if source.order is None:
+        words += "; name an `order` column that tells which comes last"
+    detail = F.when(differs & is_late & is_good, F.lit(words)).otherwise(F.col(_DETAIL))
+    return marked.select(
+        reason.alias(_REASON),
+        detail.alias(_DETAIL),
+        *(F.col(name) for name in marked.columns if name not in (_REASON, _DETAIL)),
+    )
+
+
+def _place(place: int) -> str:
+    return f"_tidelog_{place}"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,200 @@
+"""What derives a pipeline's outputs: the local engine in the driver, or the Spark engine."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.facts import ArrowFacts, Facts, arrow_schema, published_columns, subtract
+from tidelog.session.open import open_session
+from tidelog.store import Store
+from tidelog.views.facts import FactSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from tidelog.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class FrameChange:
+    """Facts of one relation to insert and to delete; None for none."""
+
+    insert: "DataFrame | None" = None
+    delete: "DataFrame | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class StratumWork:
+    """What an epoch did to a stratum, for the report."""
+
+    relations: tuple[str, ...]
+    action: str
+    strategy: str
+    reason: str
+    work: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """An epoch of the engine: what it changed in every output that changed, and how it was done.
+
+    `inputs` has for every relation that sources changed how many facts became input, and ceased to be.
+    """
+
+    epoch: int
+    inserted: Mapping[str, Facts]
+    deleted: Mapping[str, Facts]
+    inputs: Mapping[str, tuple[int, int]]
+    strata: tuple[StratumWork, ...]
+
+
+# Gives the facts of an output at the last committed epoch.
+Before = Callable[[str], pa.Table]
+
+
+class Deriver(Protocol):
+    """An engine with a state of its own on disk, which is at most one epoch ahead of the manifest."""
+
+    @property
+    def epoch(self) -> int | None:
+        """Return the epoch of the state; None before the first."""
+
+    def apply(self, changes: Mapping[str, FrameChange], outputs: tuple[str, ...]) -> Derived:
+        """Bring the state to the next epoch; on return it is on the disk."""
+
+    def facts(self, relation: str) -> Facts:
+        """Return all facts of a relation."""
+
+    def difference(self, outputs: tuple[str, ...], before: Before) -> Derived:
+        """Return what the last epoch changed, found by comparing with the epoch before it."""
+
+    def write_feed(self, folder: Path, op: str, deleted: Facts | None, inserted: Facts | None) -> None:
+        """Write facts that were deleted and inserted to a new folder, with a column that says which."""
+
+    def close(self) -> None:
+        """Let go of the state."""
+
+
+class LocalDeriver:
+    """The local engine in the driver, with a store: for inputs and outputs that one machine holds."""
+
+    def __init__(self, bound: Bound, folder: Path) -> None:
+        self._bound = bound
+        self._folder = folder
+        self._session: Session | None = None
+        if Store.exists(folder):
+            self._session = open_session(
+                bound.job.place(bound.job.program),
+                store=folder,
+                functions=bound.functions,
+                include_path=[bound.job.place(each) for each in bound.job.include],
+                defines=bound.job.defines,
+            )
+
+    @property
+    def epoch(self) -> int | None:
+        """Return the epoch of the store; None if there is none yet."""
+        return None if self._session is None else self._session.epoch
+
+    def apply(self, changes: Mapping[str, FrameChange], outputs: tuple[str, ...]) -> Derived:
+        """Bring the store to the next epoch; the first one evaluates the program."""
+        if self._session is None:
+            return self._begin(changes, outputs)
+        insert, delete = (
+            {name: self._data(name, frame) for name, frame in side.items() if frame is not None}
+            for side in (
+                {name: change.insert for name, change in changes.items()},
+                {name: change.delete for name, change in changes.items()},
+            )
+        )
+        delta = self._session.apply(insert=insert, delete=delete)
+        strata = tuple(
+            StratumWork(
+                each.relations, each.action.value, each.strategy.value, each.reason, each.work, each.seconds
+            )
+            for each in delta.strata
+        )
+        changed = [name for name in outputs if name in delta]
+        return Derived(
+            delta.epoch,
+            {name: self._table(delta[name].inserted) for name in changed},
+            {name: self._table(delta[name].deleted) for name in changed},
+            {name: (len(each.inserted), len(each.deleted)) for name, each in delta.changes.items()},
+            strata,
+        )
+
+    def facts(self, relation: str) -> ArrowFacts:
+        """Return all facts of a relation."""
+        assert self._session is not None
+        return self._table(self._session[relation])
+
+    def difference(self, outputs: tuple[str, ...], before: Before) -> Derived:
+        """Return what the last epoch changed, found by comparing with the epoch before it."""
+        assert self._session is not None
+        now = {name: self.facts(name).table for name in outputs}
+        old = {name: before(name) for name in outputs}
+        return Derived(
+            self._session.epoch,
+            {name: ArrowFacts(subtract(now[name], old[name])) for name in outputs},
+            {name: ArrowFacts(subtract(old[name], now[name])) for name in outputs},
+            {},
+            (),
+        )
+
+    def write_feed(self, folder: Path, op: str, deleted: Facts | None, inserted: Facts | None) -> None:
+        """Write facts that were deleted and inserted to a new folder, with a column that says which."""
+        tables = []
+        for sign, facts in (("-", deleted), ("+", inserted)):
+            if facts is not None:
+                assert isinstance(facts, ArrowFacts)
+                signs = pa.array([sign] * facts.count(), pa.string())
+                tables.append(facts.table.add_column(0, op, signs))
+        ArrowFacts(pa.concat_tables(tables)).write(folder)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        if self._session is not None:
+            self._session.close()
+
+    def _begin(self, changes: Mapping[str, FrameChange], outputs: tuple[str, ...]) -> Derived:
+        bound = self._bound
+        facts = {name: self._data(name, None) for name in bound.given}
+        for name, change in changes.items():
+            if change.insert is not None:
+                facts[name] = self._data(name, change.insert)
+        self._session = open_session(
+            bound.job.place(bound.job.program),
+            facts=facts,
+            store=self._folder,
+            functions=bound.functions,
+            include_path=[bound.job.place(each) for each in bound.job.include],
+            defines=bound.job.defines,
+        )
+        strata = tuple(
+            StratumWork(
+                each.relations, "evaluated", "evaluate", "the first epoch", each.derivations, each.seconds
+            )
+            for each in self._session.statistics.strata
+        )
+        inputs = {name: (len(self._session[name]), 0) for name in bound.given}
+        return Derived(0, {name: self.facts(name) for name in outputs}, {}, inputs, strata)
+
+    def _data(self, name: str, frame: "DataFrame | None") -> object:
+        """Return facts as a session takes them."""
+        relation = self._bound.relation(name)
+        if not relation.arity:
+            return frame is not None and not frame.isEmpty()
+        schema = arrow_schema(published_columns(relation, self._bound.program))
+        return schema.empty_table() if frame is None else frame.toArrow().cast(schema)
+
+    def _table(self, facts: FactSet) -> ArrowFacts:
+        columns = published_columns(self._bound.relation(facts.name), self._bound.program)
+        schema = arrow_schema(columns)
+        if not facts.columns:
+            return ArrowFacts(pa.table([pa.array([True] * len(facts), pa.bool_())], schema=schema))
+        return ArrowFacts(facts.to_arrow().cast(schema))

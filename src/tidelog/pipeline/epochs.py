@@ -1,0 +1,285 @@
+"""One epoch after the other: sources to changes, changes to outputs, all under one manifest.
+
+An epoch goes through these points; the state of the engine is never more than one epoch ahead:
+
+    begin      `pending.json` tells how far sources will have been read
+    derive     the engine's state is at the new epoch, on the disk
+    write      feed and facts of outputs are in files that no manifest names yet
+    commit     the manifest is there: the epoch has happened
+    publish    folders and tables that others read follow
+
+A process that ends before `derive` leaves an epoch that never began. One that ends between `derive`
+and `commit` leaves an epoch that the next run finishes: what it changed is the difference between
+the engine's state and the outputs of the last manifest.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.changes import States, compare_loads, find_changes, keep_loads, merge_changes
+from tidelog.pipeline.checking import CheckedRows, check_rows
+from tidelog.pipeline.derive import Derived, Deriver, FrameChange
+from tidelog.pipeline.facts import sync_files
+from tidelog.pipeline.folder import Folder, Manifest, SourceState
+from tidelog.pipeline.job import BadRows, Source
+from tidelog.pipeline.publish import Publisher
+from tidelog.pipeline.report import EpochRow, RelationRows, Report, SourceRows
+from tidelog.pipeline.sources import read_batch
+from tidelog.pipeline.writing import Writer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SAMPLES: Final = 5
+
+
+@dataclass(slots=True)
+class _Making:
+    """An epoch on its way; `seconds` by stage."""
+
+    epoch: int
+    cause: str
+    batch: int | None = None
+    sources: tuple[SourceRows, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time spent inside to the stage."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begun
+
+
+class Epochs:
+    """Makes the epochs of a pipeline; one thread at a time."""
+
+    def __init__(
+        self, spark: "SparkSession", bound: Bound, folder: Folder, deriver: Deriver, report: Report
+    ) -> None:
+        self._spark = spark
+        self._bound = bound
+        self._folder = folder
+        self._deriver = deriver
+        self._report = report
+        self._last = folder.last()
+        self._writer = Writer(bound, folder, deriver)
+        self._publisher = Publisher(spark, bound, folder)
+
+    @property
+    def last(self) -> Manifest | None:
+        """Return the manifest of the last committed epoch."""
+        return self._last
+
+    def recover(self) -> None:
+        """Finish or forget the epoch that another run began, and publish what is behind."""
+        if self._last is not None and self._last.program != program_id(self._bound):
+            raise TidelogError([_differs(self._bound, self._folder, "program")])
+        if self._last is not None and self._last.engine != self._bound.job.engine:
+            raise TidelogError([_differs(self._bound, self._folder, "engine")])
+        pending = self._folder.pending()
+        committed = -1 if self._last is None else self._last.epoch
+        reached = -1 if self._deriver.epoch is None else self._deriver.epoch
+        if pending is not None and pending.epoch == reached == committed + 1:
+            making = _Making(pending.epoch, "recovered")
+            with making.stage("derive"):
+                derived = self._deriver.difference(
+                    self._outputs, lambda name: self._writer.before(name, self._last)
+                )
+            self._finish(making, pending, derived)
+        elif reached != committed:
+            raise TidelogError([_apart(self._folder, committed, reached)])
+        else:
+            self._folder.forget()
+            if self._last is not None:
+                self._publisher.publish(self._last)
+
+    def load(self) -> bool:
+        """Make an epoch of all sources that are no streams, and say whether there was anything to do.
+
+        The first epoch is made in any case: programs may derive facts from nothing.
+        """
+        making = _Making(self._next, "load")
+        sources = [source for source in self._bound.job.sources if not source.is_stream]
+        before = self._states()
+        checked: list[CheckedRows] = []
+        try:
+            with making.stage("read"):
+                for source in sources:
+                    rows = read_batch(self._spark, self._bound, source, before[source.id].bookmark)
+                    checked.append(check_rows(rows, source, self._bound))
+            self._judge(making, checked)
+            with making.stage("compare"):
+                after = keep_loads(self._folder, making.epoch, checked, before)
+                loaded = compare_loads(self._spark, self._folder, self._bound.job.sources, before, after)
+                changes = merge_changes(loaded, find_changes(checked))
+            if not changes and not any(each.bad for each in checked) and self._is_complete():
+                return False
+            self._make(making, changes, checked, after)
+        finally:
+            for each in checked:
+                each.release()
+        return True
+
+    def take(self, source: Source, rows: "DataFrame", stream: str, batch: int) -> bool:
+        """Make an epoch of a micro-batch, and say whether it was new.
+
+        A micro-batch that an earlier run or attempt committed is delivered again and left out.
+        """
+        states = self._states()
+        state = states[source.id]
+        if state.stream is not None and state.stream != stream:
+            raise TidelogError([_lost_checkpoint(source, self._folder)])
+        if state.batch is not None and batch <= state.batch:
+            self._report.skipped += 1
+            return False
+        making = _Making(self._next, f"stream {source.id}", batch)
+        with making.stage("read"):
+            checked = check_rows(rows, source, self._bound)
+        try:
+            self._judge(making, [checked])
+            states[source.id] = replace(state, stream=stream, batch=batch)
+            self._make(making, find_changes([checked]), [checked], states)
+        finally:
+            checked.release()
+        return True
+
+    def _judge(self, making: _Making, checked: Sequence[CheckedRows]) -> None:
+        """Take note of the rows; raise if there are bad ones and the job says that there must not be."""
+        making.sources = tuple(
+            SourceRows(each.source.id, each.source.relation, each.good, each.bad) for each in checked
+        )
+        bad = [each for each in checked if each.bad]
+        if bad and self._bound.job.bad_rows is BadRows.FAIL:
+            raise TidelogError([_bad_rows(each) for each in bad])
+
+    def _make(
+        self,
+        making: _Making,
+        changes: Mapping[str, FrameChange],
+        checked: Sequence[CheckedRows],
+        states: States,
+    ) -> None:
+        """Bring about an epoch: when this returns it is committed and published."""
+        with making.stage("quarantine"):
+            for each in checked:
+                if each.bad:
+                    place = self._folder.fresh(self._folder.quarantine(each.source.id, making.epoch))
+                    each.bad_rows().coalesce(1).write.parquet(str(place))
+                    sync_files(place)
+        pending = Manifest(
+            making.epoch,
+            self._bound.job.name,
+            self._bound.job.engine,
+            program_id(self._bound),
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            states,
+            {} if self._last is None else self._last.outputs,
+            {each.source.id: dict(each.bad) for each in checked if each.bad},
+        )
+        self._folder.begin(pending)
+        with making.stage("derive"):
+            derived = self._deriver.apply(changes, self._outputs)
+        assert derived.epoch == making.epoch, "an engine that counts epochs otherwise"
+        self._finish(making, pending, derived)
+
+    def _finish(self, making: _Making, pending: Manifest, derived: Derived) -> None:
+        """Write, commit and publish an epoch that the engine's state has reached."""
+        with making.stage("write"):
+            outputs = {
+                output.relation: self._writer.write(output, derived, self._last)
+                for output in self._bound.job.outputs
+            }
+        with making.stage("commit"):
+            manifest = replace(pending, outputs=outputs)
+            self._folder.commit(manifest)
+            self._last = manifest
+        with making.stage("publish"):
+            self._publisher.publish(manifest)
+            self._writer.drop_old(manifest)
+        row = EpochRow(
+            making.epoch,
+            making.cause,
+            making.batch,
+            making.sources,
+            derived.strata,
+            tuple(RelationRows(name, *counts) for name, counts in derived.inputs.items()),
+            tuple(
+                RelationRows(name, state.inserted, state.deleted, state.rows)
+                for name, state in outputs.items()
+            ),
+            making.seconds,
+        )
+        self._report.add(row)
+
+    @property
+    def _outputs(self) -> tuple[str, ...]:
+        return tuple(output.relation for output in self._bound.job.outputs)
+
+    @property
+    def _next(self) -> int:
+        return 0 if self._last is None else self._last.epoch + 1
+
+    def _is_complete(self) -> bool:
+        """Say whether the last epoch has all outputs of the job."""
+        return self._last is not None and set(self._outputs) <= self._last.outputs.keys()
+
+    def _states(self) -> dict[str, SourceState]:
+        """Return how far every source of the job was read."""
+        known = {} if self._last is None else self._last.sources
+        return {source.id: known.get(source.id, SourceState()) for source in self._bound.job.sources}
+
+
+def program_id(bound: Bound) -> str:
+    """Return a text that tells programs apart."""
+    return blake2b(bound.text.text.encode(), digest_size=16).hexdigest()
+
+
+def _bad_rows(checked: CheckedRows) -> Diagnostic:
+    samples = checked.bad_rows().limit(_SAMPLES).collect()
+    lines = "".join(f"\n    {row['reason']}: {row['detail']}: {row['row']}" for row in samples)
+    count = sum(checked.bad.values())
+    rows = "1 row is no fact" if count == 1 else f"{count:,} rows are no facts"
+    return Diagnostic(
+        code="bad-rows",
+        message=f"{rows} of `{checked.source.relation}` in the source `{checked.source.id}`:{lines}",
+        span=checked.source.at(""),
+        hint='correct the source, or choose bad_rows = "quarantine"; nothing was committed',
+    )
+
+
+def _apart(folder: Folder, committed: int, reached: int) -> Diagnostic:
+    return Diagnostic(
+        code="damaged-pipeline",
+        message=f"in `{folder.path}` the last manifest is of epoch {committed},"
+        f" but the engine's state is of epoch {reached}",
+        hint="restore the whole folder, or begin with another state folder",
+    )
+
+
+def _differs(bound: Bound, folder: Folder, what: str) -> Diagnostic:
+    return Diagnostic(
+        code="pipeline-differs",
+        message=f"the state folder `{folder.path}` was made with another {what}",
+        span=bound.job.at(what),
+        hint="begin with another state folder: all sources are read again into it",
+    )
+
+
+def _lost_checkpoint(source: Source, folder: Folder) -> Diagnostic:
+    return Diagnostic(
+        code="lost-checkpoint",
+        message=f"the source `{source.id}` would be read from its beginning again:"
+        f" {folder.checkpoint(source.id)} is not the checkpoint that epochs were made with",
+        span=source.at("name"),
+        hint="restore the checkpoint, or give the source another name to read it again on purpose",
+    )

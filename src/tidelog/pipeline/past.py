@@ -1,0 +1,107 @@
+"""An output at any committed epoch, from the files of a pipeline; needs no Spark."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.pipeline.facts import add_up, arrow_schema, feed_names, parquet_files, read_facts
+from tidelog.pipeline.folder import Folder, Manifest, OutputState
+from tidelog.program.suggest import did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """An output at an epoch: files that hold all facts of some epoch, and what to add and take away.
+
+    `add` are facts that the files do not have, `drop` facts that they have too many.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    files: tuple[Path, ...]
+    add: pa.Table
+    drop: pa.Table
+
+    def read_file(self, file: Path) -> pa.Table:
+        """Return the facts of one of the files that belong to the epoch."""
+        schema = arrow_schema(self.columns)
+        found = pq.read_table(file, columns=schema.names).cast(schema)
+        if not self.drop.num_rows:
+            return found
+        kept, _ = add_up([(found, 1), (self.drop, -1)])
+        return kept
+
+
+def output_at(folder: Folder, relation: str, epoch: int | None = None) -> Past:
+    """Return an output at a committed epoch, the last one unless told.
+
+    The epoch's facts are those of the nearest epoch whose facts were all written, with the feed
+    between the two applied forward or taken back.
+    """
+    last = last_manifest(folder)
+    epoch = last.epoch if epoch is None else epoch
+    state = find_output(folder, folder.read(epoch), relation)
+    columns = state.columns
+    base = state.base
+    if not folder.base(relation, base).exists():
+        # Older files are dropped when newer ones are there: the epoch is reached by going back.
+        base = find_output(folder, last, relation).base
+    low, high, sign = (base, epoch, 1) if base <= epoch else (epoch, base, -1)
+    parts = [(arrow_schema(columns).empty_table(), 1)]
+    for number in range(low + 1, high + 1):
+        for op, table in read_feed(folder, relation, number, columns).items():
+            parts.append((table, sign if op == "+" else -sign))
+    add, drop = add_up(parts)
+    return Past(columns, tuple(parquet_files(folder.base(relation, base))), add, drop)
+
+
+def read_output(folder: Folder, relation: str, epoch: int | None = None) -> pa.Table:
+    """Return all facts of an output at a committed epoch."""
+    past = output_at(folder, relation, epoch)
+    return pa.concat_tables([*(past.read_file(file) for file in past.files), past.add])
+
+
+def read_feed(
+    folder: Folder, relation: str, epoch: int, columns: Sequence[tuple[str, str]]
+) -> dict[str, pa.Table]:
+    """Return the facts that an epoch inserted, under `+`, and deleted, under `-`."""
+    op, _ = feed_names(columns)
+    rows = read_facts(folder.feed(relation, epoch), [(op, "symbol"), *columns])
+    names = [name for name, _ in columns]
+    return {sign: rows.filter(pc.equal(rows[op], sign)).select(names) for sign in ("-", "+") if rows.num_rows}
+
+
+def last_manifest(folder: Folder) -> Manifest:
+    """Return the manifest of the last committed epoch."""
+    last = folder.last()
+    if last is None:
+        raise TidelogError([_no_pipeline(folder.path)])
+    return last
+
+
+def find_output(folder: Folder, manifest: Manifest, relation: str) -> OutputState:
+    """Return the state of an output; raises if the pipeline does not publish the relation."""
+    if relation not in manifest.outputs:
+        known = list(manifest.outputs)
+        raise TidelogError(
+            [
+                Diagnostic(
+                    code="no-such-output",
+                    message=f"the pipeline `{folder.path}` has no output `{relation}`",
+                    hint=did_you_mean(relation, known, f"it has {', '.join(known) or 'none'}"),
+                )
+            ]
+        )
+    return manifest.outputs[relation]
+
+
+def _no_pipeline(path: Path) -> Diagnostic:
+    return Diagnostic(
+        code="no-pipeline",
+        message=f"the folder `{path}` holds no epoch of a pipeline",
+        hint="name the `state` folder of a job that was run, or the folder of a store",
+    )

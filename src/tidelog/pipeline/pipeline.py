@@ -1,0 +1,167 @@
+"""A job that can be run, from Python as from the command line."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.pipeline.bind import bind_job
+from tidelog.pipeline.folder import Folder
+from tidelog.pipeline.job import Job, TriggerKind
+from tidelog.pipeline.job_read import read_job
+from tidelog.pipeline.starting import start_spark
+from tidelog.store.lock import Lock
+from tidelog.values import Value
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tidelog.pipeline.derive import Deriver
+    from tidelog.pipeline.report import Report
+
+
+class Pipeline:
+    """A checked job: sources, a program and outputs.
+
+        pipeline = Pipeline.read("job.toml")
+        report = pipeline.run()
+
+    Making one reads the job and its program and reports every mistake in them. `spark` is the session
+    to work with, else one is started as the job says. `functions` are Python callables for functors,
+    beside those of the job's files.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        *,
+        spark: "SparkSession | None" = None,
+        functions: Mapping[str, Callable[..., Value]] | None = None,
+    ) -> None:
+        self._bound = bind_job(job, functions)
+        self._spark = spark
+        self._folder = Folder(job.place(job.state))
+        self._stop = threading.Event()
+
+    @classmethod
+    def read(cls, path: Path | str, *, spark: "SparkSession | None" = None) -> Self:
+        """Return the pipeline of a job file."""
+        return cls(read_job(Path(path)), spark=spark)
+
+    @property
+    def job(self) -> Job:
+        """Return the job."""
+        return self._bound.job
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Return what the checks of the program found strange but not wrong."""
+        return self._bound.warnings
+
+    @property
+    def epoch(self) -> int | None:
+        """Return the last committed epoch; None before the first."""
+        last = self._folder.last()
+        return None if last is None else last.epoch
+
+    def check_sources(self) -> None:
+        """Read the columns of every source and raise `TidelogError` if they do not fit the relations."""
+        from tidelog.pipeline.checking import check_types  # noqa: PLC0415 - it needs Spark
+        from tidelog.pipeline.sources import read_batch, read_stream  # noqa: PLC0415 - as above
+
+        spark = self._session()
+        mistakes: list[Diagnostic] = []
+        for source in self.job.sources:
+            try:
+                if source.is_stream:
+                    rows = read_stream(spark, self._bound, source)
+                else:
+                    rows = read_batch(spark, self._bound, source, None)
+                check_types(rows, source, self._bound)
+            except TidelogError as error:
+                mistakes += error.diagnostics
+        if mistakes:
+            raise TidelogError(mistakes)
+
+    def run(self, *, rounds: int | None = None) -> "Report":
+        """Do what the job's trigger says and return the report, which is written to the state folder too.
+
+        An earlier run that was killed is continued: its last epoch is finished or forgotten. With the
+        trigger `interval` the run goes on until `stop`, or for so many rounds; with `streaming` until
+        `stop`. Raises `TidelogError` with every mistake; epochs that were committed stay.
+        """
+        from tidelog.pipeline.report import Report  # noqa: PLC0415 - it needs the engines
+
+        self._stop.clear()
+        self._folder.make()
+        lock = Lock.take(self._folder.path, self._folder.path / "lock")
+        report = Report(self.job.name, self.job.engine, _now())
+        try:
+            with self._reported(report):
+                self._run(report, rounds)
+        finally:
+            lock.release()
+        return report
+
+    def stop(self) -> None:
+        """Let a run in another thread end after the epoch that it is making."""
+        self._stop.set()
+
+    def _run(self, report: "Report", rounds: int | None) -> None:
+        from tidelog.pipeline.epochs import Epochs  # noqa: PLC0415 - it needs Spark
+        from tidelog.pipeline.streams import Streams  # noqa: PLC0415 - as above
+
+        spark = self._session()
+        deriver = self._deriver(spark)
+        try:
+            epochs = Epochs(spark, self._bound, self._folder, deriver, report)
+            streams = Streams(
+                spark, self._bound, self._folder, epochs, lambda: report.write(self._folder.reports)
+            )
+            epochs.recover()
+            trigger = self.job.trigger
+            done = 0
+            while True:
+                epochs.load()
+                if trigger.kind is TriggerKind.STREAMING:
+                    streams.run_forever(trigger.every_seconds, self._stop)
+                    return
+                streams.run_available()
+                done += 1
+                if trigger.kind is TriggerKind.ONCE or done == rounds:
+                    return
+                report.write(self._folder.reports)
+                if self._stop.wait(trigger.every_seconds):
+                    return
+        finally:
+            deriver.close()
+
+    def _session(self) -> "SparkSession":
+        if self._spark is None:
+            self._spark = start_spark(self.job)
+        return self._spark
+
+    def _deriver(self, spark: "SparkSession") -> "Deriver":
+        from tidelog.pipeline.derive import LocalDeriver  # noqa: PLC0415 - it brings the engine
+
+        del spark
+        return LocalDeriver(self._bound, self._folder.engine)
+
+    @contextmanager
+    def _reported(self, report: "Report") -> Iterator[None]:
+        """Write the report, however the run ends."""
+        try:
+            yield
+        except BaseException as failure:
+            report.failure = f"{type(failure).__name__}: {failure}"
+            raise
+        finally:
+            report.ended = _now()
+            report.write(self._folder.reports)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

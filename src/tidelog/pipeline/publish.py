@@ -1,0 +1,157 @@
+"""Committed epochs in the places that others read: folders and tables.
+
+A place never holds a part of an epoch, and doing it again does no harm: after a crash the next run
+publishes what is behind.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.errors import PySparkException
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.facts import feed_names, parquet_files
+from tidelog.pipeline.folder import Folder, Manifest
+from tidelog.pipeline.job import Output
+from tidelog.store.sync import replace_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NOTE: Final = "published.json"
+
+
+class Publisher:
+    """Brings the places of a job's outputs to the last committed epoch."""
+
+    def __init__(self, spark: "SparkSession", bound: Bound, folder: Folder) -> None:
+        self._spark = spark
+        self._bound = bound
+        self._folder = folder
+        note = folder.path / _NOTE
+        # For each place the last epoch that was published there.
+        self._done: dict[str, int] = json.loads(note.read_text()) if note.exists() else {}
+
+    def publish(self, manifest: Manifest) -> None:
+        """Publish the manifest's epoch, and epochs before it whose changes a feed lacks."""
+        before = dict(self._done)
+        for output in self._bound.job.outputs:
+            base = manifest.outputs[output.relation].base
+            if output.path is not None:
+                self._once(f"path {output.path}", base, partial(self._path, output, base))
+            if output.table is not None:
+                self._once(f"table {output.table}", base, partial(self._table, output, base))
+            if output.feed is not None:
+                self._all(f"feed {output.feed}", manifest.epoch, partial(self._feed, output))
+            if output.feed_table is not None:
+                self._all(
+                    f"feed_table {output.feed_table}", manifest.epoch, partial(self._feed_table, output)
+                )
+        if self._done != before:
+            replace_file(self._folder.path / _NOTE, json.dumps(self._done).encode())
+
+    def _once(self, place: str, epoch: int, work: Callable[[], None]) -> None:
+        if self._done.get(place, -1) < epoch:
+            work()
+            self._done[place] = epoch
+
+    def _all(self, place: str, last: int, work: Callable[[int], None]) -> None:
+        for epoch in range(self._done.get(place, -1) + 1, last + 1):
+            self._once(place, epoch, partial(work, epoch))
+
+    def _path(self, output: Output, epoch: int) -> None:
+        """Put a folder with all facts in the place of the one before."""
+        assert output.path is not None
+        place = self._bound.job.place(output.path)
+        _swap(self._linked(self._folder.base(output.relation, epoch), place, epoch), place)
+
+    def _feed(self, output: Output, epoch: int) -> None:
+        """Add a folder `epoch=N` with the changes of an epoch."""
+        assert output.feed is not None
+        files = self._folder.feed(output.relation, epoch)
+        if not files.exists():
+            return
+        columns = self._folder.read(epoch).outputs[output.relation].columns
+        place = self._bound.job.place(output.feed) / f"{feed_names(columns)[1]}={epoch}"
+        _swap(self._linked(files, place, epoch), place)
+
+    def _linked(self, files: Path, place: Path, epoch: int) -> Path:
+        """Return a new folder beside the place, with the same files; no reader looks at its name."""
+        beside = place.with_name(f"_{place.name}.{epoch}.new")
+        try:
+            self._folder.fresh(beside).mkdir()
+            for file in parquet_files(files):
+                _link(file, beside / file.name)
+        except OSError as cause:
+            raise TidelogError([_unpublished(place, cause.strerror or str(cause))]) from cause
+        return beside
+
+    def _table(self, output: Output, epoch: int) -> None:
+        """Let a table of the catalog hold all facts."""
+        assert output.table is not None
+        files = self._folder.base(output.relation, epoch).resolve()
+        try:
+            if output.format != "parquet":
+                frame = self._spark.read.parquet(str(files))
+                frame.write.format(output.format).mode("overwrite").saveAsTable(output.table)
+            elif self._spark.catalog.tableExists(output.table):
+                # One step of the catalog: whoever reads the table sees the old facts or the new ones.
+                self._spark.sql(f"ALTER TABLE {output.table} SET LOCATION '{files.as_uri()}'")
+                self._spark.catalog.refreshTable(output.table)
+            else:
+                self._spark.catalog.createTable(output.table, path=str(files), source="parquet")
+        except PySparkException as cause:
+            raise TidelogError([_unpublished(output.table, str(cause).split("\n")[0])]) from cause
+
+    def _feed_table(self, output: Output, epoch: int) -> None:
+        """Put the changes of an epoch into a table that is partitioned by epoch, in place of themselves."""
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everybody calls it
+
+        assert output.feed_table is not None
+        files = self._folder.feed(output.relation, epoch)
+        if not files.exists():
+            return
+        name = feed_names(self._folder.read(epoch).outputs[output.relation].columns)[1]
+        frame = self._spark.read.parquet(str(files)).withColumn(name, F.lit(epoch).cast("bigint"))
+        try:
+            if self._spark.catalog.tableExists(output.feed_table):
+                writer = frame.write.mode("overwrite").option("partitionOverwriteMode", "dynamic")
+                writer.insertInto(output.feed_table)
+            else:
+                frame.write.partitionBy(name).saveAsTable(output.feed_table)
+        except PySparkException as cause:
+            raise TidelogError([_unpublished(output.feed_table, str(cause).split("\n")[0])]) from cause
+
+
+def _link(file: Path, target: Path) -> None:
+    try:
+        os.link(file, target)
+    except OSError:
+        # Another file system, or one without links.
+        shutil.copyfile(file, target)
+
+
+def _swap(new: Path, place: Path) -> None:
+    """Put a folder in the place of another."""
+    old = place.with_name(f"_{place.name}.old")
+    if old.exists():
+        shutil.rmtree(old)
+    if place.exists():
+        place.rename(old)
+    new.rename(place)
+    if old.exists():
+        shutil.rmtree(old)
+
+
+def _unpublished(place: object, words: str) -> Diagnostic:
+    return Diagnostic(
+        code="unpublished-output",
+        message=f"the epoch is committed, but `{place}` could not be brought there: {words}",
+        hint="run the job again when the place can be written: it publishes what is behind",
+    )

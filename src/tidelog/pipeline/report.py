@@ -1,0 +1,97 @@
+"""What a run did: epochs with their sources, strata, outputs and seconds."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tidelog.pipeline.derive import StratumWork
+from tidelog.store.sync import replace_file
+
+# A job that runs for weeks has epochs by the million; totals count them all, details show the last.
+_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRows:
+    """What a source gave to an epoch: rows that are facts, and bad ones by reason."""
+
+    source: str
+    relation: str
+    rows: int
+    quarantined: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationRows:
+    """What an epoch did to an output, or to the input facts of a relation."""
+
+    relation: str
+    inserted: int
+    deleted: int
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRow:
+    """One epoch of a run.
+
+    `cause` is `load`, the `stream` that gave the micro-batch `batch`, or `recovered` for an epoch
+    that an earlier run left unpublished. `seconds` has a number for each stage.
+    """
+
+    epoch: int
+    cause: str
+    batch: int | None
+    sources: tuple[SourceRows, ...]
+    strata: tuple[StratumWork, ...]
+    inputs: tuple[RelationRows, ...]
+    outputs: tuple[RelationRows, ...]
+    seconds: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class Report:
+    """A run of a job, as far as it got; `skipped` counts micro-batches that were delivered again."""
+
+    job: str
+    engine: str
+    started: str
+    ended: str = ""
+    epochs: list[EpochRow] = field(default_factory=list)
+    epoch_count: int = 0
+    rows: int = 0
+    quarantined: dict[str, dict[str, int]] = field(default_factory=dict)
+    skipped: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+    failure: str | None = None
+
+    def add(self, row: EpochRow) -> None:
+        """Take an epoch into the totals and the details."""
+        self.epoch_count += 1
+        self.epochs = [*self.epochs[-_SHOWN + 1 :], row]
+        for source in row.sources:
+            self.rows += source.rows
+            by_reason = self.quarantined.setdefault(source.source, {})
+            for reason, count in source.quarantined.items():
+                by_reason[reason] = by_reason.get(reason, 0) + count
+        for stage, seconds in row.seconds.items():
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+
+    @property
+    def quarantined_count(self) -> int:
+        """Return the number of bad rows."""
+        return sum(sum(by_reason.values()) for by_reason in self.quarantined.values())
+
+    def to_json(self) -> str:
+        """Return the report as JSON."""
+        return json.dumps({**asdict(self), "quarantined_count": self.quarantined_count}, indent=1)
+
+    def write(self, folder: Path) -> None:
+        """Write `report.json` and `report.html`, in the place of the last run's."""
+        from tidelog.pipeline.report_page import report_page  # noqa: PLC0415 - it needs this module
+
+        folder.mkdir(parents=True, exist_ok=True)
+        replace_file(folder / "report.json", self.to_json().encode())
+        replace_file(folder / "report.html", report_page(self).encode())

@@ -1,0 +1,109 @@
+"""Sources that are streams: each micro-batch of Structured Streaming is an epoch."""
+
+import json
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from pyspark.errors import StreamingQueryException
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.epochs import Epochs
+from tidelog.pipeline.folder import Folder
+from tidelog.pipeline.job import Source
+from tidelog.pipeline.sources import read_stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+_LOOK_SECONDS: Final = 0.2
+
+
+class Streams:
+    """The streaming queries of a job; epochs are made one after the other, whichever query they are of."""
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        bound: Bound,
+        folder: Folder,
+        epochs: Epochs,
+        after_epoch: Callable[[], None],
+    ) -> None:
+        self._spark = spark
+        self._bound = bound
+        self._folder = folder
+        self._epochs = epochs
+        self._after_epoch = after_epoch
+        self._lock = threading.Lock()
+        self._failure: BaseException | None = None
+
+    @property
+    def sources(self) -> list[Source]:
+        """Return the sources that are streams."""
+        return [source for source in self._bound.job.sources if source.is_stream]
+
+    def run_available(self) -> None:
+        """Make epochs of all that is there now, source by source."""
+        for source in self.sources:
+            query = self._writer(source).trigger(availableNow=True).start()
+            self._await(query, source)
+
+    def run_forever(self, every_seconds: float, stop: threading.Event) -> None:
+        """Make epochs of what comes, until someone sets `stop` or a query fails."""
+        interval = f"{every_seconds} seconds"
+        queries = {
+            source.id: self._writer(source).trigger(processingTime=interval).start()
+            for source in self.sources
+        }
+        try:
+            while not stop.wait(_LOOK_SECONDS):
+                if not all(query.isActive for query in queries.values()):
+                    break
+        finally:
+            # An epoch that is being made is finished first.
+            with self._lock:
+                for query in queries.values():
+                    query.stop()
+        for source in self.sources:
+            self._await(queries[source.id], source)
+
+    def _writer(self, source: Source) -> "DataStreamWriter":
+        checkpoint = self._folder.checkpoint(source.id)
+
+        def take(rows: "DataFrame", batch: int) -> None:
+            try:
+                with self._lock:
+                    stream = json.loads((checkpoint / "metadata").read_text())["id"]
+                    if self._epochs.take(source, rows, stream, batch):
+                        self._after_epoch()
+            except BaseException as failure:
+                # Spark wraps it in a text; whoever waits for the query gets it as it is.
+                self._failure = self._failure or failure
+                raise
+
+        frame = read_stream(self._spark, self._bound, source)
+        return frame.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
+
+    def _await(self, query: "StreamingQuery", source: Source) -> None:
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as cause:
+            if self._failure is not None:
+                raise self._failure from None
+            raise TidelogError([_failed(source, cause)]) from cause
+        if self._failure is not None:
+            raise self._failure
+
+
+def _failed(source: Source, cause: StreamingQueryException) -> Diagnostic:
+    words = str(cause).split("\n")[0]
+    return Diagnostic(
+        code="unreadable-source",
+        message=f"the stream of the source `{source.id}` ended: {words}",
+        span=source.at("path") or source.at("format"),
+        hint="epochs that were committed stay; the next run goes on from them",
+    )
