@@ -1,8 +1,11 @@
 """What an engine offers to maintenance: the derivations around given rows."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.plan.operators import Operator
+from tidelog.program.nodes import Constant
 from tidelog.storage.kernel import CodeArray, Int64s
 
 
@@ -29,3 +32,12 @@ class Derivations(Protocol):
 
     def backward(self, rule: MaintainedRule, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations of these head rows: the head's row number, then the literals'."""
+
+    def variants(self, rule: MaintainedRule, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
+        """Return chains from rows of a literal (or of the head), the one expected to be best first.
+
+        They differ in the atom that is joined first and push the same derivations.
+        """
+
+    def encode(self, constant: Constant) -> int:
+        """Return the code of a constant; raise if the state's codes are too narrow for it."""

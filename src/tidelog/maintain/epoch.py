@@ -24,7 +24,10 @@ from tidelog.maintain.dense import IterationCounts, count_iterations
 from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.labels import RelationLabels
-from tidelog.maintain.update import OverBudget, RowChange, StratumUpdate
+from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.small.epoch import SmallEpochs
+from tidelog.maintain.small.layout import NEEDS_ROOM, TOO_LARGE
+from tidelog.maintain.update import OverBudget, StratumUpdate
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
 from tidelog.program.nodes import Aggregate, Atom, Constraint, NegatedAtom, Program, Stratum
 from tidelog.storage import StoredRelation
@@ -46,9 +49,6 @@ class EpochEngine(Protocol):
     @property
     def derivations(self) -> Derivations:
         """Return what enumerates derivations."""
-
-    def check_level(self, stratum: Stratum, level: int) -> None:
-        """Raise if a stratum goes on for more iterations than the user allows, or takes too much memory."""
 
     @property
     def groups(self) -> GroupKeeper:
@@ -106,6 +106,7 @@ class Maintainer:
             tuple(maintained_rule(rule, self.program) for rule in stratum.rules)
             for stratum in self.program.strata
         ]
+        self._small = SmallEpochs(lambda: self.engine.relations, lambda: self.engine.derivations)
         self._reasons = [reason_to_recompute(stratum, self.program) for stratum in self.program.strata]
         self._read = [_relations_read(stratum) for stratum in self.program.strata]
 
@@ -130,8 +131,8 @@ class Maintainer:
             else:
                 decision = self._decide(number, own, lower, settings)
             found, decision, work = self._carry_out(number, stratum, own, lower, decision)
-            changes.update(found)
             self.engine.check_keys(stratum, None if number in rewritten else found)
+            changes.update(found)
             reports.append(
                 StratumReport(
                     stratum.relations, decision.action, decision.strategy, decision.reason,
@@ -230,15 +231,15 @@ class Maintainer:
             return {}, decision, 0
         learned = self._learned[number]
         spent = 0
-        if decision.action is not Action.RECOMPUTED:
-            labels = {name: self.label(name) for name in stratum.relations}
-            dense = self._dense.pop(number, None)
-            if decision.strategy is not Strategy.COUNTING:
         if decision.action is not Action.RECOMPUTED and stratum.relations[0] in self.engine.groups.aggregates:
             changes, work = self.engine.groups.follow(
                 self._rules[number], lower, self.engine.derivations, self.label
             )
             return changes, decision, work
+        if decision.action is not Action.RECOMPUTED:
+            labels = {name: self.label(name) for name in stratum.relations}
+            dense = self._dense.pop(number, None)
+            if decision.strategy is not Strategy.COUNTING:
                 dense = None
             elif dense is None:
                 dense = self._count(number, stratum, lower)
@@ -249,7 +250,8 @@ class Maintainer:
             changed = (*own.values(), *lower.values())
             rows = sum(change.deleted.size + change.inserted.size for change in changed)
             try:
-                changes = update.run(own)
+                small = self._run_small(number, stratum, own, update)
+                changes = update.run(own) if small is None else small
             except OverBudget:
                 for label in labels.values():
                     label.undo()
@@ -270,6 +272,25 @@ class Maintainer:
         learned.recompute_work = work
         learned.forget_a_little()
         return changes, decision, spent + work
+
+    def _run_small(
+        self, number: int, stratum: Stratum, own: Mapping[str, RowChange], update: StratumUpdate
+    ) -> dict[str, RowChange] | None:
+        """Return what changed if the epoch is small for this stratum, None to run it at large."""
+        changed = (*own.values(), *update.lower.values())
+        rows = sum(change.deleted.size + change.inserted.size for change in changed)
+        if update.strategy is not Strategy.UPDATE or not self._small.is_worth_trying(number, rows):
+            return None
+        outcome = self._small.run(
+            number, self._rules[number], update.labels, own, update.lower, update.budget
+        )
+        if outcome is None or outcome.status in {TOO_LARGE, NEEDS_ROOM}:
+            return None
+        update.work = outcome.work
+        if outcome.changes is None:
+            raise OverBudget
+        self.engine.check_level(stratum, self._small.highest_level())
+        return outcome.changes
 
     def _count(
         self, number: int, stratum: Stratum, lower: Mapping[str, RowChange]

@@ -1,9 +1,10 @@
 """What an epoch knows about the rows of one relation while it is under way."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from tidelog.maintain.row_change import RowChange
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched, lose_derivations, relax, take_offers
 from tidelog.storage.kernel import Bools, Int32s, Int64s
@@ -25,7 +26,7 @@ class RelationLabels:
     def __init__(self, relation: StoredRelation) -> None:
         self.relation = relation
         self.marks: Bools = np.zeros(0, np.uint8)
-        self._flags: Bools = np.zeros(0, np.uint8)
+        self.flags: Bools = np.zeros(0, np.uint8)
         self.tentative: Int32s = np.zeros(0, np.int32)
         self.tentative_counts: Int32s = np.zeros(0, np.int32)
         self.before: Int32s = np.zeros(0, np.int32)
@@ -36,7 +37,7 @@ class RelationLabels:
         capacity = self.relation.rows.shape[0]
         if self.marks.shape[0] < capacity:
             self.marks = enlarged(self.marks, capacity, self.marks.shape[0])
-            self._flags = enlarged(self._flags, capacity, self._flags.shape[0])
+            self.flags = enlarged(self.flags, capacity, self.flags.shape[0])
             self.tentative = enlarged(self.tentative, capacity, self.tentative.shape[0])
             self.tentative_counts = enlarged(self.tentative_counts, capacity, self.tentative_counts.shape[0])
             self.before = enlarged(self.before, capacity, self.before.shape[0])
@@ -44,7 +45,7 @@ class RelationLabels:
     def touch(self, numbers: Int64s) -> None:
         """Remember the rows that were not touched yet, and their counts before they change."""
         fresh = np.empty(numbers.size, np.int64)
-        found = first_touched(self._flags, numbers, fresh)
+        found = first_touched(self.flags, numbers, fresh)
         if found:
             rows = fresh[:found]
             self._journal.append((rows, self.relation.counts[rows]))
@@ -88,6 +89,10 @@ class RelationLabels:
         """Take the label from affected rows."""
         self.relation.levels[numbers] = ABSENT
 
+    def remember(self, numbers: Int64s, counts: Int32s) -> None:
+        """Take over rows that a kernel touched and flagged, with their counts before."""
+        self._journal.append((numbers, counts))
+
     def touched(self) -> Int64s:
         """Return every row that may have changed, once."""
         if not self._journal:
@@ -108,9 +113,21 @@ class RelationLabels:
         """Clear marks and tentative labels; the epoch is committed or undone."""
         rows = self.touched()
         self.marks[rows] = UNTOUCHED
-        self._flags[rows] = 0
+        self.flags[rows] = 0
         self.tentative[rows] = 0
         self._journal = []
+
+
+def row_changes(labels: Mapping[str, RelationLabels]) -> dict[str, RowChange]:
+    """Return the rows of each relation that were or became facts in this epoch."""
+    changes = {}
+    for name, of_relation in labels.items():
+        rows = of_relation.touched()
+        was = of_relation.relation.previous[rows] != ABSENT
+        now = of_relation.relation.levels[rows] != ABSENT
+        if (was != now).any():
+            changes[name] = RowChange(rows[was & ~now], rows[now & ~was])
+    return changes
 
 
 def rows_by_level(levels: Int32s, numbers: Int64s) -> Iterable[tuple[int, Int64s]]:

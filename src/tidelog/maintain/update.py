@@ -31,7 +31,15 @@ import numpy.typing as npt
 from tidelog.engine.epoch import Strategy
 from tidelog.maintain.dense import IterationCounts
 from tidelog.maintain.derivations import Derivations, Sink
-from tidelog.maintain.labels import AFFECTED, CURRENT, UNTOUCHED, RelationLabels, rows_by_level
+from tidelog.maintain.labels import (
+    AFFECTED,
+    CURRENT,
+    UNTOUCHED,
+    RelationLabels,
+    row_changes,
+    rows_by_level,
+)
+from tidelog.maintain.row_change import RowChange
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
@@ -45,14 +53,6 @@ LEVEL_WORK = 300
 
 class OverBudget(Exception):  # noqa: N818 - a decision, no error
     """The update did more work than it may; it is undone and the stratum recomputed."""
-
-
-@dataclass(frozen=True)
-class RowChange:
-    """Rows of a relation that are no longer facts, and rows that have become facts."""
-
-    deleted: Int64s
-    inserted: Int64s
 
 
 def _any_level(_level: int) -> None:
@@ -99,7 +99,7 @@ class StratumUpdate:
         self._offer_backward(affected, offers)
         self._offer_new(offers)
         self._settle(offers)
-        return self._changes()
+        return row_changes(self.labels)
 
     # --- sweep 1 ------------------------------------------------------------------------------
 
@@ -351,17 +351,6 @@ class StratumUpdate:
             offers.make(rule.relation, numbers, level[keep] + 1)
 
         return sink
-
-    def _changes(self) -> dict[str, RowChange]:
-        """Return the rows of each relation that were or became facts."""
-        changes = {}
-        for name, labels in self.labels.items():
-            rows = labels.touched()
-            was = labels.relation.previous[rows] != ABSENT
-            now = labels.relation.levels[rows] != ABSENT
-            if (was != now).any():
-                changes[name] = RowChange(rows[was & ~now], rows[now & ~was])
-        return changes
 
     # --- shared -------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from tidelog.plan.chain import Body, row_name
 from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.operators import Layout, Operator, View
-from tidelog.plan.order import best_chain
+from tidelog.plan.order import best_chain, chains_by_first_atom
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import (
     Aggregate,
@@ -74,7 +74,35 @@ def maintained_rule(rule: Rule, program: Program) -> MaintainedRule:
 def forward_chain(
     rule: MaintainedRule, literal: RuleLiteral, program: Program, statistics: Statistics
 ) -> tuple[Operator, ...]:
-    """Return the chain from facts of one literal to derivations.
+    """Return the chain from facts of one literal to derivations; see `chain_variants`."""
+    return best_chain(_forward_body(rule, literal, program, statistics)).operators
+
+
+def backward_chain(rule: MaintainedRule, program: Program, statistics: Statistics) -> tuple[Operator, ...]:
+    """Return the chain from facts of the head to their derivations; see `chain_variants`."""
+    return best_chain(_backward_body(rule, program, statistics)).operators
+
+
+def chain_variants(
+    rule: MaintainedRule, literal: RuleLiteral | None, program: Program, statistics: Statistics
+) -> tuple[tuple[Operator, ...], ...]:
+    """Return chains from facts of a literal, or of the head, the one expected to be best first.
+
+    Each further one joins another atom first; they yield the same derivations.
+    """
+    if literal is None:
+        body = _backward_body(rule, program, statistics)
+    else:
+        body = _forward_body(rule, literal, program, statistics)
+    best = best_chain(body).operators
+    others = [chain.operators for chain in chains_by_first_atom(body)]
+    return (best, *(operators for operators in others if operators != best))
+
+
+def _forward_body(
+    rule: MaintainedRule, literal: RuleLiteral, program: Program, statistics: Statistics
+) -> Body:
+    """Return the body to be joined to facts of one literal.
 
     A batch given to it has the literal's columns and then the row number. The outputs are the
     head's columns, then the row numbers of the rule's literals.
@@ -88,11 +116,11 @@ def forward_chain(
     outputs = (*_head_operands(rule.rule), *(row_name(other.place) for other in rule.literals))
     others = _body(rest, (*given, row_name(literal.place)), outputs, program, statistics)
     others = replace(others, head=rule.relation)
-    return best_chain(_with_equalities(others, equalities)).operators
+    return _with_equalities(others, equalities)
 
 
-def backward_chain(rule: MaintainedRule, program: Program, statistics: Statistics) -> tuple[Operator, ...]:
-    """Return the chain from facts of the head to their derivations.
+def _backward_body(rule: MaintainedRule, program: Program, statistics: Statistics) -> Body:
+    """Return the body to be joined to facts of the head.
 
     A batch given to it has the head's columns and then the row number. The outputs are the head's
     row number, then the row numbers of the rule's literals.
@@ -102,7 +130,7 @@ def backward_chain(rule: MaintainedRule, program: Program, statistics: Statistic
     places = dict(enumerate(rule.rule.body))
     body = _body(places, (*given, HEAD_ROW), outputs, program, statistics)
     body = replace(body, head=rule.relation)
-    return best_chain(_with_equalities(body, equalities)).operators
+    return _with_equalities(body, equalities)
 
 
 def _body(
@@ -220,6 +248,7 @@ __all__ = [
     "MaintainedRule",
     "RuleLiteral",
     "backward_chain",
+    "chain_variants",
     "forward_chain",
     "maintained_rule",
     "reason_to_recompute",

@@ -53,6 +53,24 @@ def best_chain_in_pairs(body: Body) -> Chain:
     return min(chains, key=lambda chain: chain.work)
 
 
+def chains_by_first_atom(body: Body) -> list[Chain]:
+    """Return for each atom that the given variables lead to the cheapest chain that joins it first.
+
+    Where one row has a few partners and another has millions, the best first join is known only when
+    the row is.
+    """
+    atoms = range(len(body.views))
+    if len(body.views) > _EXHAUSTIVE_ATOMS:
+        return []
+    chains = []
+    for first in atoms:
+        if _is_connected(body, [], first):
+            orders = [(first, *order) for order in permutations([x for x in atoms if x != first])]
+            best = min(orders, key=lambda order: work_of_prefix(body, order, best_chain))
+            chains.append(build_chain(body, best, best_chain))
+    return chains
+
+
 def _greedy(body: Body, start: list[int], rest: list[int]) -> Chain:
     order = list(start)
     left = [number for number in rest if number not in order]

@@ -84,7 +84,21 @@ class Index:
                 dense_numbers(rows, self.key[0], first, last, numbers)
                 return numbers
             self._leave_dense()
-        needed = self.group_count + last - first
+        self._make_room_for_keys(last - first)
+        self.group_count = number_groups(
+            self.slots, self.keys, rows, self.key_columns, first, last, self.group_count, numbers
+        )
+        return numbers
+
+    def reserve(self, extra: int) -> None:
+        """Make room for `extra` more rows with keys of their own."""
+        if not self.is_dense:
+            self._make_room_for_keys(extra)
+        if int(self.arena_state[TOP]) + 2 * extra > self.arena.shape[0]:
+            self._enlarge_arena(extra)
+
+    def _make_room_for_keys(self, extra: int) -> None:
+        needed = self.group_count + extra
         self._enlarge_groups(needed)
         if needed > self.keys.shape[0]:
             larger = np.empty((max(needed, self.keys.shape[0] * 2), len(self.key)), self.keys.dtype)
@@ -97,10 +111,6 @@ class Index:
             table = zeros((slots,), np.dtype(np.uint64))
             grow_slots(self.slots, table)
             self.slots = table
-        self.group_count = number_groups(
-            self.slots, self.keys, rows, self.key_columns, first, last, self.group_count, numbers
-        )
-        return numbers
 
     def _leave_dense(self) -> None:
         """Find the groups met so far through slots from now on, no longer by code."""

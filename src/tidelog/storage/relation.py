@@ -203,9 +203,7 @@ class StoredRelation:
     def locate(self, candidates: CodeArray) -> Int64s:
         """Return the row number of each candidate; rows not there yet are appended as absent."""
         self.reserve(candidates.shape[0])
-        if not self.alive.size:
-            self.alive = zeros((self.rows.shape[0],), np.dtype(np.uint8))
-            self.alive[: self.count] = 1
+        self.track_deletions()
         numbers = np.empty(candidates.shape[0], np.int64)
         before = self.count
         self.count = int(locate_rows(self.slots, self.rows, before, candidates, numbers))
@@ -216,6 +214,12 @@ class StoredRelation:
             self.counts[before : self.count] = 0
             self.deleted += self.count - before
         return numbers
+
+    def track_deletions(self) -> None:
+        """From now on say of each row whether it is visible, which all are until then."""
+        if not self.alive.size:
+            self.alive = zeros((self.rows.shape[0],), np.dtype(np.uint8))
+            self.alive[: self.count] = 1
 
     def show_rows(self, numbers: Int64s) -> None:
         """Let joins see distinct rows that are facts of the old or of the new epoch."""
@@ -238,9 +242,7 @@ class StoredRelation:
 
     def delete_rows(self, numbers: Int64s) -> None:
         """Mark distinct rows as deleted; their content may be inserted again later."""
-        if not self.alive.size:
-            self.alive = zeros((self.rows.shape[0],), np.dtype(np.uint8))
-            self.alive[: self.count] = 1
+        self.track_deletions()
         self.deleted += int(np.count_nonzero(self.alive[numbers]))
         self.alive[numbers] = 0
 

@@ -1,6 +1,6 @@
 """Enumerates derivations around given rows, for the strategies of `maintain`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -9,8 +9,15 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.steps import BUFFER_ROWS, Step
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral, backward_chain, forward_chain
+from tidelog.plan.maintenance import (
+    MaintainedRule,
+    RuleLiteral,
+    backward_chain,
+    chain_variants,
+    forward_chain,
+)
 from tidelog.plan.operators import Operator
+from tidelog.program.nodes import Constant
 from tidelog.storage.kernel import CodeArray, Int64s
 
 Sink = Callable[[CodeArray], None]
@@ -61,6 +68,16 @@ class LocalDerivations:
         self._run((rule.rule.id, -1), rule.relation, numbers, sink, lambda: backward_chain(
             rule, self._state.program, self._statistics
         ))  # fmt: skip
+
+    def variants(self, rule: MaintainedRule, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
+        """Return chains from rows of a literal (or of the head), the one expected to be best first."""
+        return chain_variants(rule, literal, self._state.program, self._statistics)
+
+    def encode(self, constant: Constant) -> int:
+        """Return the code of a constant."""
+        code = self._expressions.codec.encode(constant.value, constant.type)
+        self._state.require(code)
+        return code
 
     def _run(
         self, key: tuple[int, int], relation: str, numbers: Int64s, sink: Sink,

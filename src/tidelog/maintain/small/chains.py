@@ -1,0 +1,181 @@
+"""Chains of operators as instructions for the kernel of small epochs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tidelog.maintain.small.layout import (
+    ADD,
+    COMPARE,
+    COMPUTE,
+    COPY,
+    DEPTH,
+    DIVIDE,
+    END,
+    FIND,
+    JOIN,
+    MULTIPLY,
+    REGISTERS,
+    REMAINDER,
+    SUBTRACT,
+)  # fmt: skip
+from tidelog.plan.operators import (
+    Comparison,
+    Compute,
+    Filter,
+    Find,
+    Join,
+    Operand,
+    Operator,
+    Project,
+    Start,
+)
+from tidelog.program.nodes import Application, Constant, Constraint, Term, Variable
+from tidelog.storage.join import EQUAL, LESS, LESS_EQUAL, UNEQUAL
+from tidelog.values import Kind
+
+_COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": LESS_EQUAL}
+_FLIPPED = {">": "<", ">=": "<="}
+_FUNCTORS = {
+    "+": ADD,
+    "-": SUBTRACT,
+    "*": MULTIPLY,
+    "/": DIVIDE,
+    "%": REMAINDER,
+}
+
+
+class NotSmall(Exception):  # noqa: N818 - a property of a rule, no error
+    """The rule needs an operator that the kernel does not have."""
+
+
+@dataclass
+class Instructions:
+    """The instructions of all chains of a stratum, one after the other, and their constants.
+
+    `relation` and `index` give the numbers of relations and indexes in the kernel's tables;
+    `encode` the code of a constant.
+    """
+
+    relation: Callable[[str], int]
+    index: Callable[[str, tuple[int, ...]], int]
+    rest: Callable[[str, tuple[int, ...]], Sequence[int]]
+    encode: Callable[[Constant], int]
+    code: list[int] = field(default_factory=list)
+    constants: list[int] = field(default_factory=list)
+
+    def add(self, operators: Sequence[Operator]) -> int:
+        """Append a chain and return where it begins; raise `NotSmall` if it cannot be done."""
+        beginning = operators[0]
+        if not isinstance(beginning, Start):
+            raise NotSmall
+        if sum(isinstance(operator, Join) for operator in operators) > DEPTH:
+            raise NotSmall
+        place = len(self.code)
+        chain = _Chain(self, {name: number for number, name in enumerate(beginning.outputs)})
+        try:
+            for operator in operators[1:]:
+                chain.append(operator)
+            outputs = operators[-1].outputs
+            self.code.extend((END, len(outputs), *map(chain.register, outputs)))
+        except NotSmall:
+            del self.code[place:]
+            raise
+        return place
+
+    def constant(self, code: int) -> int:
+        """Return the register of a constant."""
+        if code not in self.constants:
+            self.constants.append(code)
+        return -1 - self.constants.index(code)
+
+
+@dataclass
+class _Chain:
+    all: Instructions
+    registers: dict[Operand, int]
+
+    def append(self, operator: Operator) -> None:
+        match operator:
+            case Join():
+                self.join(operator)
+            case Find():
+                registers = [self.register(operand) for operand in operator.operands]
+                number = self.all.relation(operator.relation)
+                row = self.fresh(operator.row)
+                self.emit(FIND, number, len(registers), *registers, row, int(operator.is_negated))
+            case Filter():
+                self.filter(operator.constraint)
+            case Compute():
+                self.compute(operator)
+            case Project():
+                pass
+            case _:
+                raise NotSmall
+
+    def emit(self, *words: int) -> None:
+        self.all.code.extend(words)
+
+    def fresh(self, operand: Operand) -> int:
+        number = len(self.registers)
+        if number >= REGISTERS:
+            raise NotSmall
+        self.registers[operand] = number
+        return number
+
+    def register(self, operand: Operand) -> int:
+        if isinstance(operand, Constant):
+            return self.all.constant(self.all.encode(operand))
+        return self.registers[operand]
+
+    def join(self, join: Join) -> None:
+        if not join.key:
+            raise NotSmall
+        keys = [self.register(operand) for operand in join.operands]
+        rest = [*self.all.rest(join.relation, join.key), -1]
+        arity = len(rest) - 1 + len(join.key)
+        binds: list[int] = []
+        for column, name in join.binds:
+            binds.extend((rest.index(-1 if column == arity else column), self.fresh(name)))
+        filters: list[int] = []
+        for comparison in join.filters:
+            filters.extend(self.comparison(comparison))
+        self.emit(
+            JOIN, self.all.index(join.relation, join.key), len(keys), *keys, len(join.binds), *binds,
+            len(join.filters), *filters, self.all.relation(join.relation),
+        )  # fmt: skip
+
+    def comparison(self, comparison: Comparison) -> tuple[int, int, int]:
+        left, right = self.register(comparison.left), self.register(comparison.right)
+        return _COMPARISONS[comparison.op], left, right
+
+    def filter(self, constraint: Constraint) -> None:
+        if constraint.kind is not Kind.NUMBER:
+            raise NotSmall
+        left, right = self.value(constraint.left), self.value(constraint.right)
+        op = constraint.op
+        if op in _FLIPPED:
+            left, right, op = right, left, _FLIPPED[op]
+        if op not in _COMPARISONS:
+            raise NotSmall
+        self.emit(COMPARE, _COMPARISONS[op], left, right)
+
+    def compute(self, compute: Compute) -> None:
+        value = self.value(compute.term)
+        self.emit(COMPUTE, COPY, self.fresh(compute.variable), value, value)
+        for comparison in compute.filters:
+            self.emit(COMPARE, *self.comparison(comparison))
+
+    def value(self, term: Term) -> int:
+        """Emit what computes a term and return the register it is in."""
+        match term:
+            case Variable():
+                return self.registers[term.name]
+            case Constant():
+                return self.register(term)
+            case Application(functor=functor, kind=Kind.NUMBER, terms=(left, right)) if functor in _FUNCTORS:
+                left_register, right_register = self.value(left), self.value(right)
+                result = self.fresh(f"%value{len(self.all.code)}")
+                self.emit(COMPUTE, _FUNCTORS[functor], result, left_register, right_register)
+                return result
+            case _:
+                raise NotSmall
