@@ -1,8 +1,9 @@
 """Edits of a tree, and scripts of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, assert_never
+from functools import cached_property
+from typing import Final, assert_never, overload
 
 from tidelog.trees.pool import TreeValue
 from tidelog.trees.schema import NEXT, Schema, link_relation, node_relation
@@ -110,7 +111,6 @@ class FactChanges:
     delete: tuple[Row, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class EditScript(Sequence[Edit]):
     """Edits that lead from one tree to another, in an order in which every one is allowed.
 
@@ -118,29 +118,51 @@ class EditScript(Sequence[Edit]):
         print(script)
         db.apply(script)
         db.apply(script.inverse())
+
+    Edits may be given by a function; it is called when they are first asked for.
     """
 
-    schema: Schema
-    edits: tuple[Edit, ...]
+    def __init__(
+        self, schema: Schema, edits: Iterable[Edit] | Callable[[], Iterable[Edit]], count: int | None = None
+    ) -> None:
+        self.schema = schema
+        self._given = edits
+        self._count = count
+
+    @cached_property
+    def edits(self) -> tuple[Edit, ...]:
+        """Return all edits."""
+        return tuple(self._given() if callable(self._given) else self._given)
 
     def __len__(self) -> int:
-        return len(self.edits)
+        return len(self.edits) if self._count is None else self._count
 
-    def __getitem__(self, place):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 - as of tuple
+    @overload
+    def __getitem__(self, place: int) -> Edit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Edit, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Edit | tuple[Edit, ...]:
         return self.edits[place]
 
     def __iter__(self) -> Iterator[Edit]:
         return iter(self.edits)
 
+    def __eq__(self, other: object) -> bool:
+        return self.edits == other.edits if isinstance(other, EditScript) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __str__(self) -> str:
         return "\n".join(map(str, self.edits))
 
     def __repr__(self) -> str:
-        return f"<edit script of {len(self.edits):,} edits>"
+        return f"<edit script of {len(self):,} edits>"
 
     def inverse(self) -> "EditScript":
         """Return the script that leads back."""
-        return EditScript(self.schema, tuple(map(_inverted, reversed(self.edits))))
+        return EditScript(self.schema, lambda: map(_inverted, reversed(self.edits)), self._count)
 
     def changes(self) -> Mapping[str, FactChanges]:
         """Return the facts that come and go, by relation; what comes and goes again is not told.

@@ -50,9 +50,14 @@ def match_nodes(old: Nodes, new: Nodes) -> Int32s:
     share_elsewhere(left, right, partners, order, held, _WORTH_MOVING)
     match_in_place(left, right, partners, held, redo, _NEVER)
     held[:] = 0
-    share_elsewhere(left, right, partners, order, held, 1)
     heads, following = make_chains(left.shapes)
-    match_shapes(left, right, partners, order, heads, following)
+    for least in (_WORTH_MOVING, 1):
+        share_elsewhere(left, right, partners, order, held, least)
+        match_shapes(left, right, partners, order, heads, following, least)
+    around = match_around(left, right, partners)
+    match_in_place(left, right, partners, held, around, _NEVER)
+    alike = match_alike(left, right, partners, order, *make_chains(left.owns))
+    match_in_place(left, right, partners, held, alike, _NEVER)
     return partners
 
 
@@ -147,12 +152,52 @@ def share_elsewhere(
 
 @kernel
 def match_shapes(
-    left: Side, right: Side, partners: Int32s, order: Int32s, heads: Int32s, following: Int32s
+    left: Side, right: Side, partners: Int32s, order: Int32s, heads: Int32s, following: Int32s, least: int
 ) -> None:
-    """Match subtrees that differ only in values, in the given order."""
+    """Match subtrees of at least `least` nodes that differ only in values, in the given order."""
     for new in order:
+        if right.sizes[new] < least:
+            break
         if right.used[new] or right.broken[new]:
             continue
         old = first_free(right.shapes[new], left.shapes, heads, following, left.used, left.broken)
         if old >= 0 and has_same_shape(left, right, old, new):
             share(left, right, partners, old, new)
+
+
+@kernel
+def match_around(left: Side, right: Side, partners: Int32s) -> Int32s:
+    """Match nodes of one type around nodes that are matched, from the bottom up, and return the pairs."""
+    pairs = np.empty((partners.size, 2), dtype=np.int32)
+    count = 0
+    for child in range(partners.size - 1, 0, -1):
+        new = right.parents[child]
+        if new < 0 or right.used[new] or partners[child] < 0:
+            continue
+        old = left.parents[partners[child]]
+        if old >= 0 and not left.used[old] and left.types[old] == right.types[new]:
+            partners[new] = old
+            left.used[old] = right.used[new] = 1
+            pairs[count, 0], pairs[count, 1] = old, new
+            count += 1
+    return pairs[:count].copy()
+
+
+@kernel
+def match_alike(
+    left: Side, right: Side, partners: Int32s, order: Int32s, heads: Int32s, following: Int32s
+) -> Int32s:
+    """Match nodes whose type and values are equal, whatever is below them, and return the pairs."""
+    pairs = np.empty((partners.size, 2), dtype=np.int32)
+    count = 0
+    never = np.zeros(left.used.size, dtype=np.uint8)
+    for new in order:
+        if right.used[new] or right.value_starts[new] == right.value_starts[new + 1]:
+            continue
+        old = first_free(right.owns[new], left.owns, heads, following, left.used, never)
+        if old >= 0 and left.types[old] == right.types[new]:
+            partners[new] = old
+            left.used[old] = right.used[new] = 1
+            pairs[count, 0], pairs[count, 1] = old, new
+            count += 1
+    return pairs[:count].copy()

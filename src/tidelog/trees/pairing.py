@@ -65,6 +65,13 @@ def pair_children(
             pairs[0] = 0
         return pairs, False
     found = pair_by_hash(left.exacts[olds], right.exacts[news], old_free, new_free)
+    first_turn = _BY_VALUES
+    if is_cheap_in_place(left, right, olds, news, found):
+        first_turn = _BY_SHAPE
+        for place in range(news.size):
+            if found[place] >= 0:
+                old_free[found[place]] = new_free[place] = 1
+        found[:] = -1
     for place in range(news.size):
         if found[place] >= 0:
             old, new = olds[found[place]], news[place]
@@ -73,7 +80,7 @@ def pair_children(
             else:
                 old_free[found[place]] = new_free[place] = 1
     waits = set_aside(left, right, held, olds, news, old_free, new_free, worth)
-    for turn in range(3):
+    for turn in range(first_turn, 3):
         old_keys, old_asked = keys_of(left, olds, old_free, turn)
         new_keys, new_asked = keys_of(right, news, new_free, turn)
         found = pair_by_hash(old_keys, new_keys, old_asked, new_asked)
@@ -151,3 +158,17 @@ def keys_of(side: Side, rows: Int32s, is_free: Flags, turn: int) -> tuple[Hashes
         else:
             keys[place] = np.uint64(side.types[row])
     return keys, asked
+
+
+@inlined
+def is_cheap_in_place(left: Side, right: Side, olds: Int32s, news: Int32s, found: Int32s) -> bool:
+    """Say whether children are so small, and so few of them equal, that they are better changed in place."""
+    equal = 0
+    for place in range(news.size):
+        if right.sizes[news[place]] > 1:
+            return False
+        equal += found[place] >= 0
+    for place in range(olds.size):
+        if left.sizes[olds[place]] > 1:
+            return False
+    return 2 * equal <= min(olds.size, news.size)

@@ -13,7 +13,7 @@ from tidelog.trees.declarations import declare
 from tidelog.trees.edits import EditScript, NodeRef
 from tidelog.trees.facts import tree_facts
 from tidelog.trees.match import match_nodes
-from tidelog.trees.nodes import Int64s, Nodes
+from tidelog.trees.nodes import Int32s, Int64s, Nodes
 from tidelog.trees.places import Places
 from tidelog.trees.pool import ABSENT, Pool, TreeValue
 from tidelog.trees.schema import Schema
@@ -185,6 +185,12 @@ class Tree:
         """
         new = adapt(new, self)
         partners = match_nodes(self.nodes, new.nodes)
+        step = self._step(new, partners)
+        if len(step.script) > _replacing(self) + _replacing(new):
+            return self._step(new, np.full_like(partners, -1))
+        return step
+
+    def _step(self, new: "Tree", partners: Int32s) -> Step:
         fresh = partners < 0
         ids = np.where(fresh, 0, self.ids[partners] if self.nodes.count else 0)
         count = int(fresh.sum())
@@ -240,6 +246,13 @@ class Tree:
         from tidelog.trees.languages import find_language  # noqa: PLC0415 - it makes trees
 
         return find_language(language).read(text, name)
+
+
+def _replacing(tree: Tree) -> int:
+    """Return how many edits it takes to load a whole tree, or to unload it."""
+    nodes = tree.nodes
+    parent_types = np.where(nodes.parents < 0, len(tree.schema.types), nodes.types[nodes.parents])
+    return nodes.count + int((~tree.schema.single_links[parent_types, nodes.links]).sum())
 
 
 def new_tree(

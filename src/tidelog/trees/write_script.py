@@ -41,7 +41,7 @@ def write_script(old: Version, new: Version, partners: Int32s) -> EditScript:
     """Return the edits that make the new tree of the old one.
 
     `partners` tells for each new node the old one that lives on in it. First everything that hangs
-    elsewhere in the new tree is detached, then old nodes are unloaded from the top, values are
+    elsewhere in the new tree is detached from the end, so that the inverse attaches from the front; then old nodes are unloaded from the top, values are
     updated, new nodes are loaded from the bottom, and what is left free is attached.
     """
     kept_old = np.zeros(old.nodes.count, dtype=np.bool_)
@@ -55,13 +55,19 @@ def write_script(old: Version, new: Version, partners: Int32s) -> EditScript:
     old_moves[partners[matched[same]]] = False
     new_moves = np.ones(new.nodes.count, dtype=np.bool_)
     new_moves[matched[same]] = False
-    edits: list[Edit] = []
-    edits.extend(Detach(*before.place(row)) for row in before.hung(old_moves).tolist())
-    edits.extend(Unload(*before.content(row)) for row in np.flatnonzero(~kept_old).tolist())
-    edits.extend(_updates(before, after, partners, matched))
-    edits.extend(Load(*after.content(row)) for row in np.flatnonzero(~kept_new)[::-1].tolist())
-    edits.extend(Attach(*after.place(row)) for row in after.hung(new_moves).tolist())
-    return EditScript(new.schema, tuple(edits))
+    detached, attached = before.hung(old_moves)[::-1], after.hung(new_moves)
+    unloaded, loaded = np.flatnonzero(~kept_old), np.flatnonzero(~kept_new)[::-1]
+    updated = _updated(old.nodes, new.nodes, partners, matched)
+
+    def write() -> Iterator[Edit]:
+        yield from (Detach(*before.place(row)) for row in detached.tolist())
+        yield from (Unload(*before.content(row)) for row in unloaded.tolist())
+        yield from (_update(before, after, int(partners[row]), row) for row in updated.tolist())
+        yield from (Load(*after.content(row)) for row in loaded.tolist())
+        yield from (Attach(*after.place(row)) for row in attached.tolist())
+
+    count = sum(part.size for part in (detached, unloaded, updated, loaded, attached))
+    return EditScript(new.schema, write, count)
 
 
 class _Writer:
@@ -129,30 +135,31 @@ class _Writer:
         )
         return self.ref(row), kids, values
 
+    def value_names(self, row: int) -> list[str]:
+        return [link.name for link in self._schema.types[self.nodes.types[row]].values]
+
     def value(self, number: int) -> TreeValue | None:
         return None if number == ABSENT else self._pool.values[number]
 
 
-def _updates(before: _Writer, after: _Writer, partners: Int32s, matched: Int64s) -> Iterator[Update]:
-    """Yield an update for each shared node whose values differ."""
-    old, new = before.nodes, after.nodes
+def _updated(old: Nodes, new: Nodes, partners: Int32s, matched: Int64s) -> Int64s:
+    """Return the new nodes whose values differ from those of their partners."""
     starts, counts = new.value_starts[matched], np.diff(new.value_starts)[matched]
-    total = int(counts.sum())
     ends = np.cumsum(counts)
-    places = np.arange(total) - np.repeat(ends - counts, counts)
+    places = np.arange(int(counts.sum())) - np.repeat(ends - counts, counts)
     new_values = new.values[np.repeat(starts, counts) + places]
     old_values = old.values[np.repeat(old.value_starts[partners[matched]], counts) + places]
-    owners = np.repeat(matched, counts)
-    different = np.flatnonzero(new_values != old_values)
-    for row in np.unique(owners[different]).tolist():
-        olds, news = [], []
-        names = [link.name for link in after._schema.types[new.types[row]].values]  # noqa: SLF001 - its own
-        pairs = zip(names, old.values_of(int(partners[row])), new.values_of(row), strict=True)
-        for name, was, becomes in pairs:
-            if was != becomes:
-                olds.append((name, before.value(was)))
-                news.append((name, after.value(becomes)))
-        yield Update(after.ref(row), tuple(olds), tuple(news))
+    return np.unique(np.repeat(matched, counts)[new_values != old_values])
+
+
+def _update(before: _Writer, after: _Writer, old_row: int, row: int) -> Update:
+    olds, news = [], []
+    pairs = zip(after.value_names(row), before.nodes.values_of(old_row), after.nodes.values_of(row), strict=True)
+    for name, was, becomes in pairs:
+        if was != becomes:
+            olds.append((name, before.value(was)))
+            news.append((name, after.value(becomes)))
+    return Update(after.ref(row), tuple(olds), tuple(news))
 
 
 def _single_links(schema: Schema, nodes: Nodes) -> Bools:

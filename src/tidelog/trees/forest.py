@@ -1,0 +1,172 @@
+"""The files of a code base as one tree, brought up to date file by file."""
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.source import Span
+from tidelog.trees.edits import EditScript
+from tidelog.trees.facts import tree_facts
+from tidelog.trees.file_type import FILE
+from tidelog.trees.languages import Language, find_language
+from tidelog.trees.nodes import NONE, Int64s, Nodes, join_nodes
+from tidelog.trees.places import Places
+from tidelog.trees.tree import Tree, new_tree
+
+
+@dataclass(frozen=True, slots=True)
+class ForestStep:
+    """The way from one state of the files to the next.
+
+    `mistakes` are about files that could not be read: they keep the tree they had.
+    """
+
+    script: EditScript
+    forest: "Forest"
+    mistakes: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Files by path, each with a tree below a `File` node; all share one space of ids.
+
+        forest = Forest.of("python")
+        step = forest.update({"a.py": "x = 1", "b.py": "import a"})
+        step = step.forest.update({"a.py": "x = 2", "b.py": None})
+
+    A forest never changes; `update` gives the next one. Only files that are named are read and
+    compared, so a step costs as much as the files it touches.
+    """
+
+    language: Language
+    files: Mapping[str, Tree] = field(default_factory=dict)
+    next_id: int = 1
+
+    @classmethod
+    def of(cls, language: str = "python") -> "Forest":
+        """Return a forest without files."""
+        return cls(find_language(language))
+
+    @classmethod
+    def of_folder(cls, folder: Path | str, language: str = "python") -> ForestStep:
+        """Return the step from nothing to all files of the language in a folder."""
+        return cls.of(language).update(read_folder(Path(folder), find_language(language)))
+
+    def __len__(self) -> int:
+        return sum(map(len, self.files.values()))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.files)
+
+    def __repr__(self) -> str:
+        return f"<{self.language.name} forest of {len(self.files):,} files and {len(self):,} nodes>"
+
+    # --- changes -------------------------------------------------------------------------------
+
+    def update(self, changes: Mapping[str, str | None]) -> ForestStep:
+        """Return the step to the files with some of their texts changed, added, or deleted (None).
+
+        Nodes live on through edits, moves between the files named here, and renamed files. A text
+        with mistakes in it leaves its file as it was.
+        """
+        read: dict[str, Tree] = {}
+        mistakes: list[Diagnostic] = []
+        for path, text in changes.items():
+            if text is None:
+                continue
+            try:
+                read[path] = with_file_node(self.language.read(text, path), path)
+            except TidelogError as error:
+                mistakes += error.diagnostics
+        gone = [path for path, text in changes.items() if text is None and path in self.files]
+        olds = [self.files[path] for path in dict.fromkeys([*read, *gone]) if path in self.files]
+        before = self._joined(olds)
+        step = before.update(_concatenate(list(read.values()), self.language))
+        files = {path: tree for path, tree in self.files.items() if path not in gone}
+        first = 0
+        for path, tree in read.items():
+            ids = step.tree.ids[first : first + len(tree)]
+            files[path] = replace(tree, ids=ids, next_id=step.tree.next_id)
+            first += len(tree)
+        forest = Forest(self.language, files, step.tree.next_id)
+        return ForestStep(step.script, forest, tuple(mistakes))
+
+    def _joined(self, trees: list[Tree]) -> Tree:
+        joined = _concatenate(trees, self.language)
+        ids = np.concatenate([tree.ids for tree in trees]) if trees else np.empty(0, dtype=np.int64)
+        return replace(joined, ids=ids, next_id=self.next_id)
+
+    # --- what it holds ---------------------------------------------------------------------------
+
+    def tree(self) -> Tree:
+        """Return all files as one tree with a root for each."""
+        return self._joined(list(self.files.values()))
+
+    def declarations(self) -> str:
+        """Return the declarations of the relations, to be included by programs."""
+        return self.tree().declarations()
+
+    def facts(self, relations: Container[str] | None = None) -> Mapping[str, Mapping[str, object]]:
+        """Return the facts of all files as columns by relation; only those of `relations` if given."""
+        tree = self.tree()
+        return tree_facts(tree.schema, tree.pool, tree.nodes, tree.ids, relations)
+
+    def find(self, node: int) -> tuple[str, Tree]:
+        """Return the path and the tree of the file that a node is in."""
+        for path, tree in self.files.items():
+            if node in tree:
+                return path, tree
+        raise TidelogError([Diagnostic(code="no-such-node", message=f"no file has a node #{node}")])
+
+    def span(self, node: int) -> Span | None:
+        """Return where a node stands: its file, line and column."""
+        _, tree = self.find(node)
+        return tree.span(node)
+
+
+def read_folder(folder: Path, language: Language) -> dict[str, str]:
+    """Return the texts of all files of a language below a folder, by path within it."""
+    texts = {}
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in language.suffixes and path.is_file():
+            texts[path.relative_to(folder).as_posix()] = read_text(path)
+    return texts
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file; bytes that are not UTF-8 become marks."""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def with_file_node(tree: Tree, path: str) -> Tree:
+    """Return the tree below a `File` node that knows the path."""
+    nodes, code = tree.nodes, tree.schema.codes[FILE]
+    own = np.array([tree.pool.number(path)], dtype=np.int64)
+    parents = np.where(nodes.parents == NONE, 0, nodes.parents + 1).astype(np.int32)
+    links = np.where(nodes.links == NONE, 0, nodes.links).astype(np.int32)
+    above = Nodes(
+        np.concatenate([[np.int32(code)], nodes.types]),
+        np.concatenate([[np.int32(NONE)], links]),
+        np.concatenate([[np.int32(NONE)], parents]),
+        np.concatenate([[np.int32(nodes.count + 1)], nodes.sizes]),
+        np.concatenate([[0], nodes.value_starts + 1]),
+        np.concatenate([own, nodes.values]),
+    )
+    return new_tree(tree.schema, tree.pool, above, tree.form, _shifted(tree.places))
+
+
+def _shifted(places: Places | None) -> Places | None:
+    if places is None:
+        return None
+    ends = np.concatenate([[0], places.ends])
+    return Places(places.source, np.concatenate([[0], places.starts]), ends)
+
+
+def _concatenate(trees: list[Tree], language: Language) -> Tree:
+    """Return trees side by side, without their places and with ids of their own."""
+    nodes = join_nodes([tree.nodes for tree in trees])
+    ids: Int64s = np.arange(1, nodes.count + 1, dtype=np.int64)
+    return Tree(language.schema, language.pool, nodes, ids, nodes.count + 1, language)
