@@ -9,6 +9,7 @@ import typer
 
 from tidelog import __version__
 from tidelog.cli.guard import guarded
+from tidelog.cli.pipeline import pipeline_app
 
 app = typer.Typer(
     name="tidelog",
@@ -17,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(pipeline_app, name="pipeline")
 
 
 class EngineChoice(StrEnum):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tidelog.pipeline.derive import Deriver
-    from tidelog.pipeline.report import Report
+    from tidelog.pipeline.report import EpochRow, Report
 
 
 class Pipeline:
@@ -57,6 +57,18 @@ class Pipeline:
         return self._bound.job
 
     @property
+    def spark(self) -> "SparkSession":
+        """Return the Spark session, which is started when it is first asked for."""
+        if self._spark is None:
+            self._spark = start_spark(self.job)
+        return self._spark
+
+    @property
+    def folder(self) -> Folder:
+        """Return the state folder."""
+        return self._folder
+
+    @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Return what the checks of the program found strange but not wrong."""
         return self._bound.warnings
@@ -72,7 +84,7 @@ class Pipeline:
         from tidelog.pipeline.checking import check_types  # noqa: PLC0415 - it needs Spark
         from tidelog.pipeline.sources import read_batch, read_stream  # noqa: PLC0415 - as above
 
-        spark = self._session()
+        spark = self.spark
         mistakes: list[Diagnostic] = []
         for source in self.job.sources:
             try:
@@ -86,19 +98,22 @@ class Pipeline:
         if mistakes:
             raise TidelogError(mistakes)
 
-    def run(self, *, rounds: int | None = None) -> "Report":
+    def run(
+        self, *, rounds: int | None = None, on_epoch: "Callable[[EpochRow], None] | None" = None
+    ) -> "Report":
         """Do what the job's trigger says and return the report, which is written to the state folder too.
 
         An earlier run that was killed is continued: its last epoch is finished or forgotten. With the
         trigger `interval` the run goes on until `stop`, or for so many rounds; with `streaming` until
-        `stop`. Raises `TidelogError` with every mistake; epochs that were committed stay.
+        `stop`. `on_epoch` is told of each epoch once it is published. Raises `TidelogError` with every
+        mistake; epochs that were committed stay.
         """
         from tidelog.pipeline.report import Report  # noqa: PLC0415 - it needs the engines
 
         self._stop.clear()
         self._folder.make()
         lock = Lock.take(self._folder.path, self._folder.path / "lock")
-        report = Report(self.job.name, self.job.engine, _now())
+        report = Report(self.job.name, self.job.engine, _now(), on_epoch=on_epoch)
         try:
             with self._reported(report):
                 self._run(report, rounds)
@@ -114,7 +129,7 @@ class Pipeline:
         from tidelog.pipeline.epochs import Epochs  # noqa: PLC0415 - it needs Spark
         from tidelog.pipeline.streams import Streams  # noqa: PLC0415 - as above
 
-        spark = self._session()
+        spark = self.spark
         deriver = self._deriver(spark)
         try:
             epochs = Epochs(spark, self._bound, self._folder, deriver, report)
@@ -138,11 +153,6 @@ class Pipeline:
                     return
         finally:
             deriver.close()
-
-    def _session(self) -> "SparkSession":
-        if self._spark is None:
-            self._spark = start_spark(self.job)
-        return self._spark
 
     def _deriver(self, spark: "SparkSession") -> "Deriver":
         from tidelog.pipeline.derive import LocalDeriver  # noqa: PLC0415 - it brings the engine

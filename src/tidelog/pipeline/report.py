@@ -1,8 +1,8 @@
 """What a run did: epochs with their sources, strata, outputs and seconds."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -66,6 +66,7 @@ class Report:
     skipped: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     failure: str | None = None
+    on_epoch: Callable[[EpochRow], None] | None = None
 
     def add(self, row: EpochRow) -> None:
         """Take an epoch into the totals and the details."""
@@ -78,6 +79,8 @@ class Report:
                 by_reason[reason] = by_reason.get(reason, 0) + count
         for stage, seconds in row.seconds.items():
             self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+        if self.on_epoch is not None:
+            self.on_epoch(row)
 
     @property
     def quarantined_count(self) -> int:
@@ -86,7 +89,9 @@ class Report:
 
     def to_json(self) -> str:
         """Return the report as JSON."""
-        return json.dumps({**asdict(self), "quarantined_count": self.quarantined_count}, indent=1)
+        content = asdict(replace(self, on_epoch=None))
+        del content["on_epoch"]
+        return json.dumps({**content, "quarantined_count": self.quarantined_count}, indent=1)
 
     def write(self, folder: Path) -> None:
         """Write `report.json` and `report.html`, in the place of the last run's."""

@@ -28,7 +28,12 @@ def start_spark(job: Job) -> "SparkSession":
     builder = SparkSession.builder.appName(job.name)
     if job.master is not None:
         builder = builder.master(job.master)
-    settings = {"spark.ui.showConsoleProgress": "false", "spark.pyspark.python": sys.executable, **job.conf}
+    settings = {
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.pyspark.python": sys.executable,
+        **job.conf,
+    }
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:

@@ -1,0 +1,117 @@
+"""`tidelog pipeline`: run a job on Spark, or check it."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidelog.cli.guard import guarded, show
+
+if TYPE_CHECKING:
+    from tidelog.pipeline import Pipeline
+    from tidelog.pipeline.report import EpochRow, Report
+
+pipeline_app = typer.Typer(
+    help="Run jobs on Spark: from sources through a program to published tables.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+JobFile = Annotated[Path, typer.Argument(help="The job, a TOML file.", metavar="JOB")]
+Master = Annotated[
+    str | None,
+    typer.Option("--master", metavar="URL", help="Spark's master, in place of the job's; as local[4]."),
+]
+
+
+@pipeline_app.command()
+@guarded
+def run(
+    job: JobFile,
+    *,
+    master: Master = None,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", min=1, help="End after so many rounds of an interval.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Run a job; after a crash, go on from its last committed epoch."""
+    pipeline = _read(job, master)
+    show(pipeline.warnings)
+    with _stopped_by_signals(pipeline):
+        report = pipeline.run(rounds=rounds, on_epoch=None if json else _print_epoch)
+    sys.stdout.write(report.to_json() + "\n" if json else _summary(report, pipeline))
+
+
+@pipeline_app.command()
+@guarded
+def check(
+    job: JobFile,
+    *,
+    master: Master = None,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="Start Spark and check the columns of all sources, too.")
+    ] = False,
+) -> None:
+    """Report every mistake in a job and its program without running it."""
+    pipeline = _read(job, master)
+    show(pipeline.warnings)
+    if sources:
+        pipeline.check_sources()
+    count, outputs = len(pipeline.job.sources), len(pipeline.job.outputs)
+    sys.stdout.write(f"{job}: sources: {count}, outputs: {outputs}, no mistakes\n")
+
+
+def _read(path: Path, master: str | None) -> "Pipeline":
+    from dataclasses import replace  # noqa: PLC0415 - starts quickly otherwise
+
+    from tidelog.pipeline import Pipeline, read_job  # noqa: PLC0415 - as above
+
+    job = read_job(path)
+    return Pipeline(job if master is None else replace(job, master=master))
+
+
+@contextmanager
+def _stopped_by_signals(pipeline: "Pipeline") -> Iterator[None]:
+    """Let the first Ctrl-C or SIGTERM end the run after the present epoch, and the second at once."""
+    # Spark has a handler of its own for Ctrl-C, which would break the epoch off.
+    _ = pipeline.spark
+    before: dict[int, object] = {}
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        sys.stderr.write("stopping after the present epoch\n")
+        pipeline.stop()
+        for each in before:
+            signal.signal(each, signal.default_int_handler)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)  # type: ignore[arg-type]
+
+
+def _print_epoch(row: "EpochRow") -> None:
+    rows = sum(source.rows for source in row.sources)
+    bad = sum(sum(source.quarantined.values()) for source in row.sources)
+    changes = ", ".join(f"{each.relation} +{each.inserted} -{each.deleted}" for each in row.outputs)
+    quarantined = f", {bad} quarantined" if bad else ""
+    sys.stdout.write(f"epoch {row.epoch}: {row.cause}, {rows} rows{quarantined}; {changes}\n")
+    sys.stdout.flush()
+
+
+def _summary(report: "Report", pipeline: "Pipeline") -> str:
+    place = pipeline.job.state
+    again = f", {report.skipped} micro-batches delivered again" if report.skipped else ""
+    epochs = "1 epoch" if report.epoch_count == 1 else f"{report.epoch_count} epochs"
+    return (
+        f"{epochs}, {report.rows} rows, {report.quarantined_count} quarantined{again};"
+        f" report in {place}/reports\n"
+    )
