@@ -28,6 +28,7 @@ from tidelog.program.inline_relations import inline_relations
 from tidelog.program.meet_lattices import meet_lattices
 from tidelog.program.resolve_rules import resolve_rules
 from tidelog.program.stratify import stratify
+from tidelog.program.virtual_relations import define_virtual_relations
 from tidelog.syntax.tree import Tree
 
 CHECKS: Final[tuple[Callable[[Draft], Iterator[Diagnostic]], ...]] = (
@@ -74,6 +75,7 @@ def _draft(tree: Tree) -> tuple[Draft, dict[str, nodes.Lattice], list[Diagnostic
     diagnostics: list[Diagnostic] = []
     items, found = expand_components(tree.items)
     diagnostics.extend(found)
+    items = define_virtual_relations(items)
     types, found = declare_types(items)
     diagnostics.extend(found)
     known_types = [*types.table, *(item.name for item in items if isinstance(item, TypeDeclaration))]

@@ -15,6 +15,7 @@ from tidelog.program.suggest import did_you_mean
 from tidelog.values import Codec, Fact
 from tidelog.views.delta_text import delta_html, delta_text, strategy_text
 from tidelog.views.relation import FixedFacts
+from tidelog.views.virtual import virtual_relation, virtual_sides
 
 Sides = tuple[Sequence[Codes], Sequence[Codes]]
 
@@ -96,14 +97,16 @@ class RelationDeltas(Mapping[str, RelationDelta]):
         }
 
     def __getitem__(self, name: str) -> RelationDelta:
-        if name not in self._program.relations:
+        found = virtual_relation(name, self._program)
+        if name not in self._program.relations and found is None:
             raise TidelogError([_unknown(name, self._program)])
-        relation = self._program.relations[name]
-        inserted, deleted = self._sides.get(name, ((), ()))
+        relation = self._program.relations[name] if found is None else found[1]
+        inserted, deleted = self.sides(name)
         return RelationDelta(self._facts(relation, inserted), self._facts(relation, deleted))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._sides
+        # A virtual relation is not iterated over, but has a delta for who asks.
+        return name in self._sides or (isinstance(name, str) and any(map(fact_count, self.sides(name))))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sides)
@@ -123,7 +126,10 @@ class RelationDeltas(Mapping[str, RelationDelta]):
 
     def sides(self, name: str) -> Sides:
         """Return the codes of the facts inserted and deleted."""
-        return self._sides.get(name, ((), ()))
+        found = virtual_relation(name, self._program)
+        if found is None:
+            return self._sides.get(name, ((), ()))
+        return virtual_sides(found[0], self.sides(found[0].among), self.sides(found[0].missing))
 
     def _facts(self, relation: Relation, columns: Sequence[Codes]) -> FixedFacts:
         size = fact_count(columns)

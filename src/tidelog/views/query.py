@@ -15,6 +15,7 @@ from tidelog.views.declare import declare_all
 from tidelog.views.parse import ParsedQuery, parse_query
 from tidelog.views.relation import Answer
 from tidelog.views.snapshot import Snapshot
+from tidelog.views.virtual import virtual_relation
 from tidelog.views.walk import walk
 
 
@@ -159,6 +160,11 @@ def _needs(body: tree.Body, snapshot: Snapshot) -> set[tuple[str, tuple[int | No
     needs: set[tuple[str, tuple[int | None, ...]]] = set()
     for atom in walk(body):
         if isinstance(atom, tree.Atom) and atom.terms:
+            found = virtual_relation(atom.relation, snapshot.program)
+            if found is not None:
+                width = snapshot.program.relations[found[0].missing].arity
+                needs |= {(found[0].among, (None,)), (found[0].missing, (None,) * width)}
+                continue
             columns = snapshot.program.relations[atom.relation].columns
             terms = zip(atom.terms, columns, strict=True)
             needs.add((atom.relation, tuple(_code(term, column, snapshot) for term, column in terms)))
