@@ -1,8 +1,26 @@
-"""Trees as relations: encoding, edit scripts and tree diff."""
+"""Trees as relations: encoding, edit scripts and tree diff.
 
-from tidelog.trees.edits import Attach, Detach, Edit, EditScript, FactChanges, Load, NodeRef, Unload, Update
-from tidelog.trees.schema import NodeLink, NodeType, Schema, ValueKind, ValueLink
-from tidelog.trees.tree import Step, Tree
+Names are imported when they are first used, so that sessions without trees start as quickly as ever.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tidelog.trees.edits import (
+        Attach,
+        Detach,
+        Edit,
+        EditScript,
+        FactChanges,
+        Load,
+        NodeRef,
+        Unload,
+        Update,
+    )
+    from tidelog.trees.forest import Forest, ForestStep
+    from tidelog.trees.schema import NodeLink, NodeType, Schema, ValueKind, ValueLink
+    from tidelog.trees.tree import Step, Tree
 
 __all__ = [
     "Attach",
@@ -10,6 +28,8 @@ __all__ = [
     "Edit",
     "EditScript",
     "FactChanges",
+    "Forest",
+    "ForestStep",
     "Load",
     "NodeLink",
     "NodeRef",
@@ -22,3 +42,19 @@ __all__ = [
     "ValueKind",
     "ValueLink",
 ]
+
+_MODULES: Final = {
+    **dict.fromkeys(
+        ("Attach", "Detach", "Edit", "EditScript", "FactChanges", "Load", "NodeRef", "Unload", "Update"),
+        "tidelog.trees.edits",
+    ),
+    **dict.fromkeys(("Forest", "ForestStep"), "tidelog.trees.forest"),
+    **dict.fromkeys(("NodeLink", "NodeType", "Schema", "ValueKind", "ValueLink"), "tidelog.trees.schema"),
+    **dict.fromkeys(("Step", "Tree"), "tidelog.trees.tree"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
