@@ -17,11 +17,14 @@ from tidelog.session.strategy import choose_strategy
 from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions
 from tidelog.session.text import find_source
 from tidelog.session.transaction import Transaction
+from tidelog.session.trees import script_changes
 from tidelog.session.write import write_outputs
 from tidelog.source import Source
 from tidelog.syntax.changes import WrittenTransaction
+from tidelog.trees.edits import EditScript
 from tidelog.values import Value
 from tidelog.views import Answer, Delta, RelationView, Snapshot, answer_query
+from tidelog.views.virtual import VirtualView, virtual_relation
 
 
 class Session:
@@ -84,6 +87,9 @@ class Session:
 
     def __getitem__(self, name: str) -> RelationView:
         snapshot = self.snapshot
+        virtual = virtual_relation(name, snapshot.program)
+        if virtual is not None:
+            return VirtualView(*virtual, lambda: self.snapshot)
         if name not in snapshot.program.relations:
             raise TidelogError([self._unknown(name)])
         return RelationView(snapshot.program.relations[name], lambda: self.snapshot)
@@ -122,7 +128,7 @@ class Session:
 
     def apply(
         self,
-        changes: Changes | WrittenTransaction | None = None,
+        changes: Changes | WrittenTransaction | EditScript | None = None,
         /,
         *,
         insert: SomeFacts | None = None,
@@ -134,7 +140,8 @@ class Session:
 
         `insert` and `delete` map relations to facts in any form that `tidelog.open` takes, or are
         texts. A fact in both is inserted. `changes` is a change script, or says by relation what to
-        do: a `tidelog.Change`, or the delta of another session or of an epoch taken back.
+        do: a `tidelog.Change`, or the delta of another session or of an epoch taken back. The edit
+        script of a tree changes the relations of the tree that the program has.
 
             db.apply(insert={"edge": [(1, 2)]}, delete={"edge": frame})
             db.apply(insert=["edge(1, 2)", "edge(2, 3)"])
@@ -149,6 +156,8 @@ class Session:
             gathering = self._epochs.gather()
             if isinstance(changes, WrittenTransaction):
                 gathering.transaction(changes)
+            elif isinstance(changes, EditScript):
+                gathering.changes(script_changes(changes, self.program.relations))
             elif changes is not None:
                 gathering.changes(changes)
             if delete is not None:
@@ -219,7 +228,7 @@ class Session:
         Callbacks are called one at a time, in the order of epochs, after the commit; what one
         raises is logged. Call the subscription to end it.
         """
-        if relation not in self.program.relations:
+        if relation not in self.program.relations and virtual_relation(relation, self.program) is None:
             raise TidelogError([self._unknown(relation)])
         self._check_open()
         return self._subscriptions.subscribe(relation, callback)
