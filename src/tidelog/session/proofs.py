@@ -1,12 +1,31 @@
 """What a session needs to answer why: the rules as written, and the facts of the present epoch."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.written_program import written_program
+from tidelog.session.asked import AskedFact, read_fact
 from tidelog.session.epochs import Epochs
-from tidelog.session.rules import ProgramText
 from tidelog.source import Span
-from tidelog.views.proofs.engine_facts import EngineFacts
+from tidelog.views.proofs.atom import GroundAtom
+from tidelog.views.proofs.cone import Cycles
+from tidelog.views.proofs.engine_facts import EngineFacts, ReadableEngine
+from tidelog.views.proofs.guided import GuidedRefutation
+from tidelog.views.proofs.metric import Metric, named_metric, smallest_steps
+from tidelog.views.proofs.proof import Explorer, Proof
+from tidelog.views.proofs.prover import Prover
+from tidelog.views.proofs.refutation import Refutation, Refuter
 from tidelog.views.proofs.rules import RuleBook
-from tidelog.views.proofs.source import FactSource
+from tidelog.views.proofs.semiring import Semiring, annotate
+from tidelog.views.proofs.source import FactSource, HasFactSource
+
+if TYPE_CHECKING:
+    from tidelog.session.rules import ProgramText
+
+T = TypeVar("T")
 
 
 class ProofDesk:
@@ -19,6 +38,7 @@ class ProofDesk:
         self._epochs = epochs
         self._text: ProgramText | None = None
         self._epoch = -1
+        self._explorer: Explorer | None = None
 
     @property
     def book(self) -> RuleBook:
@@ -32,6 +52,67 @@ class ProofDesk:
         self._refresh()
         return self._source
 
+    def read(self, asked: AskedFact) -> GroundAtom:
+        """Return the fact somebody asks about."""
+        return read_fact(asked, self.book)
+
+    def why(self, asked: AskedFact, metric: Metric | str | None = None) -> Proof:
+        """Return the proof of a fact that holds, the smallest one by a metric if one is given."""
+        atom = self._held(asked)
+        explorer = self.explorer()
+        if metric is None:
+            return explorer.node(atom)
+        chosen = named_metric(metric) if isinstance(metric, str) else metric
+        found = smallest_steps(explorer.prover, atom, chosen)
+        steps = {place: step for place, (_, step) in found.items()}
+        return replace(explorer, nodes={}, chosen=steps).node(atom)
+
+    def all_proofs(self, asked: AskedFact, limit: int | None) -> list[Proof]:
+        """Return proofs that begin with different derivations, at most `limit` of them."""
+        atom = self._held(asked)
+        explorer = self.explorer()
+        default = explorer.node(atom)
+        others = (step for step in explorer.prover.derivations(atom) if step != default.step)
+        wanted = None if limit is None else max(limit - 1, 0)
+        return [default, *(default.with_step(step) for step in islice(others, wanted))]
+
+    def annotation(
+        self, asked: AskedFact, semiring: Semiring[T], leaf: Callable[[GroundAtom], T] | None, cycles: Cycles
+    ) -> T:
+        """Return the annotation of a fact over all its proofs."""
+        atom = self._held(asked)
+        return annotate(self.explorer().prover, atom, semiring, leaf=leaf, cycles=cycles)
+
+    def why_not(self, asked: AskedFact, depth: int, limit: int) -> Refutation:
+        """Return why a fact does not hold."""
+        return Refuter(self.explorer().prover, limit).refute(self._missing(asked), depth)
+
+    def guide(self, asked: AskedFact) -> GuidedRefutation:
+        """Return a fact that does not hold, to be asked about step by step."""
+        return GuidedRefutation(self.explorer(), self._missing(asked))
+
+    def _held(self, asked: AskedFact) -> GroundAtom:
+        atom = self.read(asked)
+        if not self.explorer().prover.holds(atom):
+            raise TidelogError([_absent(atom)])
+        return atom
+
+    def _missing(self, asked: AskedFact) -> GroundAtom:
+        atom = self.read(asked)
+        if self.explorer().prover.holds(atom):
+            raise TidelogError([_present(atom)])
+        return atom
+
+    def explorer(self) -> Explorer:
+        """Return what proofs of the present epoch share."""
+        self._refresh()
+        if self._explorer is None:
+            epochs = self._epochs
+            self._explorer = Explorer(
+                Prover(self._book, self._source), lambda: epochs.epoch, epochs.epoch, epochs.lock
+            )
+        return self._explorer
+
     def _refresh(self) -> None:
         snapshot = self._epochs.snapshot
         text = self._epochs.text
@@ -39,7 +120,7 @@ class ProofDesk:
             ids = {_place(rule.span): rule.id for rule in text.rules}
             self._book = RuleBook(
                 written_program(text.tree, snapshot.program),
-                frozenset(snapshot.program.relations),
+                snapshot.program,
                 snapshot.codec,
                 self._epochs.functions,
                 lambda span: ids.get(_place(span), 0),
@@ -49,6 +130,7 @@ class ProofDesk:
         if self._epoch != snapshot.epoch:
             self._source = self._make_source()
             self._epoch = snapshot.epoch
+            self._explorer = None
 
     def _make_source(self) -> FactSource:
         snapshot, machine = self._epochs.snapshot, self._epochs.machine
@@ -63,7 +145,29 @@ class ProofDesk:
             if self._epoch >= 0 and isinstance(self._source, LocalFacts):
                 return self._source
             return LocalFacts(snapshot.program, snapshot.codec, engine)
-        return EngineFacts(snapshot.program, snapshot.codec, engine)
+        if isinstance(engine, HasFactSource):
+            return engine.fact_source()
+        if isinstance(engine, ReadableEngine):
+            return EngineFacts(snapshot.program, snapshot.codec, engine)
+        raise TidelogError([_no_proofs(machine.kind.name)])
+
+
+def _absent(atom: GroundAtom) -> Diagnostic:
+    return Diagnostic(
+        code="fact-absent", message=f"{atom} does not hold", hint="ask `why_not` what is missing for it"
+    )
+
+
+def _no_proofs(engine: str) -> Diagnostic:
+    return Diagnostic(
+        code="no-proofs",
+        message=f"the engine `{engine}` does not offer its facts to proofs",
+        hint="open the program with the engine local to ask why",
+    )
+
+
+def _present(atom: GroundAtom) -> Diagnostic:
+    return Diagnostic(code="fact-holds", message=f"{atom} holds", hint="ask `why` for its proof")
 
 
 def _place(span: Span) -> tuple[str, int, int]:

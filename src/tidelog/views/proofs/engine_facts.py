@@ -1,10 +1,7 @@
 """The facts of any engine, taken over relation by relation when they are asked for."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import Protocol, runtime_checkable
 
 from tidelog.engine.protocol import Codes
 from tidelog.program.nodes import Program
@@ -13,6 +10,7 @@ from tidelog.values.functors import canonical_value
 from tidelog.views.proofs.source import Level, PlainFacts
 
 
+@runtime_checkable
 class ReadableEngine(Protocol):
     """What is read of an engine."""
 
@@ -22,8 +20,8 @@ class ReadableEngine(Protocol):
     def facts(self, relation: str) -> list[Codes]:
         """Return all facts as one array of codes per column."""
 
-    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
-        """Say of each fact whether it is an input fact now."""
+    def given_facts(self, relation: str) -> Sequence[Codes]:
+        """Return the input facts of a relation; one of zeros for each if it has no columns."""
 
 
 class EngineFacts:
@@ -60,7 +58,7 @@ class EngineFacts:
         return self._load(relation).is_given(relation, fact)
 
     def given(self, relation: str) -> Iterator[Fact]:
-        """Yield the input facts of a relation that hold."""
+        """Yield the input facts of a relation."""
         return self._load(relation).given(relation)
 
     def _load(self, relation: str) -> PlainFacts:
@@ -70,14 +68,17 @@ class EngineFacts:
         return found
 
     def _decode(self, name: str) -> PlainFacts:
-        columns, codes = self._program.relations[name].columns, self._engine.facts(name)
-        size = self._engine.size(name)
-        asked = codes or [np.zeros(size, dtype=np.int64)]
-        decoded = [
+        if not self._program.relations[name].arity:
+            facts: list[Fact] = [()] * self._engine.size(name)
+            given: list[Fact] = [()] * len(self._engine.given_facts(name)[0])
+            return PlainFacts({name: facts}, given={name: given})
+        held = self._values(name, self._engine.facts(name))
+        return PlainFacts({name: held}, given={name: self._values(name, self._engine.given_facts(name))})
+
+    def _values(self, name: str, codes: Sequence[Codes]) -> list[Fact]:
+        columns = self._program.relations[name].columns
+        decoded = (
             [canonical_value(value) for value in self._codec.decode_column(column, declared.type)]
             for column, declared in zip(codes, columns, strict=True)
-        ]
-        facts: list[Fact] = list(zip(*decoded, strict=True)) if decoded else [()] * size
-        is_given = self._engine.given(name, asked).tolist() if size else []
-        given = [fact for fact, is_one in zip(facts, is_given, strict=True) if is_one]
-        return PlainFacts({name: facts}, given={name: given})
+        )
+        return list(zip(*decoded, strict=True))

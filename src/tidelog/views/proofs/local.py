@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.protocol import Codes
 from tidelog.program.nodes import Atom, Constant, Program, Variable
 from tidelog.storage import StoredRelation
@@ -22,10 +23,12 @@ from tidelog.storage.postings import LENGTH, START
 from tidelog.values import Codec, Fact, Kind, Value
 from tidelog.values.functors import canonical_value
 from tidelog.views.proofs.source import Level
+from tidelog.views.proofs.work import Work
 
 # A relation of fewer rows is read from end to end where no index leads to its facts.
 _ROWS_TO_SCAN = 1 << 14
 _FIRST_CHUNK = 256
+_ROWS_PER_STEP = 64
 _CHUNK_GROWTH = 8
 _NO_ROWS: Int64s = np.empty(0, np.int64)
 
@@ -63,8 +66,13 @@ class LocalFacts:
         self._strata = {
             name: number for number, stratum in enumerate(program.strata) for name in stratum.relations
         }
-        derived = {rule.head.relation for rule in program.rules}
-        self._only_given = frozenset(program.relations) - derived
+        # Elsewhere the given facts are those of level 0.
+        subsumed = {each.less.relation for stratum in program.strata for each in stratum.subsumptions}
+        self._apart = frozenset(
+            relation.name
+            for relation in program.relations.values()
+            if relation.name in subsumed or needs_settling(relation)
+        )
         self._decoders = {
             name: tuple(self.decoder(column.type) for column in relation.columns)
             for name, relation in program.relations.items()
@@ -107,8 +115,9 @@ class LocalFacts:
 
     def is_given(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact is an input fact."""
-        if relation in self._only_given:
-            return self.contains(relation, fact)
+        if relation not in self._apart:
+            number = self._number(relation, fact)
+            return number >= 0 and int(self._engine.relations[relation].levels[number]) == 0
         codes = self._codes(relation, dict(enumerate(fact)))
         if codes is None:
             return False
@@ -237,8 +246,12 @@ class LocalFacts:
 
     # --- joins ------------------------------------------------------------------------------------
 
+    def joins(self, relation: str) -> bool:
+        """Say whether the engine holds the relation."""
+        return relation in self._strata
+
     def join(
-        self, atoms: Sequence[Atom], binding: Mapping[str, Value], below: Level | None
+        self, atoms: Sequence[Atom], binding: Mapping[str, Value], below: Level | None, work: Work
     ) -> Iterator[dict[str, Value]]:
         """Yield the bindings of plain atoms that extend `binding`; see `Joining`."""
         types = {term.name: term.type for atom in atoms for term in atom.terms if isinstance(term, Variable)}
@@ -246,7 +259,7 @@ class LocalFacts:
         plain = [self._plain(atom, below) for atom in atoms]
         fresh = [name for name in types if name not in known]
         decoders = [self._decoder(types[name]) for name in fresh]
-        for found in self._join(plain, known):
+        for found in self._join(plain, known, work):
             extended = dict(binding)
             for name, decode in zip(fresh, decoders, strict=True):
                 extended[name] = decode(found[name])
@@ -274,7 +287,7 @@ class LocalFacts:
             limit = iteration if own == stratum else (limit if own < stratum else 0)
         return _PlainAtom(atom.relation, constants, variables, limit)
 
-    def _join(self, atoms: Sequence["_PlainAtom"], known: Known) -> Iterator[Known]:
+    def _join(self, atoms: Sequence["_PlainAtom"], known: Known, work: Work) -> Iterator[Known]:
         if not atoms:
             yield known
             return
@@ -294,15 +307,17 @@ class LocalFacts:
         now = [atom for atom in others if atom.is_bound_by(known, fresh)]
         later = [atom for atom in others if not atom.is_bound_by(known, fresh)]
         for numbers in self._rows(chosen.relation, codes, chosen.limit):
+            work.step(1 + numbers.size // _ROWS_PER_STEP)
             columns = self._columns(chosen, numbers, fresh)
             columns = self._semijoin(now, known, columns)
             names = list(columns)
             if not names:
                 # Nothing new is bound: one matching row is as good as another.
-                yield from self._join(later, known)
+                yield from self._join(later, known, work)
                 return
             for values in zip(*(column.tolist() for column in columns.values()), strict=True):
-                yield from self._join(later, {**known, **dict(zip(names, values, strict=True))})
+                extended = {**known, **dict(zip(names, values, strict=True))}
+                yield from self._join(later, extended, work)
 
     def _columns(self, atom: "_PlainAtom", numbers: Int64s, fresh: Mapping[str, int]) -> dict[str, CodeArray]:
         """Return the new variables' codes in rows in which repeated variables agree."""

@@ -1,6 +1,6 @@
 """The rules that proofs quote: as written, whatever became of them on the way to an engine."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
@@ -35,13 +35,13 @@ class QuotedRule:
 class RuleBook:
     """A written program with what it takes to apply its rules one by one.
 
-    `program` holds every relation and rule that was written; the relations in `stored` are those an
-    engine holds, all others are proved from their rules when they are asked for. `rule_ids` leads
-    from the place of a rule in the text to its id.
+    `program` holds every relation and rule that was written. The relations of `checked`, the program
+    that engines are given, have their facts there; all others are proved from their rules when they
+    are asked for. `rule_ids` leads from the place of a rule in the text to its id.
     """
 
     program: nodes.Program
-    stored: Collection[str]
+    checked: nodes.Program
     codec: Codec
     functions: UserFunctions
     rule_ids: Callable[[Span], int] = field(default=lambda _span: 0)
@@ -66,13 +66,21 @@ class RuleBook:
         """Return the rule as the user wrote it."""
         return self._quoted[rule.id]
 
+    @cached_property
+    def _by_name(self) -> Mapping[str, nodes.Rule]:
+        return {self.quote(rule).name: rule for rules in self.rules.values() for rule in rules}
+
+    def find(self, name: str) -> nodes.Rule:
+        """Return the rule that is quoted under a name such as `path#2`."""
+        return self._by_name[name]
+
     def rules_of(self, relation: str) -> tuple[nodes.Rule, ...]:
         """Return the rules with this relation as head; every wildcard has a name of its own."""
         return self.rules.get(relation, ())
 
     def is_stored(self, relation: str) -> bool:
         """Say whether an engine holds the relation's facts."""
-        return relation in self.stored
+        return relation in self.checked.relations
 
     @cached_property
     def _reads(self) -> Mapping[str, set[str]]:
@@ -116,6 +124,11 @@ class RuleBook:
         """Say whether a choice, a size limit, a lattice or subsumption decides which facts stay."""
         return relation in self._lawful
 
+    def has_law_nearby(self, relation: str) -> bool:
+        """Say whether a relation of the same stratum has a law."""
+        number = self.strata[relation]
+        return any(self.has_law(name) for name in self.checked.strata[number].relations)
+
     @cached_property
     def _grows(self) -> dict[str, bool]:
         return {}
@@ -137,8 +150,8 @@ class RuleBook:
 
     @cached_property
     def strata(self) -> Mapping[str, int]:
-        """Return the number of each relation's stratum."""
-        return {name: number for number, each in enumerate(self.program.strata) for name in each.relations}
+        """Return the number of each stored relation's stratum."""
+        return {name: number for number, each in enumerate(self.checked.strata) for name in each.relations}
 
 
 def name_wildcards(rule: nodes.Rule) -> nodes.Rule:

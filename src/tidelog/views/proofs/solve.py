@@ -6,7 +6,6 @@ facts is taken. A source that can join atoms by itself, on codes, is given all p
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Final, Protocol, assert_never, runtime_checkable
 
 from tidelog.engine.reference.terms import Terms
@@ -32,6 +31,7 @@ from tidelog.values import Fact, NoValueError, Value
 from tidelog.values.functors import compare, range_values
 from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.source import FactSource, Level
+from tidelog.views.proofs.work import Work
 
 Binding = Mapping[str, Value]
 Body = tuple[Literal, ...]
@@ -42,35 +42,21 @@ _TEST, _BIND, _SCAN = range(3)
 _CALL_COUNT: Final = 8
 
 
-class SearchEndedError(Exception):
-    """A search took more steps than it may."""
-
-
 @runtime_checkable
 class Joining(Protocol):
     """A source that joins plain atoms faster than fact by fact."""
 
+    def joins(self, relation: str) -> bool:
+        """Say whether atoms of the relation can be joined."""
+
     def join(
-        self, atoms: Sequence[Atom], binding: Binding, below: Level | None
+        self, atoms: Sequence[Atom], binding: Binding, below: Level | None, work: Work
     ) -> Iterator[dict[str, Value]]:
         """Yield the bindings of the atoms' variables that extend `binding`.
 
         The atoms hold variables and constants only. With `below`, only facts before that level count.
+        Every batch of rows that is looked at is a step of the work.
         """
-
-
-@dataclass
-class Work:
-    """How many steps a search took, and how many it may take."""
-
-    limit: int | None = None
-    steps: int = 0
-
-    def step(self) -> None:
-        """Count one step; raise at the limit."""
-        self.steps += 1
-        if self.limit is not None and self.steps > self.limit:
-            raise SearchEndedError
 
 
 class Solver:
@@ -81,7 +67,7 @@ class Solver:
         self.source = source
         self.work = Work() if work is None else work
         self.terms = Terms(book.program, book.codec, book.functions, self.bindings)
-        self._join = source.join if isinstance(source, Joining) else None
+        self._joining = source if isinstance(source, Joining) else None
         self._callable: dict[tuple[str, frozenset[int]], bool] = {}
 
     def bindings(self, body: Body, binding: Binding, below: Level | None = None) -> Iterator[Binding]:
@@ -96,14 +82,14 @@ class Solver:
         self.work.step()
         position = self._next(body, binding)
         if position is None:
-            if all(_counts_up(literal, self.book.program) for literal in body):
+            if all(counts_up(literal, self.book.program) for literal in body):
                 yield binding
             return
         chosen, rest = body[position], body[:position] + body[position + 1 :]
-        if self._join is not None and isinstance(chosen, Atom) and self._is_plain(chosen):
+        if self._joining is not None and self._is_plain(chosen):
             plain = [each for each in body if isinstance(each, Atom) and self._is_plain(each)]
-            others = tuple(each for each in body if not (isinstance(each, Atom) and self._is_plain(each)))
-            for joined in self._join(plain, binding, below):
+            others = tuple(each for each in body if not self._is_plain(each))
+            for joined in self._joining.join(plain, binding, below, self.work):
                 yield from self.bindings(others, joined, below)
             return
         try:
@@ -141,7 +127,9 @@ class Solver:
     def is_below(self, relation: str, fact: Fact, below: Level) -> bool:
         """Say whether a fact that holds comes before a level."""
         level = self.source.level(relation, fact)
-        return level is not None and level < below
+        if level is None:
+            return self.book.strata[relation] < below[0]
+        return level < below
 
     # --- literals ------------------------------------------------------------------------------
 
@@ -172,7 +160,7 @@ class Solver:
 
     def _compare(self, constraint: Constraint, binding: Binding) -> Iterator[Step]:
         left, right = constraint.left, constraint.right
-        if _counts_up(constraint, self.book.program):
+        if counts_up(constraint, self.book.program):
             # Which number a derivation was given is not known any more.
             yield binding, ()
         elif mentioned(constraint) <= binding.keys():
@@ -209,9 +197,13 @@ class Solver:
             for part in term.terms:
                 self._ask(part, binding)
 
-    def _is_plain(self, atom: Atom) -> bool:
-        is_simple = all(isinstance(term, Variable | Constant) for term in atom.terms)
-        return is_simple and self.book.is_stored(atom.relation)
+    def _is_plain(self, literal: Literal) -> bool:
+        """Say whether the source can join the literal."""
+        if not isinstance(literal, Atom) or self._joining is None:
+            return False
+        is_simple = all(isinstance(term, Variable | Constant) for term in literal.terms)
+        is_stored = is_simple and self.book.is_stored(literal.relation)
+        return is_stored and self._joining.joins(literal.relation)
 
     # --- the order of literals --------------------------------------------------------------------
 
@@ -260,7 +252,7 @@ class Solver:
     def _rank_constraint(self, constraint: Constraint, bound: AbstractSet[str]) -> int | None:
         if mentioned(constraint) <= bound:
             return _TEST
-        if constraint.op != "=" or _counts_up(constraint, self.book.program):
+        if constraint.op != "=" or counts_up(constraint, self.book.program):
             return None
         for known, free in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
             if awaited(known) <= bound and isinstance(free, Variable | RecordTerm | BranchTerm):
@@ -326,7 +318,7 @@ def _bound_by(literal: Literal) -> frozenset[str]:
     return frozenset().union(*(pattern_variables(term) for term in terms))
 
 
-def _counts_up(literal: Literal, program: Program) -> bool:
+def counts_up(literal: Literal, program: Program) -> bool:
     """Say whether the literal holds `autoinc()` or a functor that remembers."""
     return isinstance(literal, Constraint) and any(
         _is_given_once(term, program) for term in (literal.left, literal.right)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tidelog.values import Fact, Value
 from tidelog.values.functors import order_key
@@ -39,6 +39,14 @@ class FactSource(Protocol):
 
     def given(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
+
+
+@runtime_checkable
+class HasFactSource(Protocol):
+    """An engine with a source of its own."""
+
+    def fact_source(self) -> FactSource:
+        """Return the facts of the present epoch."""
 
 
 class PlainFacts:

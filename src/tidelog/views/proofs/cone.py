@@ -1,0 +1,131 @@
+"""All that a fact can rest on: the graph of every derivation below it."""
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.views.proofs.atom import GroundAtom
+from tidelog.views.proofs.derivation import Derivation, Premise
+from tidelog.views.proofs.prover import Prover
+from tidelog.views.proofs.source import Level
+from tidelog.views.proofs.steps import Given, Step, is_asserted, premises_of
+
+FACT_LIMIT: Final = 100_000
+Cycles = Literal["refuse", "levels"]
+# A fact; the level its premises must stay below, and whether a law is to be left aside.
+Place = tuple[GroundAtom, Level | None, bool]
+
+
+@dataclass(frozen=True)
+class Cone:
+    """The steps of every fact below a root, and what each step rests on.
+
+    A positive atom that stands twice in a body counts twice.
+    """
+
+    root: Place
+    steps: Mapping[Place, tuple[tuple[Step, tuple[Place, ...]], ...]]
+
+
+def explore_cone(
+    prover: Prover, atom: GroundAtom, *, by_levels: bool = False, limit: int = FACT_LIMIT
+) -> Cone:
+    """Return the cone of a fact.
+
+    With `by_levels` only derivations count whose premises have smaller levels than their head, so
+    that no fact rests on itself. A fact that a law of its relation adds, an equivalence or a lattice,
+    has one step there, the one of its default proof. More than `limit` facts are refused.
+    """
+    root: Place = (atom, None, False)
+    steps: dict[Place, tuple[tuple[Step, tuple[Place, ...]], ...]] = {}
+    waiting = [root]
+    while waiting:
+        place = waiting.pop()
+        if place in steps:
+            continue
+        if len(steps) >= limit:
+            raise TidelogError([_too_large(atom, limit)])
+        steps[place] = tuple(_steps(prover, place, by_levels=by_levels))
+        waiting.extend(below for _, premises in steps[place] for below in premises)
+    return Cone(root, steps)
+
+
+def _steps(prover: Prover, place: Place, *, by_levels: bool) -> Iterator[tuple[Step, tuple[Place, ...]]]:
+    atom, below, asserted = place
+    is_stored = prover.book.is_stored(atom.relation)
+    if is_stored and prover.source.is_given(atom.relation, atom.fact):
+        yield Given(), ()
+    if by_levels and is_stored and not asserted:
+        below = prover.level(atom)
+    is_found = False
+    for derivation in prover.deriver.derivations(atom, below if by_levels else None):
+        is_found = True
+        yield derivation, _places(prover, derivation, below if by_levels else None)
+    if not is_found and not asserted:
+        step = prover.step(atom, below)
+        if not isinstance(step, Given | Derivation):
+            yield step, _places(prover, step, prover.level(atom))
+
+
+def _places(prover: Prover, step: Step, below: Level | None) -> tuple[Place, ...]:
+    if isinstance(step, Derivation):
+        positive = [part.atom for part in step.parts if isinstance(part, Premise)]
+        atoms = [*positive, *(each for aggregation in step.aggregations for each in aggregation.group)]
+    else:
+        atoms = list(premises_of(step))
+    asserted = is_asserted(step)
+    return tuple(
+        (atom, below if asserted or not prover.book.is_stored(atom.relation) else None, asserted)
+        for atom in atoms
+    )
+
+
+def strong_parts(  # noqa: C901 - Tarjan's algorithm with a stack of its own, for deep graphs
+    graph: Mapping[Hashable, tuple[Hashable, ...]],
+) -> list[list[Hashable]]:
+    """Return the strongly connected parts of a graph, those that others point to first."""
+    order: dict[Hashable, int] = {}
+    low: dict[Hashable, int] = {}
+    parts: list[list[Hashable]] = []
+    path: list[Hashable] = []
+    on_path: set[Hashable] = set()
+    for start in graph:
+        if start in order:
+            continue
+        waiting: list[tuple[Hashable, Iterator[Hashable]]] = []
+        following: Hashable | None = start
+        while following is not None or waiting:
+            if following is not None:
+                order[following] = low[following] = len(order)
+                path.append(following)
+                on_path.add(following)
+                waiting.append((following, iter(graph[following])))
+            node, successors = waiting[-1]
+            following = None
+            for successor in successors:
+                if successor not in order:
+                    following = successor
+                    break
+                if successor in on_path:
+                    low[node] = min(low[node], order[successor])
+            if following is not None:
+                continue
+            waiting.pop()
+            if waiting:
+                low[waiting[-1][0]] = min(low[waiting[-1][0]], low[node])
+            if low[node] == order[node]:
+                part: list[Hashable] = []
+                while not part or part[-1] != node:
+                    part.append(path.pop())
+                on_path.difference_update(part)
+                parts.append(part)
+    return parts
+
+
+def _too_large(atom: GroundAtom, limit: int) -> Diagnostic:
+    return Diagnostic(
+        code="too-many-proofs",
+        message=f"{atom} rests on more than {limit:,} facts",
+        hint="ask about a fact nearer to the inputs, or give a larger `fact_limit`",
+    )

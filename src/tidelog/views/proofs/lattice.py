@@ -1,0 +1,80 @@
+"""The parts whose least upper bound a fact with lattice columns is."""
+
+from collections.abc import Iterator
+
+from tidelog.program.nodes import Relation
+from tidelog.values import Fact, NoValueError
+from tidelog.views.proofs.atom import GroundAtom
+from tidelog.views.proofs.derivations import Deriver
+from tidelog.views.proofs.source import Level
+from tidelog.views.proofs.steps import Join
+
+
+def has_lattice(relation: Relation) -> bool:
+    """Say whether facts of the relation are joined."""
+    return any(column.is_lattice for column in relation.columns)
+
+
+def find_parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Join | None:
+    """Return a few facts, asserted before a level, whose least upper bound is the fact.
+
+    They come from inputs, from rules, and from what the fact was before.
+    """
+    chosen: list[Fact] = []
+    total: Fact | None = None
+    for fact in dict.fromkeys(_parts(deriver, atom, below)):
+        joined = fact if total is None else join_facts(deriver, atom.relation, total, fact)
+        if joined != total:
+            chosen.append(fact)
+            total = joined
+        if total == atom.fact:
+            # An early part may have become superfluous since.
+            kept = _needed(deriver, atom, chosen)
+            return Join(tuple(GroundAtom(atom.relation, each) for each in kept))
+    return None
+
+
+def join_facts(deriver: Deriver, relation: str, left: Fact, right: Fact) -> Fact:
+    """Return the least upper bound of two facts that agree on the plain columns."""
+    program = deriver.book.program
+    return tuple(
+        deriver.solver.terms.call(program.lattices[column.type].lub, (one, other), None)
+        if column.is_lattice
+        else one
+        for column, one, other in zip(program.relations[relation].columns, left, right, strict=True)
+    )
+
+
+def _needed(deriver: Deriver, atom: GroundAtom, chosen: list[Fact]) -> list[Fact]:
+    kept = list(chosen)
+    for fact in chosen:
+        rest = [each for each in kept if each != fact]
+        if rest and _join_all(deriver, atom.relation, rest) == atom.fact:
+            kept = rest
+    return kept
+
+
+def _join_all(deriver: Deriver, relation: str, facts: list[Fact]) -> Fact:
+    total = facts[0]
+    for fact in facts[1:]:
+        total = join_facts(deriver, relation, total, fact)
+    return total
+
+
+def _parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Iterator[Fact]:
+    columns = deriver.book.program.relations[atom.relation].columns
+    key = {place: atom.fact[place] for place, column in enumerate(columns) if not column.is_lattice}
+    solver = deriver.solver
+    for fact in solver.source.given(atom.relation):
+        if all(fact[place] == value for place, value in key.items()):
+            yield fact
+    for rule in deriver.book.rules_of(atom.relation):
+        for binding in solver.head_bindings(rule, key, below):
+            try:
+                yield tuple(solver.terms.value(term, binding) for term in rule.head.terms)
+            except NoValueError:
+                continue
+    for fact in solver.source.matches(atom.relation, key):
+        # What the fact was in earlier iterations, where that is known.
+        if fact != atom.fact and below is not None and solver.is_below(atom.relation, fact, below):
+            yield fact

@@ -1,0 +1,204 @@
+"""Why a fact does not hold: for each rule, how near it comes to deriving the fact."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html import escape
+from itertools import combinations
+from typing import Final
+
+from tidelog.program.nodes import Rule
+from tidelog.values import Value
+from tidelog.views.proofs.atom import GroundAtom
+from tidelog.views.proofs.derivations import written_variables
+from tidelog.views.proofs.judge import JudgedLiteral, Verdict, judge_body
+from tidelog.views.proofs.prover import Prover
+from tidelog.views.proofs.rules import QuotedRule
+from tidelog.views.proofs.solve import Binding, Solver
+from tidelog.views.proofs.work import SearchEndedError, Work
+
+# Steps a search for near misses may take for one rule, before it tells what it found so far.
+_WORK_LIMIT: Final = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A rule with values for its variables, and its literals, of which some fail."""
+
+    rule: QuotedRule
+    bindings: tuple[tuple[str, Value], ...]
+    literals: tuple[JudgedLiteral, ...]
+
+    @property
+    def failing(self) -> tuple[JudgedLiteral, ...]:
+        """Return the literals that do not hold."""
+        return tuple(each for each in self.literals if each.verdict is not Verdict.HOLDS)
+
+    @property
+    def holding(self) -> int:
+        """Return how many literals hold."""
+        return sum(each.verdict is Verdict.HOLDS for each in self.literals)
+
+    def rank(self) -> tuple[int, int, int]:
+        """Return what near misses are sorted by: few failing, many holding, few free variables."""
+        free = {name for each in self.literals for name in each.free}
+        return len(self.failing), -self.holding, len(free)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRefutation:
+    """What keeps one rule from deriving the fact; `note` says what near misses do not."""
+
+    rule: QuotedRule
+    near_misses: tuple[NearMiss, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Refutation:
+    """Why a fact does not hold.
+
+    `rules` are those that could derive it, nearest first. `deeper` has, down to the depth asked for,
+    why the missing facts of the near misses do not hold. `note` speaks of the relation as a whole.
+    """
+
+    atom: GroundAtom
+    rules: tuple[RuleRefutation, ...]
+    note: str = ""
+    deeper: "dict[GroundAtom, Refutation]" = field(default_factory=dict)
+
+    @property
+    def near_misses(self) -> tuple[NearMiss, ...]:
+        """Return the near misses of all rules, nearest first."""
+        found = [miss for rule in self.rules for miss in rule.near_misses]
+        return tuple(sorted(found, key=NearMiss.rank))
+
+    @property
+    def missing(self) -> tuple[GroundAtom, ...]:
+        """Return the facts that near misses lack, nearest first."""
+        facts = (each.missing for miss in self.near_misses for each in miss.literals)
+        return tuple(dict.fromkeys(fact for fact in facts if fact is not None))
+
+    def text(self, width: int | None = None) -> str:
+        """Return the refutation drawn as a tree that fits the width (the terminal's unless told)."""
+        from tidelog.views.proofs.refutation_text import draw_refutation  # noqa: PLC0415 - it reads these
+
+        return draw_refutation(self, width)
+
+    def to_json(self) -> str:
+        """Return the refutation as JSON; docs/proofs.md has the schema."""
+        from tidelog.views.proofs.refutation_text import write_refutation  # noqa: PLC0415 - as above
+
+        return write_refutation(self)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<refutation of {self.atom}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.text(100))}</pre>"
+
+
+class Refuter:
+    """Finds near misses over the facts of one epoch; `limit` is how many for each rule."""
+
+    def __init__(self, prover: Prover, limit: int = 3) -> None:
+        self.prover = prover
+        self.book = prover.book
+        self.limit = limit
+
+    def refute(self, atom: GroundAtom, depth: int = 1) -> Refutation:
+        """Return why a fact does not hold; missing facts are refuted in turn down to the depth."""
+        found = self._refute(atom)
+        waiting = [(found, depth)]
+        seen = {atom}
+        while waiting:
+            refutation, remaining = waiting.pop()
+            if remaining <= 1:
+                continue
+            for missing in refutation.missing:
+                if missing not in seen:
+                    seen.add(missing)
+                    refutation.deeper[missing] = self._refute(missing)
+                    waiting.append((refutation.deeper[missing], remaining - 1))
+        return found
+
+    def _refute(self, atom: GroundAtom) -> Refutation:
+        rules = [rule for rule in self.book.rules_of(atom.relation) if rule.body]
+        if not rules:
+            return Refutation(atom, (), "it is not given, and no rule derives its relation")
+        found = [self.rule(rule, atom) for rule in rules]
+        # Rules whose head cannot be the fact have nothing to tell next to others.
+        found.sort(key=lambda each: each.near_misses[0].rank() if each.near_misses else (99, 0, 0))
+        return Refutation(atom, tuple(found), self._note(atom))
+
+    def rule(self, rule: Rule, atom: GroundAtom) -> RuleRefutation:
+        """Return how near a rule comes to deriving a fact."""
+        solver = Solver(self.book, self.prover.source, Work(_WORK_LIMIT))
+        quoted = self.book.quote(rule)
+        step = solver.fit_fact(rule.head, atom.fact, {})
+        if step is None:
+            return RuleRefutation(quoted, (), "its head cannot be this fact")
+        binding, _ = step
+        note = ""
+        misses: list[NearMiss] = []
+        try:
+            misses.extend(self._near_misses(rule, atom, solver))
+        except SearchEndedError:
+            note = f"the search ended after {_WORK_LIMIT:,} steps"
+        if not misses:
+            judging = Solver(self.book, self.prover.source)
+            misses = [self.near_miss(rule, binding, judging)]
+        if not misses[0].failing and not note:
+            note = self._law(atom.relation)
+        return RuleRefutation(quoted, tuple(sorted(misses, key=NearMiss.rank)[: self.limit]), note)
+
+    def _near_misses(self, rule: Rule, atom: GroundAtom, solver: Solver) -> Iterator[NearMiss]:
+        """Yield bindings that fail as few literals as possible.
+
+        Sets of literals to leave out are tried in the order of their size; with all smaller sets in
+        vain, a binding that satisfies the others fails exactly the literals left out.
+        """
+        step = solver.fit_fact(rule.head, atom.fact, {})
+        assert step is not None
+        binding, later = step
+        judging = Solver(self.book, self.prover.source)
+        places = range(len(rule.body))
+        for size in range(len(rule.body) + 1):
+            is_found = False
+            for left_out in combinations(places, size):
+                kept = tuple(rule.body[place] for place in places if place not in left_out)
+                seen: set[tuple[tuple[str, Value], ...]] = set()
+                for found in solver.bindings((*kept, *later), binding):
+                    miss = self.near_miss(rule, found, judging)
+                    if miss.bindings in seen:
+                        continue
+                    seen.add(miss.bindings)
+                    is_found = True
+                    yield miss
+                    if len(seen) >= self.limit:
+                        break
+            if is_found:
+                return
+
+    def near_miss(self, rule: Rule, binding: Binding, solver: Solver) -> NearMiss:
+        """Return a rule's literals judged under a binding."""
+        named = tuple((name, binding[name]) for name in written_variables(rule) if name in binding)
+        return NearMiss(self.book.quote(rule), named, judge_body(rule, binding, solver))
+
+    def _note(self, atom: GroundAtom) -> str:
+        relation = self.book.program.relations[atom.relation]
+        if relation.is_equivalence:
+            return "no chain of pairs joins the two values; below is what a pair of its own would take"
+        return ""
+
+    def _law(self, name: str) -> str:
+        relation = self.book.program.relations[name]
+        if relation.choices:
+            return "the rule applies, but the choice-domain holds another fact"
+        if any(column.is_lattice for column in relation.columns):
+            return "the rule applies, but the fact was joined into a larger one"
+        if relation.size_limit is not None:
+            return "the rule applies, but the size limit was reached"
+        return "the rule applies, but another fact subsumes this one"

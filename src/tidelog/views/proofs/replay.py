@@ -1,0 +1,144 @@
+"""Levels of strata whose engine kept none, and facts that held for a while.
+
+Such a stratum is evaluated once more, by plain substitution over the facts it reads, when somebody
+first asks for a proof in it; each fact is noted with the iteration in which it first held, also those
+that subsumption deleted or a lattice joined into larger ones later. This takes time that follows the
+size of what the stratum reads, and is done at most once for each stratum and epoch.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from tidelog.engine.protocol import Settings, SilentObserver, UserFunctions
+from tidelog.engine.reference import ReferenceEngine
+from tidelog.program.nodes import Atom, Program, Stratum
+from tidelog.program.walk_nodes import deep_atoms
+from tidelog.values import Codec, Fact, Value
+from tidelog.views.proofs.rules import RuleBook
+from tidelog.views.proofs.solve import Joining
+from tidelog.views.proofs.source import FactSource, Level, PlainFacts
+from tidelog.views.proofs.work import Work
+
+
+class ReplayedFacts:
+    """A source whose strata can be replayed; see `FactSource`.
+
+    Facts that only held for a while are matched, with their levels, in replayed strata; `contains`
+    speaks of the epoch's facts alone.
+    """
+
+    def __init__(self, source: FactSource, book: RuleBook) -> None:
+        self._source = source
+        self._book = book
+        self._replayed: dict[str, PlainFacts] = {}
+
+    def is_replayed(self, relation: str) -> bool:
+        """Say whether the relation's stratum was evaluated again."""
+        return relation in self._replayed
+
+    def replay(self, relation: str) -> None:
+        """Evaluate the relation's stratum once more."""
+        program = self._book.checked
+        number, stratum = next(
+            (number, each) for number, each in enumerate(program.strata) if relation in each.relations
+        )
+        recorder = _Recorder(_alone(program, stratum), self._book.codec, self._book.functions)
+        for name in _read(stratum):
+            recorder.take(name, self._source.matches(name, {}))
+        for name in stratum.relations:
+            recorder.take(name, self._source.given(name))
+        recorder.evaluate(SilentObserver())
+        for name in stratum.relations:
+            levels = {fact: (number, iteration) for fact, iteration in recorder.levels[name].items()}
+            self._replayed[name] = PlainFacts(
+                {name: levels}, given={name: self._source.given(name)}, levels={name: levels}
+            )
+
+    # --- as a source -----------------------------------------------------------------------------
+
+    def contains(self, relation: str, fact: Fact) -> bool:
+        """Say whether the fact holds."""
+        return self._source.contains(relation, fact)
+
+    def matches(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Fact]:
+        """Yield the facts that hold or held for a while with these values in these columns."""
+        return self._replayed.get(relation, self._source).matches(relation, bound)
+
+    def count(self, relation: str, bound: Mapping[int, Value]) -> int:
+        """Return at least the number of matching facts."""
+        return self._replayed.get(relation, self._source).count(relation, bound)
+
+    def level(self, relation: str, fact: Fact) -> Level | None:
+        """Return when the fact first held, from the replay where there was one."""
+        return self._replayed.get(relation, self._source).level(relation, fact)
+
+    def is_given(self, relation: str, fact: Fact) -> bool:
+        """Say whether the fact is an input fact."""
+        return self._source.is_given(relation, fact)
+
+    def given(self, relation: str) -> Iterator[Fact]:
+        """Yield the input facts of a relation."""
+        return self._source.given(relation)
+
+    def joins(self, relation: str) -> bool:
+        """Say whether the source underneath can join the relation's atoms."""
+        return isinstance(self._source, Joining) and relation not in self._replayed
+
+    def join(
+        self, atoms: Sequence[Atom], binding: Mapping[str, Value], below: Level | None, work: Work
+    ) -> Iterator[dict[str, Value]]:
+        """Yield the bindings of plain atoms; see `Joining`."""
+        assert isinstance(self._source, Joining)
+        return self._source.join(atoms, binding, below, work)
+
+
+class _Recorder(ReferenceEngine):
+    """The reference engine over facts in values, which notes when each fact first held."""
+
+    def __init__(self, program: Program, codec: Codec, functions: UserFunctions) -> None:
+        super().__init__(program, codec, Settings(), functions)
+        self.levels: dict[str, dict[Fact, int]] = {name: {} for name in program.relations}
+        self._iteration: dict[tuple[str, ...], int] = {}
+
+    def take(self, relation: str, facts: Iterator[Fact]) -> None:
+        """Take input facts."""
+        self._inputs[relation].update(facts)
+
+    def _settle(self, stratum: Stratum, found: dict[str, set[Fact]]) -> bool:
+        is_changed = super()._settle(stratum, found)
+        iteration = self._iteration.get(stratum.relations, 0)
+        for name in stratum.relations:
+            known = self.levels[name]
+            for fact in self._facts[name]:
+                known.setdefault(fact, iteration)
+        self._iteration[stratum.relations] = iteration + 1
+        return is_changed
+
+
+def _read(stratum: Stratum) -> tuple[str, ...]:
+    """Return the relations of other strata that a stratum reads."""
+    bodies = [(rule.head, *rule.body) for rule in stratum.rules]
+    bodies += [each.body for each in stratum.subsumptions]
+    names = dict.fromkeys(atom.relation for body in bodies for atom, _ in deep_atoms(body))
+    return tuple(name for name in names if name not in stratum.relations)
+
+
+def _alone(program: Program, stratum: Stratum) -> Program:
+    """Return the program of one stratum; what it reads is given."""
+    below = tuple(Stratum((name,), (), (), is_recursive=False) for name in _read(stratum))
+    names = {*stratum.relations, *_read(stratum)}
+    relations = {name: relation for name, relation in program.relations.items() if name in names}
+    # Laws of what is read were obeyed already.
+    plain = {
+        name: relation
+        if name in stratum.relations
+        else replace(
+            relation,
+            choices=(),
+            size_limit=None,
+            qualifiers=(),
+            columns=tuple(replace(column, is_lattice=False) for column in relation.columns),
+        )
+        for name, relation in relations.items()
+    }
+    return replace(program, relations=plain, strata=(*below, stratum))

@@ -1,0 +1,51 @@
+"""The ways in which a fact can be proved."""
+
+from dataclasses import dataclass
+
+from tidelog.views.proofs.atom import GroundAtom
+from tidelog.views.proofs.derivation import Derivation
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The fact is an input fact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """The relation is an equivalence, and these pairs of it lead from one value to the other.
+
+    Each pair is asserted by a rule or by an input; `turned` says which are read from right to left.
+    One pair for a fact such as `same(a, a)` says that the value occurs in it.
+    """
+
+    pairs: tuple[GroundAtom, ...]
+    turned: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The relation has lattice columns, and the fact is the least upper bound of these."""
+
+    parts: tuple[GroundAtom, ...]
+
+
+Step = Given | Derivation | Equivalence | Join
+
+
+def premises_of(step: Step) -> tuple[GroundAtom, ...]:
+    """Return the facts a step rests on."""
+    match step:
+        case Given():
+            return ()
+        case Derivation():
+            return step.premises
+        case Equivalence():
+            return tuple(dict.fromkeys(step.pairs))
+        case Join():
+            return step.parts
+
+
+def is_asserted(step: Step) -> bool:
+    """Say whether the premises of a step are to be proved without a law of their relation."""
+    return isinstance(step, Equivalence | Join)

@@ -1,0 +1,60 @@
+"""The input facts that a proof rests on."""
+
+from typing import TYPE_CHECKING
+
+from tidelog.program.nodes import Aggregate, NegatedAtom, Rule
+from tidelog.program.walk_nodes import deep_atoms, deep_literals, terms_of
+from tidelog.values import Fact
+from tidelog.views.proofs.derivation import Derivation
+from tidelog.views.proofs.rules import RuleBook, aggregates_in
+from tidelog.views.proofs.steps import Given
+
+if TYPE_CHECKING:
+    from tidelog.views.proofs.proof import Proof
+
+
+def find_support(proof: "Proof") -> dict[str, set[Fact]]:
+    """Return the input facts at the leaves, and those that absences rest on; see `Proof.support`."""
+    prover = proof.explorer.prover
+    book = prover.book
+    found: dict[str, set[Fact]] = {}
+    whole: set[str] = set()
+    for node in proof.nodes():
+        if isinstance(node.step, Given):
+            found.setdefault(node.relation, set()).add(node.fact)
+        if book.has_law(node.relation):
+            whole |= book.cone(node.relation)
+        if isinstance(node.step, Derivation):
+            rule = book.find(node.step.rule.name)
+            for name in sensitive_relations(rule, book):
+                whole |= book.cone(name)
+    with proof.explorer.lock:
+        for name in whole:
+            if book.is_stored(name):
+                given = set(prover.source.given(name))
+                if given:
+                    found.setdefault(name, set()).update(given)
+    return found
+
+
+def sensitive_relations(rule: Rule, book: RuleBook) -> set[str]:
+    """Return the relations that must not gain facts for an application of the rule to stay right.
+
+    A negated or aggregated relation that only grows with the inputs cannot gain facts when inputs
+    are left out, so it is not among them.
+    """
+    found: set[str] = set()
+    for literal in rule.body:
+        if isinstance(literal, NegatedAtom) and not book.only_grows(literal.atom.relation):
+            found.add(literal.atom.relation)
+    terms = [*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))]
+    for aggregate in (each for term in terms for each in aggregates_in(term)):
+        found |= _sensitive_in(aggregate, book)
+    return found
+
+
+def _sensitive_in(aggregate: Aggregate, book: RuleBook) -> set[str]:
+    read = {atom.relation for atom, _ in deep_atoms(aggregate.body)}
+    has_negation = any(isinstance(each, NegatedAtom) for each in deep_literals(aggregate.body))
+    is_safe = not has_negation and all(book.only_grows(name) for name in read)
+    return set() if is_safe else read
