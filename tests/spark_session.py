@@ -4,6 +4,7 @@ A test that asks for the fixture `spark` is skipped where Java is missing, and r
 all others that do: starting a session takes seconds, and there can be only one in a process.
 """
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
-    """Return a session with two local cores."""
+    """Return a session with four slots: partners that stay between epochs take two of them."""
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)
@@ -43,16 +44,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     folder = tmp_path_factory.mktemp("spark")
     settings = {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
-        "spark.pyspark.python": sys.executable,
-        "spark.pyspark.driver.python": sys.executable,
     }
-    builder = SparkSession.builder.master("local[2]").appName("tidelog tests")
+    # Workers run the Python of the tests; a session started from Python asks the environment alone.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[4]").appName("tidelog tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

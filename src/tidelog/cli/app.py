@@ -26,6 +26,7 @@ class EngineChoice(StrEnum):
 
     LOCAL = "local"
     REFERENCE = "reference"
+    SPARK = "spark"
 
 
 class OutputFormat(StrEnum):
@@ -100,6 +101,10 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
         str | None, typer.Option("--stats", metavar="FILE", help="Write statistics as JSON; - is stdout.")
     ] = None,
     engine: Engine = EngineChoice.LOCAL,
+    master: Annotated[
+        str | None,
+        typer.Option("--master", metavar="URL", help="With --engine spark: the cluster, as local[4]."),
+    ] = None,
     memory_limit: Annotated[
         str | None,
         typer.Option("--memory-limit", metavar="SIZE", help="Stop beyond this much memory, as 4G."),
@@ -124,6 +129,7 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
             jobs=_jobs(jobs),
             stats=stats,
             engine=engine.value,
+            master=master,
             memory_limit=memory_limit,
             functions=tuple(functions or ()),
             include_path=tuple(include or ()),

@@ -32,6 +32,7 @@ class RunOptions:
     jobs: int | None
     stats: str | None
     engine: str
+    master: str | None
     memory_limit: str | None
     functions: tuple[Path, ...]
     include_path: tuple[Path, ...]
@@ -80,6 +81,10 @@ def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held:
         options.defines,
         store=options.store,
     )
+    if options.engine == "spark":
+        from tidelog.session.spark import spark_for_command  # noqa: PLC0415 - most runs need no Spark
+
+        request = replace(request, spark=held.enter_context(spark_for_command(options.master)))
     if request.store is not None:
         from tidelog.session.open import start_session  # noqa: PLC0415 - most runs keep no state
 

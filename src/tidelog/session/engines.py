@@ -10,7 +10,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Program
 from tidelog.values import Codec
 
-EngineName = Literal["local", "reference"]
+EngineName = Literal["local", "reference", "spark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,22 @@ class EngineKind:
     evaluate: Callable[[Program, Codec, Settings, UserFunctions], Engine]
 
 
-def find_engine(name: str) -> EngineKind:
+def find_engine(name: str, spark: object = None) -> EngineKind:
     """Return the named sort of engine.
 
     Engines are imported when they are chosen: the local one brings its compiler, which takes
-    longer to load than a small program takes to run on the reference engine.
+    longer to load than a small program takes to run on the reference engine. `spark` are the
+    `SparkOptions` of the engine that needs them.
     """
     match name:
         case "local":
             return _local()
         case "reference":
             return _reference()
+        case "spark":
+            from tidelog.session.spark import spark_engine  # noqa: PLC0415 - see above
+
+            return spark_engine(spark)
     raise TidelogError(
         [
             Diagnostic(

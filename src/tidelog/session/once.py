@@ -12,7 +12,7 @@ def evaluate_once(prepared: Prepared, recorder: Recorder) -> Snapshot:
     """Return what a program derives, from an engine that will not follow changes."""
     request, program, functions = prepared.request, prepared.program, prepared.functions
     with recorder.phase("start"):
-        kind = find_engine(request.engine)
+        kind = find_engine(request.engine, request.spark)
     with recorder.phase("load"):
         codec = Codec(program.types)
         engine = kind.evaluate(kind.passes(program), codec, request.settings, functions)

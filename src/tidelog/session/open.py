@@ -37,6 +37,8 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
     switch: float = 0.2,
     store: Path | str | None = None,
     read_only: bool = False,
+    spark: object = None,
+    spark_options: Mapping[str, object] | None = None,
 ) -> Session:
     """Return a session over an evaluated program.
 
@@ -53,6 +55,9 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
     session goes on from there: the program may be left out, and `facts` are not read again.
     `read_only` sees its last epoch while another process writes to it.
 
+    With `engine="spark"`, `spark` is the Spark session whose workers take part, `facts` may be its
+    DataFrames, and `spark_options` are the fields of `tidelog.engine.spark.SparkOptions`.
+
     Raises `TidelogError` with all mistakes found.
 
         db = tidelog.open("pointsto.dl", facts="facts/")
@@ -60,6 +65,12 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
         db.query("alias('a', x)")
         delta = db.apply(insert={"assign": [("a", "b")]})
     """
+    options = None
+    if engine == "spark":
+        from tidelog.session.spark import choose_options, gather_frames  # noqa: PLC0415 - only for Spark
+
+        options = choose_options(spark, spark_options)
+        facts = gather_frames(facts)
     request = Request(
         None if program is None else find_source(program),
         facts,
@@ -71,6 +82,7 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
         choose_strategy(MaintenanceSettings(), strategy, switch),
         None if store is None else Path(store),
         read_only,
+        options,
     )
     return start_session(request, Recorder(observer))
 
@@ -89,7 +101,7 @@ def evaluate(prepared: Prepared, recorder: Recorder) -> Session:
     """Return an evaluated session, whose store is new if the request names one."""
     request, program = prepared.request, prepared.program
     with recorder.phase("start"):
-        kind = find_engine(request.engine)
+        kind = find_engine(request.engine, request.spark)
     codec = Codec(program.types)
     store = None
     if request.store is not None:
@@ -128,7 +140,7 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
         plain = replace(request, include_path=(), defines=None, facts=None)
         prepared = prepare_text(plain, ProgramText.read(store.snapshot_sources), store.inputs)
     with recorder.phase("start"):
-        kind = find_engine(request.engine)
+        kind = find_engine(request.engine, request.spark)
     with recorder.phase("load"):
         codec = Codec(prepared.program.types)
         loaded = store.load(codec)
@@ -142,6 +154,7 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
                     engine.insert(name, [column[relation.given] for column in relation.columns])
             engine.evaluate(recorder)
     given, history = dict.fromkeys(prepared.given), History()
+    history.note_text(0, prepared.text)
     with recorder.phase("evaluate"):
         for epoch in loaded.epochs:
             changes = {}
@@ -155,6 +168,7 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
                 prepared.functions.update(after.functions)
                 codec.types = {**codec.types, **after.program.types}
                 prepared = replace(after, functions=prepared.functions)
+                history.note_text(epoch.change.epoch, text)
                 result = engine.change_rules(
                     kind.passes(after.program), request.maintenance, recorder.observer
                 )

@@ -32,6 +32,8 @@ class Request:
     maintenance: MaintenanceSettings = MaintenanceSettings()  # noqa: RUF009 - as above
     store: Path | None = None
     is_read_only: bool = False
+    # The `SparkOptions` of a session on Spark, which is not imported for others.
+    spark: object = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from tidelog.views.show import as_html, as_text
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from pyspark.sql import DataFrame as SparkFrame
 
 # Facts are decoded in slices: iterating over ten million of them must not build ten million tuples.
 _SLICE = 65_536
@@ -123,6 +124,12 @@ class FactSet(AbstractSet[Fact]):
         frame = pl.from_arrow(self.to_arrow())
         assert isinstance(frame, pl.DataFrame)
         return frame
+
+    def to_spark(self, spark: object = None) -> "SparkFrame":
+        """Return a Spark data frame, of the given session or of the active one."""
+        from tidelog.engine.spark.frames import frame_of  # noqa: PLC0415 - an optional package
+
+        return frame_of(self.to_arrow(), spark)
 
     def __repr__(self) -> str:
         return as_text(self.name, self.columns, self.head(), len(self))

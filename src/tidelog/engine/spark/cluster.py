@@ -1,6 +1,8 @@
 """What a Spark session offers: slots, barrier stages, storage that all workers see."""
 
+import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,11 +39,11 @@ def reason_against_barrier(options: SparkOptions, partners: int) -> str | None:
     return None
 
 
-def open_storage(options: SparkOptions) -> tuple[Folder, "tempfile.TemporaryDirectory[str] | None"]:
-    """Return the folder for the state, and what deletes it if it is a temporary one."""
+def open_storage(options: SparkOptions, holder: object) -> Folder:
+    """Return the folder for the state; a temporary one is deleted with its holder."""
     if options.storage is not None:
         uri = options.storage
-        return Folder(uri if "://" in uri else Path(uri).absolute().as_posix()), None
+        return Folder(uri if "://" in uri else Path(uri).absolute().as_posix())
     master = str(options.spark.sparkContext.master)
     if not master.startswith("local"):
         raise TidelogError(
@@ -53,8 +55,9 @@ def open_storage(options: SparkOptions) -> tuple[Folder, "tempfile.TemporaryDire
                 )
             ]
         )
-    made = tempfile.TemporaryDirectory(prefix="tidelog-spark-")
-    return Folder(made.name), made
+    path = tempfile.mkdtemp(prefix="tidelog-spark-")
+    weakref.finalize(holder, shutil.rmtree, path, ignore_errors=True)
+    return Folder(path)
 
 
 def check_session(spark: object) -> None:

@@ -72,7 +72,7 @@ class SparkEngine:
         self._settings = settings
         self._functions = functions
         self._options = options
-        self._folder, self._temporary = open_storage(options)
+        self._folder = open_storage(options, self)
         self._partners = options.partners or slots(options.spark)
         self._holdings = {
             name: Holding(name, relation.arity, self._folder)
@@ -239,7 +239,7 @@ def subprogram(program: Program, strata: Sequence[Stratum]) -> Program:
     relations = {name: program.relations[name] for name in program.relations if name in own | read}
     # What is given is settled already: a law of its own holds no more.
     for name in read:
-        relations[name] = replace(relations[name], qualifiers=(), choices=(), size_limit=None)
+        relations[name] = replace(relations[name], qualifiers=(), choices=(), size_limit=None, keys=())
         columns = tuple(replace(column, is_lattice=False) for column in relations[name].columns)
         relations[name] = replace(relations[name], columns=columns)
     return replace(program, relations=relations, strata=(*given, *strata), directives=())

@@ -1,9 +1,11 @@
 """What a user may choose about a run on Spark."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.engine.spark.sockets import Tls
+from tidelog.errors import Diagnostic, raise_if_any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,3 +33,23 @@ class SparkOptions:
     checkpoint_seconds: float = 30.0
     attempts: int = 3
     tls: Tls | None = None
+
+    def check(self) -> None:
+        """Raise diagnostics for values that mean nothing."""
+        raise_if_any(self._mistakes())
+
+    def _mistakes(self) -> Iterator[Diagnostic]:
+        choices = (
+            ("exchange", self.exchange, ("auto", "sockets", "shuffle")),
+            ("rendezvous", self.rendezvous, ("driver", "barrier")),
+        )
+        for name, value, allowed in choices:
+            if value not in allowed:
+                message = f"`{value}` is no way of `{name}`"
+                yield Diagnostic(
+                    code="spark-bad-option", message=message, hint=f"one of {', '.join(allowed)}"
+                )
+        if self.partners is not None and self.partners < 1:
+            yield Diagnostic(code="spark-bad-option", message=f"{self.partners} is no number of partners")
+        if self.attempts < 1:
+            yield Diagnostic(code="spark-bad-option", message=f"{self.attempts} is no number of attempts")

@@ -35,6 +35,8 @@ def reason_for_driver(stratum: Stratum, program: Program) -> str | None:
             return f"`{name}` has a lattice column"
         if relation.size_limit is not None:
             return f"`{name}` has a size limit"
+        if relation.keys:
+            return f"`{name}` has keys"
     if stratum.subsumptions:
         return f"facts of `{stratum.subsumptions[0].less.relation}` subsume one another"
     return next((reason for rule in stratum.rules for reason in _reasons(rule, program)), None)

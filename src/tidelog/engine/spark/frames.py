@@ -1,0 +1,45 @@
+"""Facts as Spark data frames."""
+
+from typing import TYPE_CHECKING, cast
+
+from tidelog.errors import Diagnostic, TidelogError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def frame_of(table: "pa.Table", spark: object = None) -> "DataFrame":
+    """Return a data frame with the rows of an Arrow table; `spark` is the active session unless given.
+
+    Spark has no unsigned numbers: they become decimals.
+    """
+    return _session(spark).createDataFrame(without_unsigned(table))
+
+
+def without_unsigned(table: "pa.Table") -> "pa.Table":
+    """Return the table with unsigned columns as decimals."""
+    import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
+
+    fields = [
+        pa.field(field.name, pa.decimal128(20, 0)) if pa.types.is_unsigned_integer(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def _session(spark: object) -> "SparkSession":
+    try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - an optional package
+    except ImportError as error:
+        message = "a Spark frame needs PySpark, which is not installed"
+        raise TidelogError(
+            [Diagnostic(code="spark-missing", message=message, hint="pip install 'tidelog[spark]'")]
+        ) from error
+    found = spark or SparkSession.getActiveSession()
+    if found is None:
+        message = "there is no active Spark session"
+        raise TidelogError(
+            [Diagnostic(code="spark-no-session", message=message, hint="pass one: to_spark(spark)")]
+        )
+    return cast("SparkSession", found)

@@ -1,0 +1,117 @@
+"""Sessions on Spark: from its session and frames to an engine, and back to frames."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+
+from tidelog.engine.epoch import MaintainedEngine
+from tidelog.engine.protocol import Engine, Settings, UserFunctions
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.nodes import Program
+from tidelog.session.engines import EngineKind
+from tidelog.values import Codec
+
+_MISSING = "the engine `spark` needs PySpark, which is not installed"
+
+
+def choose_options(spark: object, given: Mapping[str, object] | None) -> object:
+    """Return the checked `SparkOptions` of a session."""
+    _require_pyspark()
+    from tidelog.engine.spark.cluster import check_session  # noqa: PLC0415 - only with Spark
+    from tidelog.engine.spark.options import SparkOptions  # noqa: PLC0415 - as above
+
+    check_session(spark)
+    known = [field.name for field in fields(SparkOptions) if field.name != "spark"]
+    unknown = [name for name in given or {} if name not in known]
+    if unknown:
+        raise TidelogError(
+            [
+                Diagnostic(
+                    code="spark-bad-option",
+                    message=f"there is no Spark option `{name}`",
+                    hint=f"the options are {', '.join(known)}",
+                )
+                for name in unknown
+            ]
+        )
+    options = SparkOptions(spark, **(given or {}))  # type: ignore[arg-type]
+    options.check()
+    return options
+
+
+def _require_pyspark() -> None:
+    try:
+        import pyspark  # noqa: F401, PLC0415 - only asked for
+    except ImportError as error:
+        raise TidelogError(
+            [Diagnostic(code="spark-missing", message=_MISSING, hint="pip install 'tidelog[spark]'")]
+        ) from error
+
+
+@contextmanager
+def spark_for_command(master: str | None) -> Iterator[object]:
+    """Yield the options of a Spark session made for one command, and stop it afterwards.
+
+    Without a master it is what Spark's own configuration says, or all cores of this machine.
+    """
+    _require_pyspark()
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - only with Spark
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    # Workers of this machine run the Python that runs the driver, unless the user says otherwise.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("tidelog").config("spark.ui.showConsoleProgress", "false")
+    if master is not None:
+        builder = builder.master(master)
+    try:
+        spark = builder.getOrCreate()
+    except (PySparkException, OSError) as error:
+        raise TidelogError(
+            [
+                Diagnostic(
+                    code="spark-no-session",
+                    message=f"Spark does not start: {str(error).splitlines()[0]}",
+                    hint="Spark needs Java 17 or newer: install for example openjdk-17-jre-headless",
+                )
+            ]
+        ) from error
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        yield choose_options(spark, None)
+    finally:
+        spark.stop()
+
+
+def gather_frames(
+    facts: Path | str | Mapping[str, object] | None,
+) -> Path | str | Mapping[str, object] | None:
+    """Return facts with every Spark frame as an Arrow table."""
+    if not isinstance(facts, Mapping):
+        return facts
+    return {name: data.toArrow() if hasattr(data, "toArrow") else data for name, data in facts.items()}
+
+
+def spark_engine(options: object) -> EngineKind:
+    """Return the sort of engine that runs on the given Spark session."""
+    from tidelog.engine.spark.engine import SparkEngine  # noqa: PLC0415 - only with Spark
+    from tidelog.engine.spark.options import SparkOptions  # noqa: PLC0415 - as above
+    from tidelog.plan.passes import run_passes  # noqa: PLC0415 - as above
+
+    if options is None:
+        choose_options(None, None)
+    assert isinstance(options, SparkOptions)
+
+    def evaluate(program: Program, codec: Codec, settings: Settings, functions: UserFunctions) -> Engine:
+        return SparkEngine(program, codec, settings, functions, options)
+
+    def maintain(
+        program: Program, codec: Codec, settings: Settings, functions: UserFunctions
+    ) -> MaintainedEngine:
+        from tidelog.session.restart import RestartingEngine  # noqa: PLC0415 - only here
+
+        return RestartingEngine(program, lambda other: evaluate(other, codec, settings, functions))
+
+    return EngineKind("spark", run_passes, maintain, evaluate)
