@@ -12,7 +12,8 @@ import pytest
 
 from tidelog.cli.main import main
 from tidelog.cli.prompt import Prompt
-from tidelog.cli.shell import HELP, Shell
+from tidelog.cli.shell import Shell
+from tidelog.cli.shell_help import HELP
 from tidelog.session import open_session
 
 PROGRAM = """\

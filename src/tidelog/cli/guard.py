@@ -47,14 +47,14 @@ def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
             _silence_stdout()
             raise typer.Exit(BROKEN_PIPE) from None
         except OSError as error:
-            show([_system_failure(error)])
+            show([system_failure(error)])
             _silence_stdout()
             raise typer.Exit(MISTAKE) from None
         except MemoryError:
             show([_out_of_memory()])
             raise typer.Exit(MISTAKE) from None
         except Exception as error:  # noqa: BLE001 - the last edge before the user
-            _report_internal(error)
+            report_internal(error)
             raise typer.Exit(INTERNAL) from None
         finally:
             signal.signal(signal.SIGTERM, before)
@@ -78,7 +78,8 @@ def _silence_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _system_failure(error: OSError) -> Diagnostic:
+def system_failure(error: OSError) -> Diagnostic:
+    """Return what the system said about a file, a disk or the like."""
     place = f"`{error.filename}`: " if error.filename else ""
     return Diagnostic(code="system-failure", message=f"{place}{error.strerror or error}")
 
@@ -91,7 +92,8 @@ def _out_of_memory() -> Diagnostic:
     )
 
 
-def _report_internal(error: Exception) -> None:
+def report_internal(error: Exception) -> None:
+    """Write one line about a mistake of ours, with the traceback if TIDELOG_DEBUG=1."""
     if os.environ.get("TIDELOG_DEBUG") == "1":
         sys.stderr.write("".join(traceback.format_exception(error)))
     words = " ".join(str(error).split())

@@ -4,9 +4,11 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from tidelog.cli.guard import show
+from tidelog.cli.guard import report_internal, show, system_failure
 from tidelog.cli.prompt import Prompt
 from tidelog.cli.sessions import SessionOptions, open_target
+from tidelog.cli.shell_help import help_for
+from tidelog.cli.shell_proofs import ProofCommands
 from tidelog.cli.start import spare_pandas
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.suggest import counted
@@ -15,21 +17,6 @@ from tidelog.source import Source
 from tidelog.syntax.changes import WrittenChange, WrittenTransaction, parse_changes
 from tidelog.views import Delta
 from tidelog.views.fact_text import write_fact
-
-HELP: Final = """\
-+edge(1, 2).              insert a fact with the next commit
--edge(1, 2).              delete a fact with the next commit
-commit.                   apply the changes and show what they change
-rollback.                 forget the changes since the last commit
-path(1, x)                ask a query; also `?- path(1, x).` and `query path(1, x)`
-path(x, y) :- edge(x, y). add a rule; declarations such as `.decl` too
-rules                     list the rules with their numbers
-remove 3                  remove rule 3
-relations                 list the relations and their sizes
-show path [20]            show the first facts of a relation
-explain                   say how the last epoch was brought about, and why
-:help                     show this
-:quit                     leave; Ctrl-D too"""
 
 _SHOWN: Final = 20
 
@@ -46,15 +33,28 @@ def run_shell(options: SessionOptions) -> None:
             )
         with prompt:
             for line in prompt.lines(lambda: shell.prompt, shell.is_unfinished):
-                try:
-                    if not shell.run(line):
-                        break
-                except TidelogError as error:
-                    show(error.diagnostics)
-                except KeyboardInterrupt:
-                    sys.stderr.write("interrupted: nothing has changed\n")
+                if not _survive(shell, line):
+                    break
                 sys.stdout.flush()
         shell.leave()
+
+
+def _survive(shell: "Shell", line: str) -> bool:
+    """Do what a line says, and tell what went wrong; False ends the shell."""
+    try:
+        return shell.run(line)
+    except TidelogError as error:
+        show(error.diagnostics)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted: nothing has changed\n")
+    except BrokenPipeError:
+        # Nobody reads the answers any more.
+        raise
+    except OSError as error:
+        show([system_failure(error)])
+    except Exception as error:  # noqa: BLE001 - the session is as it was, and its owner may go on
+        report_internal(error)
+    return True
 
 
 class Shell:
@@ -64,15 +64,21 @@ class Shell:
         self._session = session
         self._pending: list[WrittenChange] = []
         self._strategy = "there was no epoch yet"
+        proofs = ProofCommands(session)
         self._commands: dict[str, Callable[[str], None]] = {
+            **proofs.commands,
+            "explain": self._explain,
+            "strategy": lambda _: _say(self._strategy),
+            "insert": lambda rest: self._apply_now(rest, is_insert=True),
+            "delete": lambda rest: self._apply_now(rest, is_insert=False),
             "relations": self._relations,
+            "facts": self._show,
             "show": self._show,
             "rules": self._rules,
             "remove": self._remove,
             "query": self._query,
-            "explain": lambda _: _say(self._strategy),
-            ":help": lambda _: _say(HELP),
-            "help": lambda _: _say(HELP),
+            ":help": lambda rest: _say(help_for(rest)),
+            "help": lambda rest: _say(help_for(rest)),
             "rollback": self._roll_back,
         }
 
@@ -152,6 +158,23 @@ class Shell:
         self._strategy = delta.explain_strategy()
         _say(str(delta))
 
+    def _apply_now(self, rest: str, *, is_insert: bool) -> None:
+        """Apply one epoch; changes that wait for a commit go on waiting."""
+        facts = rest.strip().removesuffix(".")
+        if not facts:
+            raise TidelogError([_no_fact("insert" if is_insert else "delete")])
+        if is_insert:
+            self._print(lambda: self._session.apply(insert=facts))
+        else:
+            self._print(lambda: self._session.apply(delete=facts))
+
+    def _explain(self, rest: str) -> None:
+        """Show a proof, as Soufflé's `explain` does; without a fact, how the last epoch came about."""
+        if rest:
+            self._commands["why"](rest)
+        else:
+            _say(self._strategy)
+
     # --- looking -----------------------------------------------------------------------------------
 
     def _query(self, text: str) -> None:
@@ -169,6 +192,9 @@ class Shell:
 
     def _show(self, rest: str) -> None:
         name, _, count = rest.partition(" ")
+        if not name:
+            self._relations("")
+            return
         view = self._session[name.rstrip(".")]
         most = int(count) if count.strip().isdecimal() else _SHOWN
         for fact in view.head(most):
@@ -176,9 +202,20 @@ class Shell:
         if len(view) > most:
             _say(f"// ... and {len(view) - most:,} more")
 
-    def _rules(self, _: str) -> None:
-        for rule in self._session.rules:
+    def _rules(self, rest: str) -> None:
+        name = rest.rstrip(".")
+        if not name:
+            for rule in self._session.rules:
+                _say(str(rule))
+            return
+        # Raises the diagnostic that names the relations there are.
+        _ = self._session[name]
+        own = {rule.span for rule in self._session.program.rules if rule.head.relation == name}
+        shown = [rule for rule in self._session.rules if rule.span in own]
+        for rule in shown:
             _say(str(rule))
+        if not shown:
+            _say(f"no rule derives {name}: its facts are given")
 
     def _remove(self, rest: str) -> None:
         rules: int | str = int(rest) if rest.isdecimal() else rest
@@ -187,6 +224,12 @@ class Shell:
 
 def _say(text: str) -> None:
     sys.stdout.write(text + "\n")
+
+
+def _no_fact(command: str) -> Diagnostic:
+    return Diagnostic(
+        code="not-a-fact", message=f"there is nothing to {command}", hint=f"for example: {command} edge(1, 2)"
+    )
 
 
 def _unknown(word: str) -> Diagnostic:

@@ -1,0 +1,86 @@
+"""What a line of the shell may be."""
+
+from typing import Final
+
+# A section, then each line as it is typed with what it does.
+_SECTIONS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
+    (
+        "Changes",
+        (
+            ("+edge(1, 2).", "insert a fact with the next commit"),
+            ("-edge(1, 2).", "delete a fact with the next commit"),
+            ("commit.", "apply the changes and show what they change"),
+            ("rollback.", "forget the changes since the last commit"),
+            ("insert edge(1, 2)", "insert a fact now; also several, with commas between"),
+            ("delete edge(1, 2)", "delete a fact now"),
+            ("strategy", "say how the last epoch was brought about, and why"),
+        ),
+    ),
+    (
+        "Facts",
+        (
+            ("path(1, x)", "ask a query; also `?- path(1, x).` and `query path(1, x)`"),
+            ("facts path [20]", "show the first facts of a relation; also `show`"),
+            ("relations", "list the relations and their sizes; also `facts` alone"),
+        ),
+    ),
+    (
+        "Rules",
+        (
+            ("path(x, y) :- edge(x, y).", "add a rule; declarations such as `.decl` too"),
+            ("rules [path]", "list the rules with their numbers, all or those of a relation"),
+            ("remove 3", "remove rule 3"),
+        ),
+    ),
+    (
+        "Proofs",
+        (
+            ("why path(1, 3)", "show a proof; also `explain`"),
+            ("whynot path(3, 1)", "show what each rule lacks; also `explainnegation`"),
+            ("depth 4", "how deep proofs are shown, a number or `all`; also `setdepth`"),
+            ("guide path(3, 1)", "ask why not step by step: `choose 2`, `let x = 1`, `values x`, `follow 1`"),
+        ),
+    ),
+    (
+        "Blame",
+        (
+            ("blame path(1, 3)", "name the changes that brought a fact, or with `!` took it away"),
+            ("repair path(1, 3)", "name the fewest changes to take back; also for several facts"),
+            ("reject 1", "look for another repair that leaves change 1 as it is"),
+            ("accept", "apply the repair"),
+        ),
+    ),
+    (
+        "The shell",
+        ((":help", "show this; `help why` shows one command"), (":quit", "leave; Ctrl-D too")),
+    ),
+)  # fmt: skip
+
+_WIDTH: Final = 26
+_SAME: Final = {
+    "explain": "why", "explainnegation": "whynot", "setdepth": "depth", "show": "facts", "choose": "guide",
+    "let": "guide", "values": "guide", "follow": "guide", "commit": "commit.", "rollback": "rollback.",
+    "query": "path(1, x)", "help": ":help", "quit": ":quit",
+}  # fmt: skip
+
+
+def _line(typed: str, words: str) -> str:
+    return f"{typed:<{_WIDTH}}{words}" if len(typed) < _WIDTH else f"{typed}\n{'':<{_WIDTH}}{words}"
+
+
+HELP: Final = "\n\n".join(
+    "\n".join([f"{title}", *(f"  {_line(typed, words)}" for typed, words in lines)])
+    for title, lines in _SECTIONS
+)
+
+
+def help_for(command: str) -> str:
+    """Return what the help says of one command, or all of it."""
+    name = _SAME.get(command.strip().lstrip(":").rstrip("."), command.strip())
+    found = [
+        _line(typed, words)
+        for _, lines in _SECTIONS
+        for typed, words in lines
+        if typed.split()[0].rstrip(".") == name.split(" ")[0].rstrip(".") or typed == name
+    ]
+    return "\n".join(found) or HELP

@@ -1,0 +1,166 @@
+"""The shell's commands about proofs: why, why not, how deep, and step by step."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.suggest import did_you_mean
+from tidelog.session import Session
+from tidelog.syntax import tree
+from tidelog.syntax.changes import parse_facts
+from tidelog.values import Value
+from tidelog.views.fact_text import write_value
+from tidelog.views.proofs.guided import GuidedRefutation, GuidedRule
+from tidelog.views.proofs.judge import Verdict
+from tidelog.views.proofs.proof import Proof
+
+Command = Callable[[str], None]
+
+_DEPTH: Final = 4
+_MARKS: Final = {Verdict.HOLDS: "holds", Verdict.FAILS: "FAILS", Verdict.OPEN: "open"}
+
+
+class ProofCommands:
+    """Commands that ask a session about one fact at a time."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._depth: int | None = _DEPTH
+        self._guide: GuidedRefutation | None = None
+        self._rule: GuidedRule | None = None
+        self.commands: dict[str, Command] = {
+            "why": self._why,
+            "explain": self._why,
+            "whynot": self._why_not,
+            "explainnegation": self._why_not,
+            "depth": self._set_depth,
+            "setdepth": self._set_depth,
+            "guide": self._start_guide,
+            "choose": self._choose,
+            "let": self._let,
+            "values": self._values,
+            "follow": self._follow,
+        }
+
+    def _why(self, text: str) -> None:
+        _say(self._session.why(_fact(text), depth=self._depth).text(_width()))
+
+    def _why_not(self, text: str) -> None:
+        depth = 1 if self._depth is None else self._depth
+        _say(self._session.why_not(_fact(text), depth=depth).text(_width()))
+
+    def _set_depth(self, text: str) -> None:
+        if text.isdecimal() and int(text) > 0:
+            self._depth = int(text)
+        elif text in ("all", "none"):
+            self._depth = None
+        elif text:
+            raise _mistake("bad-depth", f"`{text}` is no depth", "give a number from 1 on, or `all`")
+        shown = "all the way" if self._depth is None else str(self._depth)
+        _say(f"depth: {shown}")
+
+    # --- step by step --------------------------------------------------------------------------------
+
+    def _start_guide(self, text: str) -> None:
+        """Show the rules that could derive a fact that does not hold."""
+        self._go(self._session.why_not(_fact(text), guided=True))
+
+    def _go(self, place: GuidedRefutation | Proof) -> None:
+        self._rule = None
+        if isinstance(place, Proof):
+            self._guide = None
+            _say(f"{place.atom} holds:")
+            _say(place.text(_width(), self._depth))
+            return
+        self._guide = place
+        _say(f"{place.atom} does not hold; `choose` one of its rules:")
+        for number, rule in enumerate(place.rules, start=1):
+            _say(f"  {number}: {' '.join(rule.text.split())}")
+        if not place.rules:
+            _say("  none: it is not among the input facts, and no rule derives its relation")
+
+    def _choose(self, text: str) -> None:
+        if self._guide is None:
+            raise _no_guide()
+        self._rule = self._guide.choose(int(text) if text.isdecimal() else text)
+        self._show_rule()
+
+    def _let(self, text: str) -> None:
+        """Give a variable a value: `let x = "a"`."""
+        rule = self._chosen()
+        name, equals, written = text.partition("=")
+        if not equals:
+            raise _mistake("bad-binding", "a value is given as `let x = 1`")
+        self._rule = rule.bind(**{name.strip(): _value(written.strip())})
+        self._show_rule()
+
+    def _values(self, text: str) -> None:
+        """Show values for a variable under which most literals hold."""
+        rule = self._chosen()
+        if text not in rule.free:
+            hint = did_you_mean(text, rule.free, f"free are {', '.join(rule.free) or 'none'}")
+            raise _mistake("no-such-variable", f"`{text}` is no free variable of the rule", hint)
+        for value in rule.suggest(text):
+            _say(f"  {text} = {write_value(value)}")
+
+    def _follow(self, text: str) -> None:
+        """Go on from a literal of the rule, counted from 1."""
+        rule = self._chosen()
+        count = len(rule.literals)
+        if not text.isdecimal() or not 1 <= int(text) <= count:
+            raise _mistake("no-such-literal", f"`{text}` is no literal of the rule", f"give 1 to {count}")
+        self._go(rule.follow(int(text) - 1))
+
+    def _chosen(self) -> GuidedRule:
+        if self._rule is None:
+            raise _no_guide()
+        return self._rule
+
+    def _show_rule(self) -> None:
+        rule = self._chosen()
+        _say(f"{rule.rule}")
+        for number, literal in enumerate(rule.literals, start=1):
+            _say(f"  {number}: {_MARKS[literal.verdict]:<5}  {literal}")
+        if rule.free:
+            _say(f"  free: {', '.join(rule.free)} (`let {rule.free[0]} = ...`, `values {rule.free[0]}`)")
+        _say("  `follow N` goes on from a literal")
+
+
+def _fact(text: str) -> str:
+    fact = text.strip().removesuffix(".").rstrip()
+    if not fact:
+        raise _mistake("not-a-fact", "there is no fact to ask about", "for example: why path(1, 3)")
+    return fact
+
+
+def _value(text: str) -> Value:
+    """Return the value of a term, read as the only column of a fact."""
+    (atom,) = parse_facts(f"value({text})")
+    match atom.terms:
+        case (tree.StringLiteral(found),):
+            return found
+        case (tree.NumberLiteral(number) | tree.UnsignedLiteral(number),):
+            return number
+        case (tree.FloatLiteral(real),):
+            return real
+        case (tree.Application("neg", (tree.NumberLiteral(number),)),):
+            return -number
+    raise _mistake("bad-binding", f"`{text}` is no number and no text", "records cannot be given here")
+
+
+def _no_guide() -> TidelogError:
+    return _mistake("no-guide", "no fact is being asked about", "begin with `guide FACT`, then `choose N`")
+
+
+def _mistake(code: str, message: str, hint: str | None = None) -> TidelogError:
+    return TidelogError([Diagnostic(code=code, message=message, hint=hint)])
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
