@@ -1,0 +1,211 @@
+"""Python annotations as what a link may lead to."""
+
+import dataclasses
+import enum
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, Literal, Union, get_args, get_origin
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.trees.pool import TreeValue
+from tidelog.trees.schema import ValueKind, identifier
+
+_LISTS: Final = (list, tuple, Sequence)
+NUMBER_RANGE: Final = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A type whose values are values of links: how to recognise, keep and restore them."""
+
+    name: str
+    kind: ValueKind
+    accepts: Callable[[object], bool]
+    keep: Callable[[Any], TreeValue]
+    restore: Callable[[Any], object]
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """Lists, or tuples of any length, of one kind of element."""
+
+    name: str
+    element: "Shape"
+    make: Callable[[list[object]], object]
+    python: type
+
+
+@dataclass(frozen=True)
+class MapOf:
+    """Dictionaries from texts to one kind of value."""
+
+    name: str
+    entry: "EntryOf"
+
+
+@dataclass(frozen=True)
+class EntryOf:
+    """Pairs of a key and a value, which dictionaries are lists of."""
+
+    name: str
+    value: "Shape"
+
+
+@dataclass(frozen=True)
+class TupleOf:
+    """Tuples of a fixed length."""
+
+    name: str
+    items: tuple["Shape", ...]
+
+
+Member = type | Plain | ListOf | MapOf | EntryOf | TupleOf
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What may stand in one place: one of several members, or nothing.
+
+    A class stands for itself and its subclasses. If the only member is `Plain`, the place holds a
+    value; otherwise it holds a node, and plain members become nodes with a `value`.
+    """
+
+    members: tuple[Member, ...]
+    is_optional: bool = False
+
+    @property
+    def plain(self) -> Plain | None:
+        """Return the plain type if the place holds a value."""
+        only = self.members[0] if len(self.members) == 1 else None
+        return only if isinstance(only, Plain) else None
+
+    @property
+    def name(self) -> str:
+        """Return a name for lists of it."""
+        name = "_or_".join(member_name(member) for member in self.members)
+        return f"{name}_or_None" if self.is_optional else name
+
+
+def member_name(member: Member) -> str:
+    """Return the name of the node type of a member."""
+    return identifier(member.__name__) if isinstance(member, type) else member.name
+
+
+PLAIN: Final[Mapping[type, Plain]] = {
+    str: Plain("str", ValueKind.SYMBOL, lambda x: type(x) is str, str, str),
+    bool: Plain("bool", ValueKind.NUMBER, lambda x: type(x) is bool, int, bool),
+    int: Plain("int", ValueKind.NUMBER, lambda x: type(x) is int and x in NUMBER_RANGE, int, int),
+    float: Plain("float", ValueKind.FLOAT, lambda x: type(x) is float, float, float),
+    bytes: Plain(
+        "bytes",
+        ValueKind.SYMBOL,
+        lambda x: type(x) is bytes,
+        lambda x: x.decode("latin-1"),
+        lambda x: x.encode("latin-1"),
+    ),
+}
+
+
+def read_annotation(annotation: object, where: str) -> Shape:
+    """Return what an annotation allows; `where` is for messages."""
+    members: list[Member] = []
+    is_optional = False
+    for part in _alternatives(annotation):
+        if part is None or part is type(None):
+            is_optional = True
+        else:
+            members += _members(part, where)
+    return Shape(tuple(dict.fromkeys(members)), is_optional)
+
+
+def _alternatives(annotation: object) -> Sequence[object]:
+    while isinstance(annotation, typing.NewType):
+        annotation = annotation.__supertype__
+    origin = get_origin(annotation)
+    if origin is typing.Annotated:
+        return _alternatives(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return [part for each in get_args(annotation) for part in _alternatives(each)]
+    return [annotation]
+
+
+def _members(part: object, where: str) -> list[Member]:
+    origin, arguments = get_origin(part), get_args(part)
+    if origin is Literal:
+        return list(dict.fromkeys(_literal(value, where) for value in arguments))
+    if origin is tuple and not (len(arguments) == 2 and arguments[1] is ...):
+        items = tuple(read_annotation(each, where) for each in arguments)
+        return [TupleOf("_".join(["Tuple", *(each.name for each in items)]), items)]
+    if origin in _LISTS:
+        element = read_annotation(arguments[0], where)
+        make = tuple if origin is tuple else list
+        python = tuple if origin is tuple else list
+        prefix = "Tuples" if origin is tuple else "List"
+        return [ListOf(f"{prefix}_{element.name}", element, make, python)]
+    if origin in (dict, Mapping) and arguments and arguments[0] is str:
+        value = read_annotation(arguments[1], where)
+        return [MapOf(f"Map_{value.name}", EntryOf(f"Entry_{value.name}", value))]
+    if isinstance(part, type):
+        return [_of_class(part, where)]
+    raise TidelogError([_unusable(part, where)])
+
+
+def _of_class(found: type, where: str) -> Member:
+    if found in PLAIN:
+        return PLAIN[found]
+    if issubclass(found, enum.Enum):
+        return _of_enum(found)
+    if dataclasses.is_dataclass(found) or found.__subclasses__():
+        return found
+    raise TidelogError([_unusable(found, where)])
+
+
+# Kept, so that one enum is one member wherever it is met.
+@cache
+def _of_enum(found: type[enum.Enum]) -> Plain:
+    return Plain(
+        identifier(found.__name__),
+        ValueKind.SYMBOL,
+        lambda x: type(x) is found,
+        lambda x: x.name,
+        lambda name: found[name],
+    )
+
+
+def _literal(value: object, where: str) -> Plain:
+    if type(value) not in PLAIN:
+        raise TidelogError([_unusable(value, where)])
+    return PLAIN[type(value)]
+
+
+def _unusable(part: object, where: str) -> Diagnostic:
+    return Diagnostic(
+        code="tree-annotation",
+        message=f"{where}: `{part}` cannot be part of a tree",
+        hint="use dataclasses, enums, str, int, float, bool, bytes, list, tuple, dict[str, ...] and unions",
+    )
+
+
+@dataclass(frozen=True)
+class ClassFields:
+    """The fields of a dataclass with what each may hold."""
+
+    python: type
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
+
+
+def read_class(found: type) -> ClassFields:
+    """Return the fields of a dataclass; names in its annotations are looked up where it was defined."""
+    where = f"class {found.__name__}"
+    try:
+        hints = typing.get_type_hints(found, include_extras=True)
+    except (NameError, TypeError) as error:
+        message = f"{where}: its annotations cannot be read: {error}"
+        raise TidelogError([Diagnostic(code="tree-annotation", message=message)]) from error
+    fields = [each for each in dataclasses.fields(found) if each.init]
+    return ClassFields(
+        found, {each.name: read_annotation(hints[each.name], f"{where}, field {each.name}") for each in fields}
+    )
