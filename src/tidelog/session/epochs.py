@@ -60,6 +60,8 @@ class Epochs:
         self._epoch = epoch
         # Whether the engine and the store ended up in different epochs, which only opening again heals.
         self._is_apart = False
+        if history is None:
+            self.history.note_text(epoch, prepared.text)
         self._look_at_program()
         self._settle()
 
@@ -100,6 +102,11 @@ class Epochs:
     def functions(self) -> Mapping[str, Callable[..., Value]]:
         """Return the Python functions of the program."""
         return self._prepared.functions
+
+    @property
+    def prepared(self) -> Prepared:
+        """Return the checked program with its functions."""
+        return self._prepared
 
     @property
     def request(self) -> Request:
@@ -180,6 +187,7 @@ class Epochs:
             raise
         self._prepared = replace(after, functions=shared)
         self._look_at_program()
+        self.history.note_text(self._epoch + 1, text)
         return self._advance(result, seconds, NetChange({}, {}))
 
     def save(self) -> None:

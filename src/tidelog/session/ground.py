@@ -63,6 +63,25 @@ def encode_atoms(
     ]
 
 
+def encode_pattern(
+    atom: tree.Atom, relation: Relation, codec: Codec, found: list[Diagnostic]
+) -> tuple[int | None, ...]:
+    """Return the code that each column must have, None for variables and wildcards.
+
+    The atom must be of the relation and have its arity; mistakes are added to `found`.
+    """
+    before = len(found)
+    reader = _ConstantReader(codec, found)
+    codes: list[int | None] = []
+    for term, column in zip(atom.terms, relation.columns, strict=True):
+        if isinstance(term, tree.Variable | tree.Wildcard):
+            codes.append(None)
+            continue
+        value = reader.value(term, codec.resolve(column.type))
+        codes.append(codec.encode(value, column.type) if len(found) == before else None)
+    return tuple(codes)
+
+
 class _ConstantReader:
     """Reads the values of constant terms; mistakes gather in `found`."""
 

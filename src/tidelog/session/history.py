@@ -9,6 +9,7 @@ from tidelog.engine.epoch import EpochResult
 from tidelog.engine.protocol import Codes
 from tidelog.program.nodes import Program
 from tidelog.session.changes import NetChange
+from tidelog.session.rules import ProgramText
 from tidelog.values import Codec
 from tidelog.views import Delta
 from tidelog.views.delta import EpochReport, RelationDeltas, Sides
@@ -25,6 +26,7 @@ class History:
     def __init__(self) -> None:
         self._deltas: deque[Delta] = deque()
         self._facts = 0
+        self._texts: dict[int, ProgramText] = {}
 
     def add(self, delta: Delta) -> None:
         """Keep the delta of the next epoch."""
@@ -32,6 +34,15 @@ class History:
         self._facts += _size(delta)
         while len(self._deltas) > 1 and (len(self._deltas) > _MOST_DELTAS or self._facts > _MOST_FACTS):
             self._facts -= _size(self._deltas.popleft())
+
+    def note_text(self, epoch: int, text: ProgramText) -> None:
+        """Keep the text that the program has from an epoch on."""
+        self._texts[epoch] = text
+
+    def text_at(self, epoch: int) -> ProgramText:
+        """Return the text of the program in an epoch."""
+        known = [each for each in self._texts if each <= epoch]
+        return self._texts[max(known, default=min(self._texts))]
 
     @property
     def deltas(self) -> tuple[Delta, ...]:

@@ -9,8 +9,11 @@ from tidelog.engine.epoch import Strategy
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import did_you_mean
+from tidelog.session.blaming import Blaming
 from tidelog.session.changes import Changes, Gathering, SomeFacts
 from tidelog.session.epochs import Epochs, unused
+from tidelog.session.explaining import Explaining
+from tidelog.session.guards import Guards
 from tidelog.session.recorder import Recorder, Statistics
 from tidelog.session.rules import SomeRules, WrittenRule
 from tidelog.session.strategy import choose_strategy
@@ -24,10 +27,11 @@ from tidelog.syntax.changes import WrittenTransaction
 from tidelog.trees.edits import EditScript
 from tidelog.values import Value
 from tidelog.views import Answer, Delta, RelationView, Snapshot, answer_query
+from tidelog.views.blame.answers import Repair
 from tidelog.views.virtual import VirtualView, virtual_relation
 
 
-class Session:
+class Session(Explaining, Blaming):
     """An evaluated program: `db[name]` is a relation, `db.query(...)` an answer, `db.apply(...)` a delta.
 
     Made by `tidelog.open`; usable as a context manager, after which it holds nothing. Several
@@ -39,6 +43,7 @@ class Session:
         self._recorder = recorder
         self._maintenance = epochs.request.maintenance
         self._subscriptions = Subscriptions()
+        self._guards = Guards()
         self._is_closed = False
 
     # --- what is known -------------------------------------------------------------------------
@@ -128,7 +133,7 @@ class Session:
 
     def apply(
         self,
-        changes: Changes | WrittenTransaction | EditScript | None = None,
+        changes: Changes | WrittenTransaction | EditScript | Repair | None = None,
         /,
         *,
         insert: SomeFacts | None = None,
@@ -140,8 +145,9 @@ class Session:
 
         `insert` and `delete` map relations to facts in any form that `tidelog.open` takes, or are
         texts. A fact in both is inserted. `changes` is a change script, or says by relation what to
-        do: a `tidelog.Change`, or the delta of another session or of an epoch taken back. The edit
-        script of a tree changes the relations of the tree that the program has.
+        do: a `tidelog.Change`, or the delta of another session or of an epoch taken back. A repair
+        takes its changes back. The edit script of a tree changes the relations of the tree that the
+        program has.
 
             db.apply(insert={"edge": [(1, 2)]}, delete={"edge": frame})
             db.apply(insert=["edge(1, 2)", "edge(2, 3)"])
@@ -151,10 +157,14 @@ class Session:
         `strategy` and `switch` are for this epoch alone.
         """
         settings = choose_strategy(self._maintenance, strategy, switch)
+        if isinstance(changes, Repair):
+            self._take_back_rules(changes)
 
         def work() -> Delta:
             gathering = self._epochs.gather()
-            if isinstance(changes, WrittenTransaction):
+            if isinstance(changes, Repair):
+                changes.gather(gathering)
+            elif isinstance(changes, WrittenTransaction):
                 gathering.transaction(changes)
             elif isinstance(changes, EditScript):
                 gathering.changes(script_changes(changes, self.program.relations))
@@ -164,6 +174,7 @@ class Session:
                 gathering.facts(delete, is_insert=False)
             if insert is not None:
                 gathering.facts(insert, is_insert=True)
+            self._guards.rehearse(self._epochs, gathering)
             return self._epochs.apply(gathering, settings)
 
         return self._commit(work)
@@ -181,7 +192,11 @@ class Session:
         settings = choose_strategy(self._maintenance, strategy, switch)
 
         def commit(gathering: Gathering) -> Delta:
-            return self._commit(lambda: self._epochs.apply(gathering, settings))
+            def work() -> Delta:
+                self._guards.rehearse(self._epochs, gathering)
+                return self._epochs.apply(gathering, settings)
+
+            return self._commit(work)
 
         with self._epochs.lock:
             self._check_open()
@@ -207,6 +222,7 @@ class Session:
                 source = Source(unused(piece.source.name for piece in self._epochs.text.pieces), text)
             request = self._epochs.request
             longer = self._epochs.text.with_source(source, request.include_path, request.defines)
+            self._guards.rehearse_text(self._epochs, longer, functions)
             return self._epochs.change_text(longer, functions, settings)
 
         return self._commit(work)
@@ -218,9 +234,13 @@ class Session:
         Declarations stay.
         """
         settings = choose_strategy(self._maintenance, strategy)
-        return self._commit(
-            lambda: self._epochs.change_text(self._epochs.text.without(rules), None, settings)
-        )
+
+        def work() -> Delta:
+            shorter = self._epochs.text.without(rules)
+            self._guards.rehearse_text(self._epochs, shorter, None)
+            return self._epochs.change_text(shorter, None, settings)
+
+        return self._commit(work)
 
     def subscribe(self, relation: str, callback: Callback) -> Subscription:
         """Return a subscription: after each epoch that changes the relation, the callback is given its delta.
@@ -283,6 +303,7 @@ class Session:
         with self._epochs.lock:
             self._check_open()
             delta = work()
+            delta.violations = self._guards.check(self._epochs, delta)
             self._subscriptions.add(delta)
         # Without the lock: a callback may wait for another thread that uses the session.
         self._subscriptions.tell()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,9 @@ from tidelog.values import Codec, Fact
 from tidelog.views.delta_text import delta_html, delta_text, strategy_text
 from tidelog.views.relation import FixedFacts
 from tidelog.views.virtual import virtual_relation, virtual_sides
+
+if TYPE_CHECKING:
+    from tidelog.views.blame.answers import Violation
 
 Sides = tuple[Sequence[Codes], Sequence[Codes]]
 
@@ -166,6 +170,8 @@ class Delta(RelationDeltas):
     ) -> None:
         super().__init__(program, codec, sides)
         self._report = report
+        # The guards that the epoch breaks; a session sets them once, at the commit.
+        self.violations: tuple[Violation, ...] = ()
 
     @property
     def epoch(self) -> int:

@@ -10,10 +10,11 @@ from tidelog.engine.epoch import EpochResult, MaintenanceSettings
 from tidelog.maintain import MaintainedEngine
 from tidelog.values import Codec
 from tidelog.views.blame.cone import Cones
-from tidelog.views.blame.ground import Ground, as_rows
+from tidelog.views.blame.ground import Ground
 from tidelog.views.blame.possible import Possible, find_possible
 from tidelog.views.blame.reasons import Explainer, Explanation
 from tidelog.views.blame.suspects import Key, Rows, Suspect, taken_back
+from tidelog.views.fact_text import write_value
 
 _NOTHING = EpochResult({}, {}, ())
 
@@ -84,9 +85,7 @@ class Case:
         """Return the facts that worlds may have; the engine must stand in the newer epoch."""
         if self._possible is None:
             wanted = frozenset(name for name, _ in self.faults.missing)
-            self._possible = find_possible(
-                self.ground, self.suspects, self.inserted, self.deleted, wanted
-            )
+            self._possible = find_possible(self.ground, self.suspects, self.inserted, self.deleted, wanted)
             if not self._possible.is_complete:
                 # Nobody can tell what else might hold: only cones explain what does not.
                 self.ground.unsure.update(self.engine.program.relations)
@@ -110,7 +109,9 @@ class Case:
             if pattern.relation in result.inserted:
                 columns = result.inserted[pattern.relation]
                 width = len(pattern.codes)
-                rows = np.stack(columns[:width], axis=1) if width else np.zeros((len(columns[0]), 0), np.int64)
+                rows = (
+                    np.stack(columns[:width], axis=1) if width else np.zeros((len(columns[0]), 0), np.int64)
+                )
                 unwanted += [key for key in pattern.matching(rows) if not self._was_there(key)]
         unwanted = list(dict.fromkeys(unwanted))
         is_there = self.ground.holds(unwanted)
@@ -125,18 +126,29 @@ class Case:
         """Say whether a fact that the newer epoch lacks was one in the older epoch."""
         name, codes = key
         if name not in self._old:
-            self._old[name] = {tuple(row) for row in self.deleted[name].tolist()} if name in self.deleted else set()
+            self._old[name] = (
+                {tuple(row) for row in self.deleted[name].tolist()} if name in self.deleted else set()
+            )
         return codes in self._old[name]
+
+    def fact_text(self, key: Key) -> str:
+        """Return a fact as the user would write it.
+
+        A relation that was made for a negated atom with wildcards is shown as that atom.
+        """
+        name, codes = key
+        columns = self.engine.program.relations[name].columns
+        texts = [
+            write_value(self.codec.decode(code, column.type))
+            for code, column in zip(codes, columns, strict=True)
+        ]
+        name, _, kept = name.partition("/")
+        if kept and name in self.engine.program.relations:
+            places = dict(zip(map(int, kept.split(",")), texts, strict=True)) if texts else {}
+            texts = [places.get(place, "_") for place in range(self.engine.program.relations[name].arity)]
+        return f"{name}({', '.join(texts)})"
 
     def explain(self, taken: frozenset[int], facts: Iterable[Key], *, are_there: bool) -> Explanation:
         """Return why facts are there, or not, in the world that the engine stands in."""
         explainer = Explainer(self.ground, self.numbers, self.cones, taken, self.inserted)
         return explainer.explain(facts, are_there=are_there)
-
-
-def rows_of(keys: Iterable[Key]) -> Rows:
-    """Return facts as rows by relation."""
-    found: dict[str, list[tuple[int, ...]]] = {}
-    for name, codes in keys:
-        found.setdefault(name, []).append(codes)
-    return {name: as_rows(facts) for name, facts in found.items()}

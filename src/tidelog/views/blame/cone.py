@@ -121,4 +121,3 @@ class Cones:
 
 def _covers(pattern: Pattern, other: Pattern) -> bool:
     return all(code is None or code == asked for code, asked in zip(pattern, other, strict=True))
-

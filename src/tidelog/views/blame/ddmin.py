@@ -1,6 +1,7 @@
 """Delta debugging: a small subset of changes that still passes a test, with the test as a black box."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -20,7 +21,7 @@ def ddmin(items: Sequence[T], passes: Callable[[Sequence[T]], bool]) -> list[T]:
             current, parts = found, 2
             continue
         # With two parts the complements are the parts themselves.
-        rests = [_without(pieces, place) for place in range(len(pieces))] if len(pieces) > 2 else []  # noqa: PLR2004
+        rests = [_without(pieces, place) for place in range(len(pieces))] if len(pieces) > 2 else []
         found = next((rest for rest in rests if passes(rest)), None)
         if found is not None:
             current, parts = found, max(parts - 1, 2)
@@ -49,7 +50,7 @@ def drop_one_by_one(items: Sequence[T], passes: Callable[[Sequence[T]], bool]) -
 def _split(items: Sequence[T], parts: int) -> list[list[T]]:
     size = len(items)
     bounds = [size * place // parts for place in range(parts + 1)]
-    return [list(items[low:high]) for low, high in zip(bounds, bounds[1:], strict=False) if low < high]
+    return [list(items[low:high]) for low, high in pairwise(bounds) if low < high]
 
 
 def _without(pieces: Sequence[Sequence[T]], place: int) -> list[T]:

@@ -10,8 +10,8 @@ from tidelog.plan.maintenance import MaintainedRule, RuleLiteral, maintained_rul
 from tidelog.program.nodes import Aggregate, NegatedAtom, Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
-from tidelog.storage.kernel import Bools, CodeArray, Int64s
-from tidelog.views.blame.suspects import Key, Rows
+from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.views.blame.suspects import Key, Mask, Rows
 from tidelog.views.walk import walk
 
 _NARROW = 1 << 31
@@ -155,11 +155,11 @@ def by_relation(keys: Iterable[Key]) -> Rows:
     return {name: as_rows(facts) for name, facts in found.items()}
 
 
-def _packed(rows: Int64s, stored: StoredRelation) -> tuple[CodeArray, Bools]:
+def _packed(rows: Int64s, stored: StoredRelation) -> tuple[CodeArray, Mask]:
     """Return rows in the width of a relation, and which of them fit it."""
-    fits = np.ones(len(rows), np.bool_)
+    fits: Mask = np.ones(len(rows), np.bool_)
     if stored.dtype.itemsize < rows.itemsize and rows.shape[1]:
-        fits = ((rows >= -_NARROW) & (rows < _NARROW)).all(axis=1)
+        fits = np.logical_and.reduce((rows >= -_NARROW) & (rows < _NARROW), axis=1)
         rows = np.where(fits[:, None], rows, 0)
     return np.ascontiguousarray(rows.astype(stored.dtype)), fits
 
@@ -170,4 +170,3 @@ def merged(one: Rows, other: Rows) -> dict[str, Int64s]:
     for name, rows in other.items():
         found[name] = np.concatenate([found[name], rows]) if name in found else rows
     return found
-

@@ -13,9 +13,9 @@ import numpy as np
 
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage.annotations import ABSENT
-from tidelog.storage.kernel import Bools, Int64s
+from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.ground import Ground, by_relation, merged, negated_relations
-from tidelog.views.blame.suspects import Rows, Suspect
+from tidelog.views.blame.suspects import Mask, Rows, Suspect
 
 # Derivations looked at before giving up.
 _MOST_DERIVATIONS: Final = 2_000_000
@@ -63,9 +63,9 @@ class _Search:
             (rule, literal, rows)
             for rule in rules
             for literal in rule.literals
-            for rows in (
-                self.touched if literal.is_negated and not is_touching else start
-            ).get(literal.relation, ())
+            for rows in (self.touched if literal.is_negated and not is_touching else start).get(
+                literal.relation, ()
+            )
         ]
         while waiting:
             if self.work > _MOST_DERIVATIONS:
@@ -101,7 +101,7 @@ class _Search:
             known.setdefault(rule.relation, []).append(numbers)
         return numbers
 
-    def _may_hold(self, rule: MaintainedRule, batch: Int64s, arity: int) -> Bools:
+    def _may_hold(self, rule: MaintainedRule, batch: Int64s, arity: int) -> Mask:
         """Say of derivations whether some world may have them.
 
         Joins see only facts that are possible; a negated fact that holds in every world rules the
@@ -142,13 +142,13 @@ def find_possible(
                 search.touched.setdefault(name, []).append(np.unique(numbers[numbers >= 0]))
             is_complete = search.run()
             found = {
-                name: ground.relation(name).rows[np.unique(np.concatenate(numbers))].astype(np.int64)
-                for name, numbers in search.fresh.items()
-                if sum(map(len, numbers))
+                name: ground.relation(name).rows[np.unique(np.concatenate(groups))].astype(np.int64)
+                for name, groups in search.fresh.items()
+                if sum(map(len, groups))
             }
         finally:
-            for name, numbers in search.fresh.items():
-                for each in numbers:
+            for name, groups in search.fresh.items():
+                for each in groups:
                     ground.relation(name).hide_absent_rows(each)
     return Possible(found, is_complete)
 
@@ -170,7 +170,7 @@ def _below(ground: Ground, names: frozenset[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _among(numbers: Int64s, groups: list[Int64s]) -> Bools:
+def _among(numbers: Int64s, groups: list[Int64s]) -> Mask:
     if not groups or not numbers.size:
         return np.zeros(len(numbers), np.bool_)
     return np.isin(numbers, np.concatenate(groups))

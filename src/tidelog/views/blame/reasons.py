@@ -16,10 +16,10 @@ import numpy as np
 
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage.annotations import ABSENT
-from tidelog.storage.kernel import Bools, Int64s
+from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.cone import Cones
 from tidelog.views.blame.ground import Ground
-from tidelog.views.blame.suspects import Key, Literal, Reason, Rows
+from tidelog.views.blame.suspects import Key, Literal, Mask, Reason, Rows
 
 # A row of a relation.
 Place = tuple[str, int]
@@ -65,7 +65,7 @@ class Explainer:
         self._cones = cones
         self._taken = taken
         self._changed = changed
-        self._flags: dict[str, Bools] = {}
+        self._flags: dict[str, Mask] = {}
 
     def explain(self, facts: Iterable[Key], *, are_there: bool) -> Explanation:
         """Return why the facts are all there, or all not there."""
@@ -125,7 +125,7 @@ class Explainer:
         assert len(best) == numbers.size, "every fact has a proof"
         return {number: derivation for number, (_, derivation) in best.items()}
 
-    def _holds(self, name: str, rule: MaintainedRule, batch: Int64s) -> Bools:
+    def _holds(self, name: str, rule: MaintainedRule, batch: Int64s) -> Mask:
         """Say of derivations whether they hold here, from rows of lower level than their heads."""
         ground = self._ground
         levels = ground.relation(name).levels[batch[:, 0]]
@@ -153,7 +153,7 @@ class Explainer:
                 scores += self._flags_of(literal.relation)[numbers]
         return scores
 
-    def _flags_of(self, name: str) -> Bools:
+    def _flags_of(self, name: str) -> Mask:
         """Return for each row whether the fact is one that the epoch, or the trial, brought."""
         flags = self._flags.get(name)
         if flags is None:
@@ -189,7 +189,7 @@ class Explainer:
             literal, row = derivation.rule.literals[place], derivation.numbers[place]
             (present if literal.is_negated else absent).setdefault(literal.relation, set()).add(row)
 
-    def _blocked(self, rule: MaintainedRule, batch: Int64s) -> Bools:
+    def _blocked(self, rule: MaintainedRule, batch: Int64s) -> Mask:
         """Say of each literal of derivations whether it fails here."""
         blocked = np.zeros((len(batch), len(rule.literals)), np.bool_)
         for place, literal in enumerate(rule.literals):
@@ -219,8 +219,12 @@ class Explainer:
             else:
                 left.append(each)
         while left:
-            counts = Counter(_place(derivation, place) for _, derivation, failing in left for place in failing)
-            best = max(counts, key=lambda each: (counts[each], each[0] and not self._ground.rules[each[1]], each))
+            counts = Counter(
+                _place(derivation, place) for _, derivation, failing in left for place in failing
+            )
+            best = max(
+                counts, key=lambda each: (counts[each], each[0] and not self._ground.rules[each[1]], each)
+            )
             kept = []
             for head, derivation, failing in left:
                 places = [place for place in failing if _place(derivation, place) == best]

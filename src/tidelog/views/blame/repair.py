@@ -7,6 +7,7 @@ world has verified it.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -134,11 +135,10 @@ class Search:
                         self._master.forbid(reason)
         return left
 
-    def _is_repair(self, taken: list[int] | frozenset[int]) -> bool:
+    def _is_repair(self, taken: Sequence[int]) -> bool:
         with self.case.world(frozenset(taken)) as result:
             left = self.case.remaining(self._faults, result)
         return not left.unwanted and not left.missing
 
     def _cost(self, taken: frozenset[int]) -> float:
         return sum(self.case.suspects[number].cost for number in taken)
-

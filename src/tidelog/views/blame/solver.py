@@ -33,7 +33,7 @@ class Master:
     def __init__(self, costs: Sequence[float], untouchable: Iterable[int]) -> None:
         self._costs = costs
         self._count = len(costs)
-        self._solver = highspy.Highs()
+        self._solver = highspy.Highs()  # type: ignore[no-untyped-call]
         self._solver.silent()
         self._solver.setOptionValue("mip_rel_gap", 0.0)
         self._solver.setOptionValue("threads", 1)
@@ -71,7 +71,7 @@ class Master:
         if self._solver.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
             raise TimeoutError
         values = self._solver.getSolution().col_value
-        taken = frozenset(number for number in range(self._count) if values[number] > 0.5)  # noqa: PLR2004 - 0 or 1
+        taken = frozenset(number for number in range(self._count) if values[number] > 0.5)
         cost = sum(self._costs[number] for number in taken)
         bound = cost if status == highspy.HighsModelStatus.kOptimal else self._solver.getInfo().mip_dual_bound
         return Choice(taken, cost, bound)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.engine.epoch import RelationChange
 from tidelog.storage.kernel import Int64s
@@ -13,6 +14,7 @@ Key = tuple[str, tuple[int, ...]]
 # What a reason rests on: a suspect's number, and whether it is taken back.
 Literal = tuple[int, bool]
 Reason = frozenset[Literal]
+Mask = npt.NDArray[np.bool_]
 # Facts by relation, one row of 64-bit codes each.
 Rows = Mapping[str, Int64s]
 

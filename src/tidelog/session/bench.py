@@ -1,0 +1,208 @@
+"""An engine that stands in the newer of two epochs and can look at the worlds between them.
+
+The session's own engine will do where it is the local one and the rules are the same all the way:
+it is taken to that epoch and back again, while the session's lock is held. Otherwise another one is
+made, over a program in which each rule that came or went reads a fact of its own:
+
+    path(x, y) :- edge(x, y), changed_rule(1).
+
+Adding and removing rules are then changes of facts like all others.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tidelog.engine.epoch import MaintenanceSettings, RelationChange
+from tidelog.engine.protocol import SilentObserver
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.maintain import MaintainedEngine
+from tidelog.program import build_program
+from tidelog.program.nodes import Program
+from tidelog.session.between import Between, Rows, find_between
+from tidelog.session.epochs import Epochs
+from tidelog.session.load import name_inputs
+from tidelog.session.rules import RuleItem
+from tidelog.source import Source, Span
+from tidelog.storage.kernel import Int64s
+from tidelog.syntax import print_node, tree
+from tidelog.values import Value
+
+GUARD = "changed_rule"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The engine, and the rules that came (True) or went (False) by the number of their fact."""
+
+    engine: MaintainedEngine
+    guard: str = GUARD
+    rules: Mapping[int, tuple[bool, str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@contextmanager
+def bench_at(epochs: Epochs, between: Between) -> Iterator[Bench]:
+    """Give the bench of an interval of epochs; the caller holds the lock."""
+    engine = epochs.machine.engine
+    later = find_between(epochs.history, between.after, epochs.epoch, epochs.epoch)
+    has_same_rules = between.old_text.rules == later.new_text.rules == between.new_text.rules
+    if not isinstance(engine, MaintainedEngine) or not has_same_rules:
+        yield make_bench(epochs, between, later)
+        return
+    there, back = as_changes(later.taken, later.given), as_changes(later.given, later.taken)
+    if not there:
+        yield Bench(engine)
+        return
+    settings, observer = MaintenanceSettings(), SilentObserver()
+    engine.apply(there, settings, observer)
+    try:
+        yield Bench(engine)
+    finally:
+        engine.apply(back, settings, observer)
+
+
+def as_changes(inserted: Rows, deleted: Rows) -> dict[str, RelationChange]:
+    """Return facts to insert and to delete as an engine takes them."""
+    found: dict[str, RelationChange] = {}
+    for name in dict.fromkeys([*inserted, *deleted]):
+        come, gone = (side.get(name) for side in (inserted, deleted))
+        some = come if come is not None else gone
+        assert some is not None
+        found[name] = RelationChange(
+            _columns(some[:0] if come is None else come), _columns(some[:0] if gone is None else gone)
+        )
+    return found
+
+
+def _columns(rows: Int64s) -> list[Int64s]:
+    """Return one array per column; a relation without columns has one that tells the number of facts."""
+    if not rows.shape[1]:
+        return [np.zeros(len(rows), np.int64)]
+    return [np.ascontiguousarray(rows[:, place]) for place in range(rows.shape[1])]
+
+
+# --- an engine of its own ------------------------------------------------------------------------
+
+
+def make_bench(
+    epochs: Epochs,
+    between: Between,
+    later: Between | None = None,
+    functions: Mapping[str, Callable[..., Value]] | None = None,
+) -> Bench:
+    """Return a bench with an engine of its own, evaluated over the inputs of the newer epoch.
+
+    `later` is what happened since then.
+    """
+    machine, prepared = epochs.machine, epochs.prepared
+    guard = GUARD
+    while guard in epochs.program.relations:
+        guard += "_"
+    union = _Union(between, guard)
+    try:
+        program, _ = build_program(union.tree)
+    except TidelogError as error:
+        raise TidelogError([_apart(error)]) from error
+    program = name_inputs(program, [name for name in prepared.given if name in program.relations])
+    from tidelog.plan.passes import run_passes  # noqa: PLC0415 - the local engine is loaded here at last
+
+    machine.codec.types = {**machine.codec.types, **program.types}
+    engine = MaintainedEngine(
+        run_passes(program), machine.codec, machine.settings, {**prepared.functions, **(functions or {})}
+    )
+    for name, rows in _inputs(epochs, program, later).items():
+        engine.insert(name, _columns(rows) if rows.shape[1] else [])
+    numbers = [number for number, (is_added, _) in union.rules.items() if is_added]
+    if numbers:
+        engine.insert(guard, [np.array(numbers, np.int64)])
+    engine.evaluate(SilentObserver())
+    reason = "rules changed" if union.rules else "the session's engine keeps no derivations"
+    return Bench(engine, guard, union.rules, (f"the program was evaluated once more, because {reason}",))
+
+
+def _inputs(epochs: Epochs, program: Program, later: Between | None) -> dict[str, Int64s]:
+    """Return the input facts of the newer epoch."""
+    found: dict[str, Int64s] = {}
+    for name, state in epochs.machine.engine.export_state().relations.items():
+        if name in program.relations and state.given.any():
+            arity = program.relations[name].arity
+            rows = np.stack([column[state.given] for column in state.columns], axis=1)[:, :arity]
+            found[name] = rows.astype(np.int64)
+    if later is None:
+        return found
+    for name in dict.fromkeys([*later.given, *later.taken]):
+        facts, come, gone = (_facts(side, name) for side in (found, later.taken, later.given))
+        left = sorted((facts - gone) | come)
+        found[name] = np.array(left, np.int64).reshape(len(left), program.relations[name].arity)
+    return {name: rows for name, rows in found.items() if len(rows)}
+
+
+def _facts(rows: Rows, name: str) -> set[tuple[int, ...]]:
+    return set(map(tuple, rows[name].tolist())) if name in rows else set()
+
+
+class _Union:
+    """The programs of both epochs in one; rules that only one of them has read a fact each."""
+
+    def __init__(self, between: Between, guard: str) -> None:
+        self.rules: dict[int, tuple[bool, str]] = {}
+        self._guard = guard
+        self._old = _rules_by_place(between.old_text.tree.items)
+        self._new = _rules_by_place(between.new_text.tree.items)
+        self._span = Span(Source("changed rules", ""), 0, 0)
+        items = tuple(self._merged(between.new_text.tree.items, ()))
+        self.tree = tree.Tree((*self._declared(), *items) if self.rules else items)
+
+    def _merged(self, items: tuple[tree.Item, ...], place: tuple[str, ...]) -> Iterator[tree.Item]:
+        old, new = self._old.get(place, []), self._new.get(place, [])
+        for item in items:
+            if isinstance(item, tree.Component):
+                yield replace(item, items=tuple(self._merged(item.items, (*place, item.name))))
+            elif isinstance(item, RuleItem) and item not in old:
+                yield self._guarded(item, is_added=True)
+            else:
+                yield item
+        for item in old:
+            if item not in new:
+                yield self._guarded(item, is_added=False)
+
+    def _guarded(self, item: RuleItem, *, is_added: bool) -> RuleItem:
+        number = len(self.rules) + 1
+        self.rules[number] = is_added, print_node(item)
+        atom = tree.Atom(self._guard, (tree.NumberLiteral(number, span=item.span),), span=item.span)
+        body = item.body or tree.Disjunction((tree.Conjunction((), span=item.span),), span=item.span)
+        guarded = tuple(replace(each, elements=(*each.elements, atom)) for each in body.alternatives)
+        # An order that a plan asks for does not know the new atom.
+        return replace(item, body=replace(body, alternatives=guarded), plan=None)
+
+    def _declared(self) -> tuple[tree.Item, ...]:
+        field_ = tree.Field("number", "number", span=self._span)
+        return (
+            tree.RelationDeclaration(self._guard, (field_,), span=self._span),
+            tree.Directive(tree.DirectiveKind.INPUT, self._guard, span=self._span),
+        )
+
+
+def _rules_by_place(items: tuple[tree.Item, ...]) -> dict[tuple[str, ...], list[RuleItem]]:
+    """Return the rules at the top and inside each component, by the names that lead there."""
+    found: dict[tuple[str, ...], list[RuleItem]] = {}
+    waiting: list[tuple[tuple[str, ...], tuple[tree.Item, ...]]] = [((), items)]
+    while waiting:
+        place, inner = waiting.pop()
+        for item in inner:
+            if isinstance(item, tree.Component):
+                waiting.append(((*place, item.name), item.items))
+            elif isinstance(item, RuleItem):
+                found.setdefault(place, []).append(item)
+    return found
+
+
+def _apart(error: TidelogError) -> Diagnostic:
+    return Diagnostic(
+        code="rules-apart",
+        message=f"the rules of both epochs make no program together: {error.diagnostics[0].message}",
+        hint="ask about epochs with the same rules, or take rules back with add_rules and remove_rules",
+    )

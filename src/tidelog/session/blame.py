@@ -1,0 +1,282 @@
+"""Blame and repair for a session: which changes between two epochs broke it, and which to take back."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.session.bench import Bench, bench_at
+from tidelog.session.between import Between, find_between
+from tidelog.session.epochs import Epochs
+from tidelog.session.faults import FaultFinder
+from tidelog.session.wishes import Method, Question, SomeEpochs, Wishes
+from tidelog.storage.kernel import Int64s
+from tidelog.views.blame.answers import AskedFaults, Blame, InputChange, Repair
+from tidelog.views.blame.case import Case, Faults
+from tidelog.views.blame.ground import Ground
+from tidelog.views.blame.incremental import Storyteller
+from tidelog.views.blame.localize import Localization
+from tidelog.views.blame.repair import Demands, Found, Search
+from tidelog.views.blame.steps import Step
+from tidelog.views.blame.suspects import Suspect
+
+# More faults than these have no proofs of their own.
+_MOST_PROOFS: Final = 20
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """A case with what it takes to name its changes to the user."""
+
+    case: Case
+    between: Between
+    bench: Bench
+    finder: FaultFinder
+
+    def change(self, number: int) -> InputChange:
+        """Return a suspect as the user knows it."""
+        suspect = self.case.suspects[number]
+        name, codes = suspect.key
+        if name == self.bench.guard and self.bench.rules:
+            _, text = self.bench.rules[codes[0]]
+            return InputChange("", (), suspect.is_insert, text, text, suspect.cost)
+        columns = self.case.engine.program.relations[name].columns
+        pairs = zip(codes, columns, strict=True)
+        fact = tuple(self.case.codec.decode(code, column.type) for code, column in pairs)
+        return InputChange(
+            name, fact, suspect.is_insert, self.case.fact_text(suspect.key), None, suspect.cost
+        )
+
+    def changes(self, numbers: Iterable[int]) -> tuple[InputChange, ...]:
+        """Return suspects in the order in which they were found."""
+        return tuple(self.change(number) for number in sorted(numbers))
+
+    def faults(self) -> AskedFaults:
+        """Return the faults as texts."""
+        asked = self.case.faults
+        return AskedFaults(
+            tuple(self.case.fact_text(key) for key in asked.unwanted),
+            tuple(self.case.fact_text(key) for key in asked.missing),
+            (self.between.before, self.between.after),
+        )
+
+    def named(self, name: "str | InputChange", found: list[Diagnostic]) -> frozenset[int]:
+        """Return the suspects that a name means; mistakes are added to `found`."""
+        text = str(name).strip()
+        sign = text[:1] if text[:1] in {"+", "-"} else ""
+        text = text[len(sign) :]
+        numbers = {number for number in self.case.everything if _has_sign(self.case.suspects[number], sign)}
+        rules = {number for number in numbers if self._is_rule(number, text)}
+        if rules:
+            return frozenset(rules)
+        if text in self.finder.program.relations:
+            return frozenset(n for n in numbers if self.case.suspects[n].key[0] == text)
+        before = len(found)
+        pattern = self.finder.pattern(text, found)
+        if pattern is None:
+            return frozenset()
+        matching = frozenset(
+            number
+            for number in numbers
+            if (key := self.case.suspects[number].key)[0] == pattern.relation
+            and any(pattern.matching(_row(key[1])))
+        )
+        if not matching and len(found) == before:
+            found.append(_no_change(text, self.between))
+        return matching
+
+    def _is_rule(self, number: int, text: str) -> bool:
+        name, codes = self.case.suspects[number].key
+        if name != self.bench.guard or not self.bench.rules:
+            return False
+        return text == "rules" or "".join(text.split()) == "".join(self.bench.rules[codes[0]][1].split())
+
+
+def blame(epochs: Epochs, question: Question) -> Blame:
+    """Return a minimal set of changes that brings all the faults about; see `Session.blame`."""
+    _check_method(question.method)
+    with _inquiry(epochs, question) as inquiry:
+        return blame_in(inquiry, question.method)
+
+
+def blame_in(inquiry: Inquiry, method: Method = "reasons") -> Blame:
+    """Return the blame of an inquiry."""
+    begun = time.perf_counter()
+    case = inquiry.case
+    search = Localization(case)
+    blamed = search.by_reasons() if method == "reasons" else search.by_ddmin()
+    notes = list(inquiry.bench.notes)
+    proofs = _proofs(case, blamed, notes)
+    return Blame(
+        inquiry.faults(), inquiry.changes(blamed), proofs, method, case.trials,
+        time.perf_counter() - begun, tuple(notes),
+    )  # fmt: skip
+
+
+def _proofs(case: Case, blamed: frozenset[int], notes: list[str]) -> tuple[Step, ...]:
+    """Return how the blamed changes alone bring the faults about."""
+    taken = case.everything - blamed
+    steps: list[Step] = []
+    possible = case.prepare()
+    faults = [(True, key) for key in case.faults.unwanted] + [(False, key) for key in case.faults.missing]
+    with case.world(taken), case.ground.showing(possible.rows):
+        for are_there, fault in faults[:_MOST_PROOFS]:
+            explanation = case.explain(taken, [fault], are_there=are_there)
+            steps.append(Storyteller(case, explanation).tell(fault))
+    if len(faults) > _MOST_PROOFS:
+        notes.append(f"proofs are shown for the first {_MOST_PROOFS} of {len(faults)} faults")
+    return tuple(steps)
+
+
+def repair(epochs: Epochs, question: Question, wishes: Wishes) -> Repair:
+    """Return the cheapest changes to take back; see `Session.repair`."""
+    _check_method(question.method)
+    with _inquiry(epochs, question) as inquiry:
+        return repair_in(inquiry, wishes, question.method)
+
+
+def repair_in(inquiry: Inquiry, wishes: Wishes, method: Method = "reasons") -> Repair:
+    """Return the repair of an inquiry."""
+    begun = time.perf_counter()
+    case = inquiry.case
+    search = Search(case, _take_wishes(inquiry, wishes))
+    found = search.by_reasons() if method == "reasons" else search.by_ddmin()
+    notes = (*inquiry.bench.notes, *search.notes)
+
+    def answer(each: Found, *, is_found: bool = True) -> Repair:
+        return Repair(
+            inquiry.faults(), inquiry.changes(each.taken), each.cost, each.bound, is_found, method,
+            case.trials, time.perf_counter() - begun,
+        )  # fmt: skip
+
+    if not found:
+        return replace(answer(Found(frozenset(), 0.0, 0.0), is_found=False), notes=notes)
+    return replace(answer(found[0]), notes=notes, alternatives=tuple(map(answer, found[1:])))
+
+
+def _take_wishes(inquiry: Inquiry, wishes: Wishes) -> Demands:
+    """Give costs to the suspects and return what else is asked; all mistakes are raised together."""
+    found: list[Diagnostic] = []
+    costs: dict[int, float] = {}
+    # A relation's cost first: that of a fact is more to the point.
+    for name, cost in sorted((wishes.costs or {}).items(), key=lambda pair: "(" in pair[0]):
+        if not cost > 0:
+            found.append(_bad_cost(name, cost))
+        costs.update(dict.fromkeys(inquiry.named(name, found), float(cost)))
+    fixed: set[int] = set()
+    for change in wishes.untouchable:
+        fixed |= inquiry.named(change, found)
+    excluded: list[frozenset[int]] = []
+    by_change = {str(inquiry.change(number)): number for number in inquiry.case.everything}
+    for each in wishes.reject:
+        if isinstance(each, Repair):
+            excluded += [
+                frozenset(by_change[str(change)] for change in one if str(change) in by_change)
+                for one in (each, *each.alternatives)
+            ]
+        else:
+            fixed |= inquiry.named(each, found)
+    if wishes.alternatives < 1:
+        found.append(
+            Diagnostic(code="bad-wish", message=f"{wishes.alternatives} repairs cannot be asked for")
+        )
+    if found:
+        raise TidelogError(found)
+    inquiry.case.suspects = tuple(
+        replace(suspect, cost=costs.get(number, 1.0), is_untouchable=number in fixed)
+        for number, suspect in enumerate(inquiry.case.suspects)
+    )
+    return Demands(wishes.alternatives, wishes.seconds, tuple(excluded))
+
+
+@contextmanager
+def _inquiry(epochs: Epochs, question: Question) -> Iterator[Inquiry]:
+    """Give the case of a question, with the engine in the newer epoch while the block lasts."""
+    before, after = _epochs(question.epoch, epochs.epoch)
+    between = find_between(epochs.history, before, after, epochs.epoch)
+    with bench_at(epochs, between) as bench:
+        yield inquire(epochs, between, bench, question)
+
+
+def inquire(epochs: Epochs, between: Between, bench: Bench, question: Question) -> Inquiry:
+    """Return the case of a question; the bench's engine stands in the newer epoch."""
+    finder = FaultFinder(bench.engine.program, epochs.machine.codec)
+    faults = finder.faults(question.unwanted, question.missing, between, Ground(bench.engine))
+    return Inquiry(_make_case(epochs, between, bench, faults), between, bench, finder)
+
+
+def _make_case(epochs: Epochs, between: Between, bench: Bench, faults: Faults) -> Case:
+    """Return the case of these faults."""
+    suspects = [
+        Suspect((name, tuple(row)), is_insert)
+        for is_insert, sides in ((True, between.given), (False, between.taken))
+        for name, rows in sides.items()
+        if name in bench.engine.program.relations
+        for row in rows.tolist()
+    ]
+    suspects += [Suspect((bench.guard, (number,)), is_added) for number, (is_added, _) in bench.rules.items()]
+    known = bench.engine.program.relations
+    return Case(
+        bench.engine, epochs.machine.codec, tuple(suspects), faults,
+        {name: rows for name, rows in between.inserted.items() if name in known},
+        {name: rows for name, rows in between.deleted.items() if name in known},
+    )  # fmt: skip
+
+
+def _epochs(asked: SomeEpochs | None, now: int) -> tuple[int, int]:
+    match asked:
+        case None:
+            return now - 1, now
+        case int():
+            return asked - 1, asked
+        case (int() as before, int() as after):
+            return before, after
+    raise TidelogError(
+        [
+            Diagnostic(
+                code="unknown-epoch",
+                message=f"{asked!r} names no epochs",
+                hint="give epoch=N for the changes of epoch N, or epoch=(before, after)",
+            )
+        ]
+    )
+
+
+def _row(codes: tuple[int, ...]) -> Int64s:
+
+    return np.array([codes], np.int64).reshape(1, len(codes))
+
+
+def _has_sign(suspect: Suspect, sign: str) -> bool:
+    return not sign or suspect.is_insert == (sign == "+")
+
+
+def _check_method(method: str) -> None:
+    if method not in {"reasons", "ddmin"}:
+        raise TidelogError(
+            [
+                Diagnostic(
+                    code="bad-wish",
+                    message=f"there is no method `{method}`",
+                    hint="choose reasons, or ddmin for delta debugging",
+                )
+            ]
+        )
+
+
+def _bad_cost(name: str, cost: float) -> Diagnostic:
+    return Diagnostic(
+        code="bad-wish", message=f"the cost of `{name}` is {cost:g}", hint="costs are above zero"
+    )
+
+
+def _no_change(text: str, between: Between) -> Diagnostic:
+    return Diagnostic(
+        code="no-such-change",
+        message=f"no change between epochs {between.before} and {between.after} matches `{text}`",
+        hint="name a changed fact, a pattern, an input relation, or the text of a rule",
+    )

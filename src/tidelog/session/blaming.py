@@ -1,0 +1,112 @@
+"""The questions a session answers about faults: which changes brought them about, and which to take back."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidelog.session.epochs import Epochs
+from tidelog.session.guards import Guard, Guards, read_guards
+from tidelog.session.wishes import (
+    Method,
+    Question,
+    Rejected,
+    SomeChanges,
+    SomeEpochs,
+    SomeFaults,
+    Wishes,
+)
+
+if TYPE_CHECKING:
+    from tidelog.views.blame.answers import Blame, Repair
+
+
+class Blaming:
+    """`blame`, `repair` and `guard` of a session."""
+
+    _epochs: Epochs
+    _guards: Guards
+    _check_open: Callable[[], None]
+    add_rules: Callable[..., object]
+    remove_rules: Callable[..., object]
+
+    def blame(
+        self,
+        unwanted: SomeFaults | None = None,
+        missing: SomeFaults | None = None,
+        *,
+        epoch: SomeEpochs | None = None,
+        method: Method = "reasons",
+    ) -> "Blame":
+        """Return changes that bring about all the faults; none of them can be left out.
+
+        `unwanted` are facts that appeared, `missing` ones that vanished: texts, with variables if all
+        facts that match are meant, or facts by relation. `epoch` is the one whose changes are suspects,
+        or a pair of epochs; the last one unless told. Nothing is changed.
+
+            db.blame(unwanted=["alias(x, 'sec')"], epoch=(3, 7))
+        """
+        from tidelog.session.blame import blame  # noqa: PLC0415 - brings the local engine
+
+        with self._epochs.lock:
+            self._check_open()
+            return blame(self._epochs, Question(unwanted, missing, epoch, method))
+
+    def repair(  # noqa: PLR0913 - each is a choice of its own, all have a default
+        self,
+        unwanted: SomeFaults | None = None,
+        missing: SomeFaults | None = None,
+        *,
+        epoch: SomeEpochs | None = None,
+        method: Method = "reasons",
+        alternatives: int = 1,
+        costs: Mapping[str, float] | None = None,
+        untouchable: SomeChanges = (),
+        reject: Rejected = (),
+        seconds: float = 60.0,
+    ) -> "Repair":
+        """Return the cheapest changes to take back so that none of the faults remains.
+
+        Faults are named as for `blame`. A change costs 1 unless `costs` has another number for its fact
+        or relation; those that `untouchable` or `reject` name stay. A repair in `reject` is not given
+        again. After `seconds` the best one so far is given, with the least cost that is possible.
+        `db.apply` takes a repair as it is.
+        """
+        from tidelog.session.blame import repair  # noqa: PLC0415 - brings the local engine and the solver
+
+        wishes = Wishes(alternatives, costs, untouchable, reject, seconds)
+        with self._epochs.lock:
+            self._check_open()
+            return repair(self._epochs, Question(unwanted, missing, epoch, method), wishes)
+
+    def guard(self, text: str | Path, *, is_strict: bool = False) -> tuple[Guard, ...]:
+        """Return guards that every epoch from now on is held against, until `unguard`.
+
+        A text names facts that must never hold, with variables if all that match are meant; `always`
+        before it says that those which hold must not vanish. A path names a file with one guard to a
+        line. An epoch that breaks a guard tells so in its delta's `violations`, with blame and repair;
+        a strict guard refuses the epoch.
+
+            db.guard("alias('user', 'sec')")
+            db.guard("always reachable('main')", is_strict=True)
+        """
+        guards = read_guards(text, is_strict=is_strict)
+        with self._epochs.lock:
+            self._check_open()
+            self._guards.add(guards, self._epochs)
+        return guards
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """Return the guards of the session."""
+        return self._guards.all
+
+    def unguard(self, *guards: Guard) -> None:
+        """Let go of some guards, or of all of them."""
+        with self._epochs.lock:
+            self._guards.remove(guards)
+
+    def _take_back_rules(self, repair: "Repair") -> None:
+        """Take back the rules of a repair; its facts follow in an epoch of their own."""
+        for change in repair:
+            if change.rule is not None:
+                (self.remove_rules if change.is_insert else self.add_rules)(change.rule)

@@ -1,0 +1,157 @@
+"""Faults and changes as users name them, looked up among the facts that differ between two epochs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.nodes import Program
+from tidelog.session.between import Between, Rows
+from tidelog.session.ground import encode_pattern, find_relation
+from tidelog.session.wishes import SomeFaults
+from tidelog.source import Source
+from tidelog.syntax import tree
+from tidelog.values import Codec
+from tidelog.views.blame.case import Faults, Pattern
+from tidelog.views.blame.ground import Ground
+from tidelog.views.blame.suspects import Key
+from tidelog.views.fact_text import write_fact
+from tidelog.views.parse import parse_query
+
+
+@dataclass(frozen=True)
+class FaultFinder:
+    """Reads what users write about the facts of one program."""
+
+    program: Program
+    codec: Codec
+
+    def pattern(self, text: str, found: list[Diagnostic]) -> Pattern | None:
+        """Return an atom with constants and variables as a pattern; mistakes are added to `found`."""
+        try:
+            query = parse_query(Source("fault", text))
+        except TidelogError as error:
+            found += error.diagnostics
+            return None
+        atom = _single_atom(query.body)
+        if atom is None:
+            found.append(_no_atom(text))
+            return None
+        relation = find_relation(atom, self.program)
+        if isinstance(relation, Diagnostic):
+            found += query.point_at_query(TidelogError([relation])).diagnostics
+            return None
+        mistakes: list[Diagnostic] = []
+        codes = encode_pattern(atom, relation, self.codec, mistakes)
+        if mistakes:
+            found += query.point_at_query(TidelogError(mistakes)).diagnostics
+            return None
+        return Pattern(relation.name, codes, _equal_places(atom))
+
+    def faults(
+        self, unwanted: SomeFaults | None, missing: SomeFaults | None, between: Between, ground: Ground
+    ) -> Faults:
+        """Return the facts that are meant; all mistakes are raised together."""
+        found: list[Diagnostic] = []
+        patterns: list[Pattern] = []
+        keys: dict[bool, dict[Key, None]] = {True: {}, False: {}}
+        for is_unwanted, asked in ((True, unwanted), (False, missing)):
+            for text in fault_texts(asked, found):
+                pattern = self.pattern(text, found)
+                if pattern is None:
+                    continue
+                rows = between.inserted if is_unwanted else between.deleted
+                matching = list(_matching(pattern, rows))
+                keys[is_unwanted].update(dict.fromkeys(matching))
+                if is_unwanted and None in pattern.codes:
+                    patterns.append(pattern)
+                if not matching:
+                    found.append(_no_fault(text, pattern, between, ground, is_unwanted=is_unwanted))
+        if not found and not keys[True] and not keys[False]:
+            found.append(_nothing_asked())
+        if found:
+            raise TidelogError(found)
+        return Faults(tuple(keys[True]), tuple(keys[False]), tuple(patterns))
+
+
+def fault_texts(asked: SomeFaults | None, found: list[Diagnostic]) -> Iterator[str]:
+    """Yield faults as texts; mistakes are added to `found`."""
+    if asked is None:
+        return
+    if isinstance(asked, str):
+        yield asked
+    elif isinstance(asked, Mapping):
+        for name, facts in asked.items():
+            yield from (write_fact(name, fact) for fact in facts)
+    else:
+        for each in asked:
+            if isinstance(each, str):
+                yield each
+            else:
+                found.append(_no_text(each))
+
+
+def _matching(pattern: Pattern, rows: Rows) -> Iterator[Key]:
+    if pattern.relation in rows:
+        yield from pattern.matching(np.asarray(rows[pattern.relation]))
+
+
+def _single_atom(body: tree.Body) -> tree.Atom | None:
+    match body.alternatives:
+        case (tree.Conjunction((tree.Atom() as atom,)),):
+            return atom
+    return None
+
+
+def _equal_places(atom: tree.Atom) -> tuple[tuple[int, ...], ...]:
+    places: dict[str, list[int]] = {}
+    for place, term in enumerate(atom.terms):
+        if isinstance(term, tree.Variable):
+            places.setdefault(term.name, []).append(place)
+    return tuple(tuple(group) for group in places.values() if len(group) > 1)
+
+
+def _no_fault(
+    text: str, pattern: Pattern, between: Between, ground: Ground, *, is_unwanted: bool
+) -> Diagnostic:
+    """Say why no fact that differs between the epochs is meant."""
+    if any(code is None for code in pattern.codes):
+        what = "appeared" if is_unwanted else "vanished"
+        message = f"no fact that matches `{text}` {what} between epochs {between.before} and {between.after}"
+    else:
+        codes = tuple(code for code in pattern.codes if code is not None)
+        holds = ground.holds([(pattern.relation, codes)])[0]
+        verb = "holds" if holds else "does not hold"
+        message = f"`{text}` {verb} in epoch {between.after}"
+        if holds == is_unwanted:
+            message += f", as it did in epoch {between.before}" if holds else f" and not in {between.before}"
+    return Diagnostic(
+        code="no-fault",
+        message=message,
+        hint="name an unwanted fact that appeared or a missing one that vanished, or other epochs",
+    )
+
+
+def _no_atom(text: str) -> Diagnostic:
+    return Diagnostic(
+        code="bad-fault",
+        message=f"`{text}` is not one atom",
+        hint="a fault is a fact, or a pattern with variables such as alias(x, 'sec')",
+    )
+
+
+def _no_text(found: object) -> Diagnostic:
+    return Diagnostic(
+        code="bad-fault",
+        message=f"a list of faults holds texts such as \"alias(x, 'sec')\", not {type(found).__name__}",
+        hint="give tuples in a mapping: unwanted={'alias': [('u', 'sec')]}",
+    )
+
+
+def _nothing_asked() -> Diagnostic:
+    return Diagnostic(
+        code="bad-fault",
+        message="neither an unwanted nor a missing fact was named",
+        hint="db.blame(unwanted=[\"alias('u', 'sec')\"])",
+    )

@@ -1,0 +1,140 @@
+"""Guards: what must never hold, or must always hold, whatever changes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.session.changes import Gathering
+from tidelog.session.epochs import Epochs
+from tidelog.session.rules import ProgramText
+from tidelog.values import Value
+from tidelog.views import Delta
+from tidelog.views.blame.answers import Violation
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Facts that no epoch may bring about, or with `is_always` none may take away.
+
+    A strict guard refuses an epoch that does; others report it.
+    """
+
+    text: str
+    is_always: bool = False
+    is_strict: bool = False
+
+    def __str__(self) -> str:
+        return f"{'always' if self.is_always else 'never'} {self.text}"
+
+
+class GuardError(TidelogError):
+    """An epoch was refused by strict guards; `violations` tell which, and what to leave out."""
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        super().__init__(map(_refused, violations))
+        self.violations = tuple(violations)
+
+
+def read_guards(text: str | Path, *, is_strict: bool = False) -> tuple[Guard, ...]:
+    """Return one guard from a text, or all guards of a file: one to a line, `//` begins a comment.
+
+    never alias(x, 'sec')
+    always reachable('main')
+    """
+    if not isinstance(text, Path):
+        return (_read(text, is_strict=is_strict),)
+    try:
+        lines = text.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as cause:
+        reason = getattr(cause, "strerror", None) or str(cause)
+        raise TidelogError(
+            [Diagnostic(code="unreadable-guards", message=f"cannot read {text}: {reason}")]
+        ) from cause
+    written = (line.partition("//")[0].strip() for line in lines)
+    return tuple(_read(line, is_strict=is_strict) for line in written if line)
+
+
+def _read(text: str, *, is_strict: bool) -> Guard:
+    word, _, rest = text.strip().removesuffix(".").partition(" ")
+    if word in {"never", "always"} and rest.strip():
+        return Guard(rest.strip(), word == "always", is_strict)
+    return Guard(text.strip().removesuffix("."), is_always=False, is_strict=is_strict)
+
+
+class Guards:
+    """The guards of a session."""
+
+    def __init__(self) -> None:
+        self._guards: dict[Guard, None] = {}
+
+    @property
+    def all(self) -> tuple[Guard, ...]:
+        """Return the guards in the order they were set."""
+        return tuple(self._guards)
+
+    def add(self, guards: Sequence[Guard], epochs: Epochs) -> None:
+        """Take guards, all or none: their atoms must be of the program."""
+        from tidelog.session.faults import FaultFinder  # noqa: PLC0415 - brings the local engine
+
+        found: list[Diagnostic] = []
+        finder = FaultFinder(epochs.program, epochs.machine.codec)
+        for guard in guards:
+            finder.pattern(guard.text, found)
+        if found:
+            raise TidelogError(found)
+        self._guards.update(dict.fromkeys(guards))
+
+    def remove(self, guards: Sequence[Guard]) -> None:
+        """Let go of some guards, or of all."""
+        for guard in guards or tuple(self._guards):
+            self._guards.pop(guard, None)
+
+    def rehearse(self, epochs: Epochs, gathering: Gathering) -> None:
+        """Raise `GuardError` if an epoch would break a strict guard; nothing has changed then."""
+        strict = self._strict()
+        if not strict:
+            return
+        from tidelog.session.rehearsal import rehearse_facts  # noqa: PLC0415 - brings the local engine
+
+        violations = rehearse_facts(epochs, gathering.net(epochs.machine.engine), strict)
+        if violations:
+            raise GuardError(violations)
+
+    def rehearse_text(
+        self, epochs: Epochs, text: ProgramText, functions: Mapping[str, Callable[..., Value]] | None
+    ) -> None:
+        """Raise `GuardError` if other rules would break a strict guard; nothing has changed then."""
+        strict = self._strict()
+        if not strict:
+            return
+        from tidelog.session.rehearsal import rehearse_rules  # noqa: PLC0415 - brings the local engine
+
+        violations = rehearse_rules(epochs, text, functions, strict)
+        if violations:
+            raise GuardError(violations)
+
+    def check(self, epochs: Epochs, delta: Delta) -> tuple[Violation, ...]:
+        """Return the guards that an epoch broke, which was committed just now."""
+        if not self._guards:
+            return ()
+        from tidelog.session.rehearsal import look_back  # noqa: PLC0415 - brings the local engine
+
+        return look_back(epochs, delta, self.all)
+
+    def _strict(self) -> tuple[Guard, ...]:
+        return tuple(guard for guard in self._guards if guard.is_strict)
+
+
+def _refused(violation: Violation) -> Diagnostic:
+    verb = "vanishes" if violation.is_always else "appears"
+    facts = ", ".join(f"`{fact}`" for fact in violation.facts[:3])
+    more = f" and {len(violation.facts) - 3} more" if len(violation.facts) > 3 else ""
+    left_out = ", ".join(map(str, violation.repair.changes)) if violation.repair else ""
+    return Diagnostic(
+        code="guard-broken",
+        message=f"the epoch is refused: {facts}{more} {verb}, against the guard `{violation.guard}`",
+        hint=f"leave out {left_out}"
+        if left_out
+        else "no part of the epoch can be left out to keep the guard",
+    )

@@ -1,0 +1,161 @@
+"""Epochs held against guards: before they happen, or just after."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange
+from tidelog.engine.protocol import Codes, SilentObserver
+from tidelog.maintain import MaintainedEngine
+from tidelog.program.nodes import Program
+from tidelog.session.bench import Bench, make_bench
+from tidelog.session.between import Between, Rows
+from tidelog.session.blame import blame, blame_in, inquire, repair, repair_in
+from tidelog.session.changes import NetChange
+from tidelog.session.epochs import Epochs
+from tidelog.session.faults import FaultFinder
+from tidelog.session.guards import Guard
+from tidelog.session.rules import ProgramText
+from tidelog.session.wishes import Question, Wishes
+from tidelog.storage.kernel import Int64s
+from tidelog.values import Codec, Fact, Value
+from tidelog.views import Delta
+from tidelog.views.blame.answers import Blame, Repair, Violation
+from tidelog.views.delta import fact_count
+from tidelog.views.fact_text import write_fact
+
+_SETTINGS = MaintenanceSettings()
+
+
+def look_back(epochs: Epochs, delta: Delta, guards: Sequence[Guard]) -> tuple[Violation, ...]:
+    """Return the guards that the last epoch broke, each with blame and repair."""
+    found: list[Violation] = []
+    sides = {name: delta.sides(name) for name in delta}
+    inserted = _rows({name: pair[0] for name, pair in sides.items() if fact_count(pair[0])}, epochs.program)
+    deleted = _rows({name: pair[1] for name, pair in sides.items() if fact_count(pair[1])}, epochs.program)
+    for guard, facts in broken(guards, epochs.program, epochs.machine.codec, inserted, deleted):
+        question = _question(guard, facts, delta.epoch)
+        found.append(_violation(guard, blame(epochs, question), repair(epochs, question, Wishes())))
+    return tuple(found)
+
+
+def rehearse_facts(epochs: Epochs, net: NetChange, guards: Sequence[Guard]) -> tuple[Violation, ...]:
+    """Return the guards that changes would break; the engine is as it was afterwards."""
+    if not net.changes:
+        return ()
+    codec, program = epochs.machine.codec, epochs.program
+    result = _try_out(epochs, net.changes)
+    inserted, deleted = _rows(result.inserted, program), _rows(result.deleted, program)
+    found = list(broken(guards, program, codec, inserted, deleted))
+    if not found:
+        return ()
+    given = _rows({name: change.inserted for name, change in net.changes.items()}, program)
+    taken = _rows({name: change.deleted for name, change in net.changes.items()}, program)
+    between = Between(
+        epochs.epoch, epochs.epoch + 1, inserted, deleted, given, taken, epochs.text, epochs.text
+    )
+    with _applied(epochs, net.changes):
+        engine = epochs.machine.engine
+        bench = Bench(engine) if isinstance(engine, MaintainedEngine) else make_bench(epochs, between)
+        return tuple(_judge(epochs, between, bench, guard, facts) for guard, facts in found)
+
+
+def rehearse_rules(
+    epochs: Epochs,
+    text: ProgramText,
+    functions: Mapping[str, Callable[..., Value]] | None,
+    guards: Sequence[Guard],
+) -> tuple[Violation, ...]:
+    """Return the guards that another program would break, by evaluating it on the side."""
+    unknown = Between(epochs.epoch, epochs.epoch + 1, {}, {}, {}, {}, epochs.text, text)
+    bench = make_bench(epochs, unknown, functions=functions)
+    now, then = epochs.machine.engine, bench.engine
+    inserted: dict[str, Int64s] = {}
+    deleted: dict[str, Int64s] = {}
+    for name, relation in epochs.program.relations.items():
+        old = _facts(now.facts(name), now.size(name))
+        new = _facts(then.facts(name), then.size(name))
+        for side, facts in ((inserted, new - old), (deleted, old - new)):
+            if facts:
+                side[name] = np.array(sorted(facts), np.int64).reshape(len(facts), relation.arity)
+    between = Between(epochs.epoch, epochs.epoch + 1, inserted, deleted, {}, {}, epochs.text, text)
+    found = broken(guards, epochs.program, epochs.machine.codec, inserted, deleted)
+    return tuple(_judge(epochs, between, bench, guard, facts) for guard, facts in found)
+
+
+def broken(
+    guards: Sequence[Guard], program: Program, codec: Codec, inserted: Rows, deleted: Rows
+) -> Iterator[tuple[Guard, tuple[str, ...]]]:
+    """Yield the guards that a difference breaks, with the facts that do it as texts."""
+    finder = FaultFinder(program, codec)
+    for guard in guards:
+        pattern = finder.pattern(guard.text, [])
+        rows = deleted if guard.is_always else inserted
+        if pattern is None or pattern.relation not in rows:
+            # A guard over a relation that is gone guards nothing.
+            continue
+        columns = program.relations[pattern.relation].columns
+        facts: list[Fact] = [
+            tuple(codec.decode(code, column.type) for code, column in zip(codes, columns, strict=True))
+            for _, codes in pattern.matching(rows[pattern.relation])
+        ]
+        if facts:
+            yield guard, tuple(write_fact(pattern.relation, fact) for fact in facts)
+
+
+def _judge(epochs: Epochs, between: Between, bench: Bench, guard: Guard, facts: tuple[str, ...]) -> Violation:
+    question = _question(guard, facts, between.after)
+    inquiry = inquire(epochs, between, bench, question)
+    return _violation(guard, blame_in(inquiry), repair_in(inquiry, Wishes()))
+
+
+def _question(guard: Guard, facts: tuple[str, ...], epoch: int) -> Question:
+    if guard.is_always:
+        return Question(missing=facts, epoch=epoch)
+    # The text too: a repair must not bring about other facts that the guard forbids.
+    return Question(unwanted=(*facts, guard.text), epoch=epoch)
+
+
+def _try_out(epochs: Epochs, changes: Mapping[str, RelationChange]) -> EpochResult:
+    """Return what changes would do."""
+    engine = epochs.machine.engine
+    if isinstance(engine, MaintainedEngine):
+        with engine.trial(changes, _SETTINGS) as result:
+            return result
+    result = engine.apply(changes, _SETTINGS, SilentObserver())
+    engine.apply(_turned(changes), _SETTINGS, SilentObserver())
+    return result
+
+
+@contextmanager
+def _applied(epochs: Epochs, changes: Mapping[str, RelationChange]) -> Iterator[None]:
+    """Take the engine to the next epoch, and back again whatever happens."""
+    engine = epochs.machine.engine
+    engine.apply(changes, _SETTINGS, SilentObserver())
+    try:
+        yield
+    finally:
+        engine.apply(_turned(changes), _SETTINGS, SilentObserver())
+
+
+def _turned(changes: Mapping[str, RelationChange]) -> dict[str, RelationChange]:
+    return {name: RelationChange(change.deleted, change.inserted) for name, change in changes.items()}
+
+
+def _rows(sides: Mapping[str, Sequence[Codes]], program: Program) -> dict[str, Int64s]:
+    """Return columns as rows; those of a relation without columns have no codes."""
+    return {
+        name: np.stack(columns, axis=1)[:, : program.relations[name].arity] for name, columns in sides.items()
+    }
+
+
+def _facts(columns: Sequence[Codes], size: int) -> set[tuple[int, ...]]:
+    if not columns:
+        return {()} if size else set()
+    return set(map(tuple, np.stack(columns, axis=1).tolist()))
+
+
+def _violation(guard: Guard, blamed: Blame, repaired: Repair) -> Violation:
+    facts = blamed.faults.missing if guard.is_always else blamed.faults.unwanted
+    return Violation(str(guard), facts, guard.is_always, blamed, repaired)

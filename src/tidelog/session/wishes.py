@@ -1,0 +1,38 @@
+"""What a user asks of blame and repair; nothing here loads an engine."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tidelog.values import Fact
+from tidelog.views.blame.answers import InputChange, Repair
+
+Method = Literal["reasons", "ddmin"]
+# Texts such as `alias(x, 'sec')`, or facts by relation.
+SomeFaults = str | Iterable[str] | Mapping[str, Iterable[Fact]]
+# The epoch whose changes are suspects, or the two epochs they lie between.
+SomeEpochs = int | tuple[int, int]
+# A change is named by a fact, a pattern, a relation or the text of a rule.
+SomeChanges = Iterable[str | InputChange]
+Rejected = Iterable[str | InputChange | Repair]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The faults, where their causes are sought, and how."""
+
+    unwanted: SomeFaults | None = None
+    missing: SomeFaults | None = None
+    epoch: SomeEpochs | None = None
+    method: Method = "reasons"
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is asked of repairs beside the faults."""
+
+    alternatives: int = 1
+    costs: Mapping[str, float] | None = None
+    untouchable: SomeChanges = ()
+    reject: Rejected = ()
+    seconds: float = 60.0
