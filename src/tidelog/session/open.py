@@ -155,6 +155,7 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
             engine.evaluate(recorder)
     given, history = dict.fromkeys(prepared.given), History()
     history.note_text(0, prepared.text)
+    history.note_text(0, prepared.text)
     with recorder.phase("evaluate"):
         for epoch in loaded.epochs:
             changes = {}
