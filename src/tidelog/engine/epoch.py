@@ -20,6 +20,7 @@ class Strategy(Enum):
     COUNTING = "counting"
     DRED = "dred"
     BACKWARD_FORWARD = "backward-forward"
+    TRACE = "trace"
     RECOMPUTE = "recompute"
 
 

@@ -1,11 +1,11 @@
 """What an engine offers to maintenance: the derivations around given rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
 from tidelog.plan.operators import Operator
-from tidelog.program.nodes import Constant
+from tidelog.program.nodes import Constant, RuleId
 from tidelog.storage.kernel import CodeArray, Int64s
 
 
@@ -14,6 +14,43 @@ class Sink(Protocol):
 
     def __call__(self, batch: CodeArray) -> None:
         """Take one batch; it is only valid during the call."""
+
+
+class Traces(Protocol):
+    """The recorded joins of some rules; see `maintain.trace`."""
+
+    @property
+    def rules(self) -> frozenset[RuleId]:
+        """Return the rules that have a trace."""
+
+    @property
+    def size(self) -> int:
+        """Return the number of intervals that all traces keep."""
+
+    @property
+    def work(self) -> int:
+        """Return the steps made so far."""
+
+    def is_current(self) -> bool:
+        """Say whether the traces can be followed further."""
+
+    def record(self) -> None:
+        """Join the old epoch from nothing and keep what the joins depend on."""
+
+    def follow(self, changed: Mapping[str, Int64s]) -> None:
+        """Find how the bindings of each rule change, given the rows that did."""
+
+    def push_lost(self, rule: MaintainedRule, sink: Sink) -> None:
+        """Push the derivations whose atoms were facts in the old epoch and no longer are."""
+
+    def push_gained(self, rule: MaintainedRule, sink: Sink) -> None:
+        """Push the derivations whose atoms are facts in the new epoch and were not before."""
+
+    def commit(self) -> None:
+        """Let the traces be those of the new epoch."""
+
+    def forget(self) -> None:
+        """Stay with the traces of the old epoch."""
 
 
 class Derivations(Protocol):
@@ -38,6 +75,9 @@ class Derivations(Protocol):
 
         They differ in the atom that is joined first and push the same derivations.
         """
+
+    def traces(self, rules: Sequence[MaintainedRule]) -> Traces:
+        """Return the traces of rules, not recorded yet."""
 
     def encode(self, constant: Constant) -> int:
         """Return the code of a constant; raise if the state's codes are too narrow for it."""

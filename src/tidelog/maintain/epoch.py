@@ -13,7 +13,7 @@ the whole epoch is undone.
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -27,6 +27,7 @@ from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.small.epoch import SmallEpochs
 from tidelog.maintain.small.layout import NEEDS_ROOM, TOO_LARGE
+from tidelog.maintain.trace import TraceKeeper
 from tidelog.maintain.update import OverBudget, StratumUpdate
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
 from tidelog.program.nodes import Aggregate, Atom, Constraint, NegatedAtom, Program, Stratum
@@ -101,7 +102,7 @@ class Maintainer:
 
     def __post_init__(self) -> None:
         self._learned = [_Learned(work) for work in self.stratum_work]
-        self._dense: dict[int, dict[str, IterationCounts]] = {}
+        self._dense: dict[int, Mapping[str, IterationCounts]] = {}
         self._rules: list[tuple[MaintainedRule, ...]] = [
             tuple(maintained_rule(rule, self.program) for rule in stratum.rules)
             for stratum in self.program.strata
@@ -109,6 +110,7 @@ class Maintainer:
         self._small = SmallEpochs(lambda: self.engine.relations, lambda: self.engine.derivations)
         self._reasons = [reason_to_recompute(stratum, self.program) for stratum in self.program.strata]
         self._read = [_relations_read(stratum) for stratum in self.program.strata]
+        self._traces: dict[int, TraceKeeper] = {}
 
     def run(
         self,
@@ -162,10 +164,14 @@ class Maintainer:
             if rows.size:
                 relation.hide_absent_rows(rows)
             self.labels[name].forget()
+        for keeper in self._traces.values():
+            keeper.commit()
 
     def undo(self) -> None:
         """Go back to the old epoch in all relations that were updated in place."""
         self._dense = {}
+        for keeper in self._traces.values():
+            keeper.undo()
         for name, labels in self.labels.items():
             if labels.relation is self.engine.relations[name]:
                 labels.undo()
@@ -199,6 +205,10 @@ class Maintainer:
         how = f"{rows:,} changed facts reach it"
         if is_growing:
             how = "only insertions through positive atoms"
+        if strategy is Strategy.TRACE:
+            keeper = self._trace(number)
+            done = Strategy.TRACE if keeper.applies() else Strategy.UPDATE
+            return _Decision(action, done, f"{how}; trace was asked for: {keeper.explain()}")
         if strategy is not Strategy.AUTO:
             return _Decision(action, strategy, f"{how}; {strategy.value} was asked for")
         learned = self._learned[number]
@@ -229,6 +239,8 @@ class Maintainer:
     ) -> tuple[dict[str, RowChange], "_Decision", int]:  # fmt: skip
         if decision.action is Action.SKIPPED:
             return {}, decision, 0
+        if decision.strategy is not Strategy.TRACE and number in self._traces:
+            self._traces[number].drop()
         learned = self._learned[number]
         spent = 0
         if decision.action is not Action.RECOMPUTED and stratum.relations[0] in self.engine.groups.aggregates:
@@ -237,23 +249,14 @@ class Maintainer:
             )
             return changes, decision, work
         if decision.action is not Action.RECOMPUTED:
-            labels = {name: self.label(name) for name in stratum.relations}
-            dense = self._dense.pop(number, None)
-            if decision.strategy is not Strategy.COUNTING:
-                dense = None
-            elif dense is None:
-                dense = self._count(number, stratum, lower)
-            update = StratumUpdate(
-                self._rules[number], self.engine.relations, labels, lower, self.engine.derivations,
-                decision.budget, decision.strategy, dense, partial(self.engine.check_level, stratum),
-            )  # fmt: skip
+            update, decision = self._prepare(number, stratum, lower, decision)
             changed = (*own.values(), *lower.values())
             rows = sum(change.deleted.size + change.inserted.size for change in changed)
             try:
                 small = self._run_small(number, stratum, own, update)
                 changes = update.run(own) if small is None else small
             except OverBudget:
-                for label in labels.values():
+                for label in update.labels.values():
                     label.undo()
                 spent = update.work
                 learned.learn(rows, update.work)
@@ -263,15 +266,41 @@ class Maintainer:
                 decision = _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, reason, decision.predicted)
             else:
                 learned.learn(rows, update.work)
-                if dense is not None:
+                if update.dense is not None:
                     # Kept only from here on: a failed epoch leaves it half changed.
-                    self._dense[number] = dense
+                    self._dense[number] = update.dense
                 return changes, decision, update.work
         self._dense.pop(number, None)
         changes, work = self.engine.recompute(stratum, own, lower)
         learned.recompute_work = work
         learned.forget_a_little()
         return changes, decision, spent + work
+
+    def _prepare(
+        self, number: int, stratum: Stratum, lower: Mapping[str, RowChange], decision: "_Decision"
+    ) -> tuple[StratumUpdate, "_Decision"]:
+        """Return the update of a stratum, and the decision with what preparing it has to say."""
+        dense = self._dense.pop(number, None)
+        if decision.strategy is not Strategy.COUNTING:
+            dense = None
+        elif dense is None:
+            dense = self._count(number, stratum, lower)
+        traces = None
+        if decision.strategy is Strategy.TRACE:
+            traces, said = self._trace(number).follow(self.engine.derivations.traces, lower)
+            decision = replace(decision, reason=f"{decision.reason}; {said}")
+        update = StratumUpdate(
+            self._rules[number], self.engine.relations,
+            {name: self.label(name) for name in stratum.relations}, lower, self.engine.derivations,
+            decision.budget, decision.strategy, dense, partial(self.engine.check_level, stratum), traces,
+        )  # fmt: skip
+        return update, decision
+
+    def _trace(self, number: int) -> TraceKeeper:
+        """Return the keeper of a stratum's traces."""
+        if number not in self._traces:
+            self._traces[number] = TraceKeeper(self.program.strata[number], self._rules[number], self.program)
+        return self._traces[number]
 
     def _run_small(
         self, number: int, stratum: Stratum, own: Mapping[str, RowChange], update: StratumUpdate

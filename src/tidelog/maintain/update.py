@@ -17,7 +17,8 @@ nothing gives, level by level and count by count.
 That is the strategy `update`. Its relatives differ in one sweep each. In the first, `dred` needs no
 counts and takes every fact with any lost derivation for affected; `backward-forward` looks for the
 derivations a fact has left before it takes it for affected. In the second, `counting` reads the next
-level of an affected fact from the dense state instead of looking for derivations.
+level of an affected fact from the dense state instead of looking for derivations. With `trace`, lost and
+gained derivations of rules over earlier strata come from the traces of their joins; see `maintain.trace`.
 """
 
 from collections import defaultdict
@@ -30,7 +31,7 @@ import numpy.typing as npt
 
 from tidelog.engine.epoch import Strategy
 from tidelog.maintain.dense import IterationCounts
-from tidelog.maintain.derivations import Derivations, Sink
+from tidelog.maintain.derivations import Derivations, Sink, Traces
 from tidelog.maintain.labels import (
     AFFECTED,
     CURRENT,
@@ -77,6 +78,7 @@ class StratumUpdate:
     strategy: Strategy = Strategy.UPDATE
     dense: Mapping[str, IterationCounts] | None = None
     check_level: Callable[[int], None] = _any_level
+    traces: Traces | None = None
     work: int = 0
 
     def __post_init__(self) -> None:
@@ -115,10 +117,7 @@ class StratumUpdate:
         for name, change in inputs.items():
             if change.deleted.size:
                 lose(name, change.deleted)
-        for rule, place, rows in self._changed_literals(lost=True):
-            self.derivations.forward(
-                rule, rule.literals[place], rows, self._losing(rule, place, lose, by_lower=True)
-            )
+        self._lose_by_lower(lose)
         found: dict[str, list[Int64s]] = defaultdict(list)
         while buckets:
             self._spend(LEVEL_WORK)
@@ -133,6 +132,15 @@ class StratumUpdate:
             for name, rows in current.items():
                 self.labels[name].marks[rows] = AFFECTED
         return {name: np.concatenate(rows) for name, rows in found.items()}
+
+    def _lose_by_lower(self, lose: "_Lose") -> None:
+        """Lose the derivations that changes of earlier strata take away."""
+        for rule, place, rows in self._changed_literals(lost=True):
+            self.derivations.forward(
+                rule, rule.literals[place], rows, self._losing(rule, place, lose, by_lower=True)
+            )
+        for rule, traces in self._traced_rules():
+            traces.push_lost(rule, self._losing(rule, 0, lose, by_lower=True))
 
     def _exhausted(self, name: str, numbers: Int64s) -> Int64s:
         """Take a derivation from each row; return those that may have lost their level by it."""
@@ -252,7 +260,7 @@ class StratumUpdate:
     def _asks_backward_of_all(self, rule: MaintainedRule) -> bool:
         """Say whether an affected fact may have derivations left by this rule."""
         is_recursive = any(literal.relation in self.labels for literal in rule.literals)
-        return is_recursive or self.strategy is not Strategy.UPDATE
+        return is_recursive or self.strategy not in {Strategy.UPDATE, Strategy.TRACE}
 
     def _offer_new(self, offers: "_Offers") -> None:
         """Let derivations that changes of earlier strata made possible offer levels to their heads."""
@@ -261,6 +269,9 @@ class StratumUpdate:
             self.derivations.forward(
                 rule, rule.literals[place], rows, self._offering(rule, offers, columns=arity, place=place)
             )
+        for rule, traces in self._traced_rules():
+            arity = len(rule.rule.head.terms)
+            traces.push_gained(rule, self._offering(rule, offers, columns=arity, place=0))
 
     def _offering(
         self, rule: MaintainedRule, offers: "_Offers", *, columns: int, place: int | None = None
@@ -379,9 +390,20 @@ class StratumUpdate:
                 change = self.lower.get(literal.relation)
                 if change is None or literal.relation in self.labels:
                     continue
+                if self._is_traced(rule) and not literal.is_negated:
+                    # Its trace tells what becomes of the atoms together.
+                    continue
                 rows = change.deleted if lost != literal.is_negated else change.inserted
                 if rows.size:
                     yield rule, place, rows
+
+    def _is_traced(self, rule: MaintainedRule) -> bool:
+        return self.traces is not None and rule.rule.id in self.traces.rules
+
+    def _traced_rules(self) -> Iterable[tuple[MaintainedRule, Traces]]:
+        """Yield the rules that are followed by their trace, with the traces."""
+        if self.traces is not None:
+            yield from ((rule, self.traces) for rule in self.rules if self._is_traced(rule))
 
     def _stratum_literals(self, rows: Mapping[str, Int64s]) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
         """Yield the literals of this stratum that the rows can stand for."""

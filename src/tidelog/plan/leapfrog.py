@@ -68,7 +68,7 @@ class Choice:
 def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
     """Return whether a body is joined by leapfrog, given the best chain of joins in pairs."""
     request = requested_join(body.program, body.head)
-    components = _components(body)
+    components = components_of(body)
     if not any(len(component) > 1 for component in components):
         return Choice(None, "")
     edges = [_edge(number, body) for number in range(len(body.atoms))]
@@ -77,14 +77,14 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
         return Choice(None, "in pairs: a pragma excludes leapfrog" if cyclic else "")
     if request is JoinRequest.AUTO and not (cyclic or _is_measured(body)):
         return Choice(None, "")
-    sizes = _Sizes(body)
+    sizes = Sizes(body)
     parts: list[int | Group] = []
     steps = 0.0
     for component in components:
         if len(component) == 1:
             parts.append(component[0])
             continue
-        order, expected = _best_order(component, body, sizes)
+        order, expected = best_variable_order(component, body, sizes)
         steps += expected
         parts.append(Group(tuple(component), order))
     if request is JoinRequest.LEAPFROG:
@@ -114,7 +114,7 @@ def _edge(number: int, body: Body) -> Edge:
     return frozenset(chain.from_iterable(variables_of(term) for term in body.atoms[number].terms))
 
 
-def _components(body: Body) -> list[list[int]]:
+def components_of(body: Body) -> list[list[int]]:
     """Return the atoms in groups that share variables not bound yet, the one with the delta first."""
     groups: list[tuple[set[str], list[int]]] = []
     for number in range(len(body.atoms)):
@@ -132,7 +132,7 @@ def _components(body: Body) -> list[list[int]]:
     return sorted(found, key=lambda members: (all(body.views[n] is not View.DELTA for n in members), members))
 
 
-class _Sizes:
+class Sizes:
     """The expected numbers of distinct values of an atom's columns."""
 
     def __init__(self, body: Body) -> None:
@@ -140,6 +140,7 @@ class _Sizes:
         self._known: dict[tuple[int, frozenset[int]], float] = {}
 
     def distinct(self, number: int, columns: frozenset[int]) -> float:
+        """Return how many distinct values columns of an atom have."""
         known = self._known.get((number, columns))
         if known is None:
             known = self._known[number, columns] = self._distinct(number, columns)
@@ -162,8 +163,11 @@ class _Sizes:
         return min(size, evenly if counted is None else counted)
 
 
-def _best_order(component: Sequence[int], body: Body, sizes: _Sizes) -> tuple[tuple[str, ...], float]:
+def best_variable_order(
+    component: Sequence[int], body: Body, sizes: "Sizes | None" = None
+) -> tuple[tuple[str, ...], float]:
     """Return the order of a group's variables that is expected to take the fewest steps, and these."""
+    sizes = Sizes(body) if sizes is None else sizes
     atoms = {number: body.atoms[number] for number in component}
     free = free_variables(atoms, body.given)
     named = tuple(name for name in free if not name.startswith("%any"))
@@ -180,7 +184,7 @@ def _best_order(component: Sequence[int], body: Body, sizes: _Sizes) -> tuple[tu
 class _OrderSearch:
     """Tries orders of variables, giving up those that are already worse than the best."""
 
-    def __init__(self, atoms: dict[int, Atom], body: Body, sizes: _Sizes) -> None:
+    def __init__(self, atoms: dict[int, Atom], body: Body, sizes: Sizes) -> None:
         self._sizes = sizes
         self._given = frozenset(body.given)
         self._operands = {number: operands_of(number, atom) for number, atom in atoms.items()}

@@ -93,10 +93,10 @@ def _agree(
 ) -> bool:  # fmt: skip
     """Let the cursors of one variable leap until all stand on one value that is not above `highest`."""
     target = keys[parts[first, 0], parts[first, 1]]
-    for part in range(first + 1, last):
-        target = max(target, keys[parts[part, 0], parts[part, 1]])
+    for other in range(first + 1, last):
+        target = max(target, keys[parts[other, 0], parts[other, 1]])
     agreeing = 0
-    part = first
+    part: Integer = first
     while agreeing < last - first:
         if target > highest:
             return False
@@ -113,7 +113,7 @@ def _agree(
         part += 1
         if part == last:
             part = first
-    return target <= highest
+    return bool(target <= highest)
 
 
 @inlined
@@ -153,7 +153,7 @@ def _go_down(
             ends, keys, like,
         )  # fmt: skip
         registers[bases[ROWS] + atom] = row
-        return row >= 0
+        return bool(row >= 0)
     return True
 
 
@@ -190,13 +190,32 @@ def _take(
     for part in range(first, last):
         atom = parts[part, 0]
         below = parts[part, 1] + 1
-        if below == depths[atom] or fixed[atom, below] >= 0:
-            if not _go_down(
-                atom, below, fixed, depths, wanted, bases, registers, spans, tables, heads, places, ends,
-                keys, like,
-            ):  # fmt: skip
-                return False
+        ends_here = below == depths[atom] or fixed[atom, below] >= 0
+        if ends_here and not _go_down(
+            atom,
+            below,
+            fixed,
+            depths,
+            wanted,
+            bases,
+            registers,
+            spans,
+            tables,
+            heads,
+            places,
+            ends,
+            keys,
+            like,
+        ):
+            return False
     return True
+
+
+@inlined
+def _write(registers: Int64s, sources: Int32s, out: CodeArray, row: Integer) -> None:
+    """Write the registers that the outputs name."""
+    for column in range(sources.shape[0]):
+        out[row, column] = registers[sources[column]]
 
 
 @kernel
@@ -213,9 +232,7 @@ def leapfrog(
     """
     variables = starts.shape[0] - 1
     limits = np.empty((variables + 1, 2), np.int64)
-    row = state[GIVEN]
-    variable = state[VARIABLE]
-    is_fresh = state[IS_FRESH] != 0
+    row, variable, is_fresh = state[GIVEN], state[VARIABLE], state[IS_FRESH] != 0
     for place in range(variable + 1):
         _bound(
             bases[VARIABLES] + place, checks, check_starts[place + 1], check_starts[place + 2], registers,
@@ -233,13 +250,11 @@ def leapfrog(
                 is_fresh = True
                 continue
             if may_go_on:
-                for column in range(sources.shape[0]):
-                    out[written, column] = registers[sources[column]]
+                _write(registers, sources, out, written)
                 written += 1
             row += 1
             continue
-        first = starts[variable]
-        last = starts[variable + 1]
+        first, last = starts[variable], starts[variable + 1]
         if is_fresh:
             _bound(
                 bases[VARIABLES] + variable, checks, check_starts[variable + 1], check_starts[variable + 2],
@@ -271,8 +286,7 @@ def leapfrog(
             variable += 1
             is_fresh = True
             continue
-        for column in range(sources.shape[0]):
-            out[written, column] = registers[sources[column]]
+        _write(registers, sources, out, written)
         written += 1
         is_fresh = False
         if witness < variables:

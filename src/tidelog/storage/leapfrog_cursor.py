@@ -116,7 +116,7 @@ def find_key(
         return False
     if not seek_key(atom, level, sought, spans, tables, places, ends, keys, like):
         return False
-    return keys[atom, level] == sought
+    return bool(keys[atom, level] == sought)
 
 
 @inlined

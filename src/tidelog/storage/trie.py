@@ -49,15 +49,15 @@ def sort_numbers(rows: CodeArray, numbers: Int32s, columns: Int32s) -> Int32s:
         while spread >> shift != np.uint64(0):
             places[:] = 0
             for place in range(count):
-                code = np.uint64(np.int64(rows[current[place], column])) - np.uint64(least)
-                places[np.int64((code >> shift) & mask) + 1] += 1
+                offset = np.uint64(np.int64(rows[current[place], column])) - np.uint64(least)
+                places[np.int64((offset >> shift) & mask) + 1] += 1
             for digit in range(1, places.shape[0]):
                 places[digit] += places[digit - 1]
             for place in range(count):
-                code = np.uint64(np.int64(rows[current[place], column])) - np.uint64(least)
-                digit = np.int64((code >> shift) & mask)
-                other[places[digit]] = current[place]
-                places[digit] += 1
+                offset = np.uint64(np.int64(rows[current[place], column])) - np.uint64(least)
+                bucket = np.int64((offset >> shift) & mask)
+                other[places[bucket]] = current[place]
+                places[bucket] += 1
             current, other = other, current
             shift += np.uint64(bits)
             if shift >= np.uint64(64):
@@ -153,7 +153,7 @@ class TrieBatch:
         self.head: Int64s = np.array([sizes[0] if depth else 0, numbers.ctypes.data], np.int64)
 
     def __len__(self) -> int:
-        return self.numbers.shape[0]
+        return len(self.numbers)
 
 
 class Trie:

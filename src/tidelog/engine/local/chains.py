@@ -94,7 +94,7 @@ def make_chain(
     return Chain(scan, steps[0])
 
 
-def _make_step(  # noqa: C901 - one case for each kind of operator
+def _make_step(  # noqa: C901, PLR0912 - one case for each kind of operator
     operator: Operator, layout: Layout, state: LocalState, expressions: Expressions
 ) -> Step:
     match operator:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tidelog.engine.local.chains import Chain, make_chain
 from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.leapfrog_traces import LocalTraces
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.steps import BUFFER_ROWS, Step
@@ -72,6 +73,10 @@ class LocalDerivations:
     def variants(self, rule: MaintainedRule, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
         """Return chains from rows of a literal (or of the head), the one expected to be best first."""
         return chain_variants(rule, literal, self._state.program, self._statistics)
+
+    def traces(self, rules: Sequence[MaintainedRule]) -> LocalTraces:
+        """Return the traces of rules, not recorded yet."""
+        return LocalTraces(rules, self._state, self._expressions, self._statistics)
 
     def encode(self, constant: Constant) -> int:
         """Return the code of a constant."""

@@ -1,0 +1,130 @@
+"""The traces of a stratum's rules, taken from epoch to epoch together."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tidelog.engine.local.chains import Chain, make_chain
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.leapfrog_trace import RuleTrace, TraceChange, TraceTrie
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.steps import BUFFER_ROWS, Step
+from tidelog.plan.leapfrog_trace import TraceAtom, completion_chain, plan_trace
+from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.statistics import Statistics
+from tidelog.program.nodes import RuleId
+from tidelog.storage.kernel import CodeArray, Int64s
+
+Sink = Callable[[CodeArray], None]
+
+
+class _Hand(Step):
+    """The end of a chain: hands batches to a sink."""
+
+    def __init__(self) -> None:
+        self.sink: Sink
+
+    def run(self, batch: CodeArray) -> None:
+        """Hand the batch on."""
+        self.sink(batch)
+
+
+class LocalTraces:
+    """One trace for each of some rules of a stratum; atoms that look alike share a trie.
+
+    Between `follow` and `commit` or `forget` the old trace is still the one that counts.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[MaintainedRule],
+        state: LocalState,
+        expressions: Expressions,
+        statistics: Statistics,
+    ) -> None:
+        self._state = state
+        self._expressions = expressions
+        self._tries: dict[object, TraceTrie] = {}
+        self._traces: dict[RuleId, RuleTrace] = {}
+        self._chains: dict[RuleId, tuple[Chain, _Hand]] = {}
+        self._changes: dict[RuleId, TraceChange] = {}
+        names = {literal.relation for rule in rules for literal in rule.literals}
+        self._relations = {name: state.relations[name] for name in names}
+        for rule in rules:
+            plan = plan_trace(rule, state.program, statistics)
+            tries = [self._trie(atom) for atom in plan.atoms]
+            self._traces[rule.rule.id] = RuleTrace(plan, state.relations, tries)
+            end = _Hand()
+            operators = completion_chain(rule, plan, state.program, statistics)
+            self._chains[rule.rule.id] = make_chain(operators, state, expressions, end), end
+
+    def _trie(self, atom: TraceAtom) -> TraceTrie:
+        codes = {
+            column: self._expressions.codec.encode(constant.value, constant.type)
+            for column, constant in atom.constants
+        }
+        for code in codes.values():
+            self._state.require(code)
+        key = (atom.relation, atom.columns, tuple(codes.items()), atom.equal)
+        return self._tries.setdefault(key, TraceTrie(atom, self._state.relations[atom.relation], codes))
+
+    @property
+    def rules(self) -> frozenset[RuleId]:
+        """Return the rules that have a trace."""
+        return frozenset(self._traces)
+
+    @property
+    def size(self) -> int:
+        """Return the number of intervals that all traces keep."""
+        return sum(trace.size for trace in self._traces.values())
+
+    @property
+    def work(self) -> int:
+        """Return the steps made so far."""
+        return sum(trace.work for trace in self._traces.values())
+
+    def is_current(self) -> bool:
+        """Say whether the relations are still those recorded, and no trace has grown too much."""
+        same = all(self._state.relations[name] is relation for name, relation in self._relations.items())
+        return same and all(trace.is_current() for trace in self._traces.values())
+
+    def record(self) -> None:
+        """Join the old epoch from nothing and keep what the joins depend on."""
+        for trie in self._tries.values():
+            trie.look()
+            trie.advance()
+        for trace in self._traces.values():
+            trace.record()
+
+    def follow(self, changed: Mapping[str, Int64s]) -> None:
+        """Find how the bindings of each rule change, given the rows that did."""
+        for trie in self._tries.values():
+            trie.look()
+        self._changes = {rule: trace.follow(changed) for rule, trace in self._traces.items()}
+
+    def push_lost(self, rule: MaintainedRule, sink: Sink) -> None:
+        """Push the derivations whose atoms were facts in the old epoch and no longer are."""
+        self._complete(rule, self._changes[rule.rule.id].lost, sink)
+
+    def push_gained(self, rule: MaintainedRule, sink: Sink) -> None:
+        """Push the derivations whose atoms are facts in the new epoch and were not before."""
+        self._complete(rule, self._changes[rule.rule.id].gained, sink)
+
+    def _complete(self, rule: MaintainedRule, bindings: Int64s, sink: Sink) -> None:
+        """Push bindings through the rest of the body: constraints, functions, negated atoms."""
+        chain, end = self._chains[rule.rule.id]
+        end.sink = sink
+        for first in range(0, len(bindings), BUFFER_ROWS):
+            chain.first.run(bindings[first : first + BUFFER_ROWS].astype(self._state.dtype))
+
+    def commit(self) -> None:
+        """Let the trace be that of the new epoch."""
+        for trace in self._traces.values():
+            trace.commit()
+        for trie in self._tries.values():
+            trie.advance()
+        self._changes = {}
+
+    def forget(self) -> None:
+        """Stay with the trace of the old epoch."""
+        for trace in self._traces.values():
+            trace.forget()
+        self._changes = {}

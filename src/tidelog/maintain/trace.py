@@ -1,0 +1,98 @@
+"""The strategy `trace`: rules are followed by the trace of their leapfrog joins.
+
+A recorded join knows which changes it is sensitive to, so an epoch joins again only where the join
+would do something else than it did: the cost follows the difference of the two joins, not the number
+of combinations a changed fact could take part in. It applies to rules that read earlier strata only.
+Their derivations, lost and gained, then enter the sweeps of `maintain.update` like all others, so that
+counts are exact; negated atoms and recursive rules are followed as by `update`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from tidelog.maintain.derivations import Traces
+from tidelog.maintain.row_change import RowChange
+from tidelog.plan.leapfrog_trace import reason_against_trace
+from tidelog.plan.maintenance import MaintainedRule
+from tidelog.program.nodes import Program, Stratum
+
+
+@dataclass
+class TraceKeeper:
+    """The traces of one stratum from epoch to epoch, and why some of its rules have none."""
+
+    stratum: Stratum
+    rules: Sequence[MaintainedRule]
+    program: Program
+    traces: Traces | None = None
+    is_pending: bool = False
+    recorded_work: int = 0
+    reasons: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reasons = {}
+        self.traced: list[MaintainedRule] = []
+        for rule in self.rules:
+            if not rule.literals:
+                continue
+            reason = reason_against_trace(rule, self.stratum.relations, self.program)
+            if reason is None:
+                self.traced.append(rule)
+            else:
+                self.reasons[" ".join(rule.rule.span.text.split())] = reason
+
+    def applies(self) -> bool:
+        """Say whether any rule can be followed by its trace."""
+        return bool(self.traced)
+
+    def explain(self) -> str:
+        """Return which rules go by trace, and why others do not."""
+        if not self.traced:
+            why = "; ".join(f"`{rule}`: {reason}" for rule, reason in self.reasons.items())
+            return f"no trace to follow ({why}), so it is updated"
+        if not self.reasons:
+            return "all rules go by trace"
+        why = "; ".join(f"`{rule}`: {reason}" for rule, reason in self.reasons.items())
+        return f"{len(self.traced)} of {len(self.traced) + len(self.reasons)} rules go by trace, not {why}"
+
+    def follow(self, record: "Record", lower: Mapping[str, RowChange]) -> tuple[Traces, str]:
+        """Follow a change, recording the old epoch first if there is no trace of it; return what was done."""
+        said = ""
+        if self.traces is None or not self.traces.is_current():
+            self.traces = record(self.traced)
+            self.traces.record()
+            self.recorded_work = self.traces.work
+            said = f"a trace of {self.traces.size:,} intervals was recorded; "
+        before = self.traces.work
+        self.is_pending = True
+        self.traces.follow(
+            {name: np.concatenate([change.deleted, change.inserted]) for name, change in lower.items()}
+        )
+        return self.traces, f"{said}{self.traces.work - before:,} steps"
+
+    def commit(self) -> None:
+        """Let the trace be that of the new epoch, if it was followed."""
+        if self.is_pending and self.traces is not None:
+            self.traces.commit()
+        self.is_pending = False
+
+    def undo(self) -> None:
+        """Stay with the trace of the old epoch."""
+        if self.is_pending and self.traces is not None:
+            self.traces.forget()
+        self.is_pending = False
+
+    def drop(self) -> None:
+        """Give the trace up: the stratum went to this epoch in another way."""
+        self.traces = None
+        self.is_pending = False
+
+
+class Record(Protocol):
+    """Makes traces of rules, not recorded yet."""
+
+    def __call__(self, rules: Sequence[MaintainedRule]) -> Traces:
+        """Return the traces of these rules."""

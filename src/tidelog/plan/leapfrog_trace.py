@@ -1,0 +1,119 @@
+"""Which rules can be maintained by the trace of their leapfrog join, and how it is laid out."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from tidelog.plan.chain import Body, row_name
+from tidelog.plan.flatten import variables_of
+from tidelog.plan.leapfrog import best_variable_order, components_of
+from tidelog.plan.leapfrog_operator import operands_of
+from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.operators import Layout, Operator, View
+from tidelog.plan.order import best_chain_in_pairs
+from tidelog.plan.statistics import KnownSizes, Statistics
+from tidelog.program.nodes import Atom, Constant, Literal, Program, RuleId
+
+
+@dataclass(frozen=True, slots=True)
+class TraceAtom:
+    """An atom as a trie over its variables alone.
+
+    `columns` and `variables` are the trie's levels: a column, and the place of its variable in the
+    order. `constants` are columns with what must stand in them, `equal` columns that must be equal.
+    """
+
+    relation: str
+    columns: tuple[int, ...]
+    variables: tuple[int, ...]
+    constants: tuple[tuple[int, Constant], ...]
+    equal: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TracePlan:
+    """A rule's positive atoms, in the order of its literals, over one order of variables."""
+
+    rule: RuleId
+    variables: tuple[str, ...]
+    atoms: tuple[TraceAtom, ...]
+
+
+def reason_against_trace(rule: MaintainedRule, inside: Collection[str], program: Program) -> str | None:
+    """Return why a rule is not maintained by its trace, None if it is; `inside` is its own stratum."""
+    atoms = _atoms(rule)
+    if any(literal.relation in inside for literal in rule.literals):
+        return "it is recursive"
+    if not atoms:
+        return "it has no atoms"
+    if any(not any(isinstance(x, str) for x in operands_of(n, atom)) for n, atom in enumerate(atoms)):
+        return "one of its atoms has no variables"
+    body = _trace_body(rule, program, KnownSizes())
+    if len(components_of(body)) > 1:
+        return "its atoms share no variables"
+    return None
+
+
+def plan_trace(rule: MaintainedRule, program: Program, statistics: Statistics) -> TracePlan:
+    """Return the layout of a rule's trace; there must be no reason against it."""
+    body = _trace_body(rule, program, statistics)
+    atoms = _atoms(rule)
+    order, _ = best_variable_order(tuple(range(len(atoms))), body)
+    places = {name: place for place, name in enumerate(order)}
+    return TracePlan(
+        rule.rule.id, order, tuple(_trace_atom(number, atom, places) for number, atom in enumerate(atoms))
+    )
+
+
+def completion_chain(
+    rule: MaintainedRule, plan: TracePlan, program: Program, statistics: Statistics
+) -> tuple[Operator, ...]:
+    """Return the chain from bindings of a trace to derivations.
+
+    A batch given to it has the trace's variables, then the row numbers of the positive atoms. The
+    outputs are the head's columns, then the row numbers of the rule's literals.
+    """
+    rest: dict[int, Literal] = {
+        place: literal for place, literal in enumerate(rule.rule.body) if not isinstance(literal, Atom)
+    }
+    rows = tuple(row_name(literal.place) for literal in rule.literals)
+    given = (*plan.variables, *(row for row, x in zip(rows, rule.literals, strict=True) if not x.is_negated))
+    body = Body(
+        tuple(rest.values()), (), (*_head_operands(rule), *rows), program, statistics, given,
+        counting=True, numbered=True, places=tuple(rest),
+    )  # fmt: skip
+    return best_chain_in_pairs(body).operators
+
+
+def _head_operands(rule: MaintainedRule) -> Layout:
+    return operands_of(0, rule.rule.head)
+
+
+def _atoms(rule: MaintainedRule) -> tuple[Atom, ...]:
+    return tuple(literal for literal in rule.rule.body if isinstance(literal, Atom))
+
+
+def _trace_body(rule: MaintainedRule, program: Program, statistics: Statistics) -> Body:
+    atoms = _atoms(rule)
+    views = tuple(View.FULL for _ in atoms)
+    outputs = tuple(sorted({name for atom in atoms for term in atom.terms for name in variables_of(term)}))
+    return replace(Body(atoms, views, outputs, program, statistics, counting=True), head=rule.relation)
+
+
+def _trace_atom(number: int, atom: Atom, places: dict[str, int]) -> TraceAtom:
+    first: dict[str, int] = {}
+    constants, equal = [], []
+    for column, operand in enumerate(operands_of(number, atom)):
+        if not isinstance(operand, str):
+            constants.append((column, operand))
+        elif operand in first:
+            equal.append((first[operand], column))
+        else:
+            first[operand] = column
+    levels = sorted((places[name], column) for name, column in first.items())
+    return TraceAtom(
+        atom.relation,
+        tuple(c for _, c in levels),
+        tuple(v for v, _ in levels),
+        tuple(constants),
+        tuple(equal),
+    )
