@@ -4,109 +4,15 @@ import dataclasses
 import enum
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Final, Literal, Union, get_args, get_origin
+from typing import Final, Literal, Union, get_args, get_origin
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.trees.pool import TreeValue
 from tidelog.trees.schema import ValueKind, identifier
+from tidelog.trees.shapes import PLAIN, EntryOf, ListOf, MapOf, Member, Plain, Shape, TupleOf
 
 _LISTS: Final = (list, tuple, Sequence)
-NUMBER_RANGE: Final = range(-(2**63), 2**63)
-
-
-@dataclass(frozen=True)
-class Plain:
-    """A type whose values are values of links: how to recognise, keep and restore them."""
-
-    name: str
-    kind: ValueKind
-    accepts: Callable[[object], bool]
-    keep: Callable[[Any], TreeValue]
-    restore: Callable[[Any], object]
-
-
-@dataclass(frozen=True)
-class ListOf:
-    """Lists, or tuples of any length, of one kind of element."""
-
-    name: str
-    element: "Shape"
-    make: Callable[[list[object]], object]
-    python: type
-
-
-@dataclass(frozen=True)
-class MapOf:
-    """Dictionaries from texts to one kind of value."""
-
-    name: str
-    entry: "EntryOf"
-
-
-@dataclass(frozen=True)
-class EntryOf:
-    """Pairs of a key and a value, which dictionaries are lists of."""
-
-    name: str
-    value: "Shape"
-
-
-@dataclass(frozen=True)
-class TupleOf:
-    """Tuples of a fixed length."""
-
-    name: str
-    items: tuple["Shape", ...]
-
-
-Member = type | Plain | ListOf | MapOf | EntryOf | TupleOf
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What may stand in one place: one of several members, or nothing.
-
-    A class stands for itself and its subclasses. If the only member is `Plain`, the place holds a
-    value; otherwise it holds a node, and plain members become nodes with a `value`.
-    """
-
-    members: tuple[Member, ...]
-    is_optional: bool = False
-
-    @property
-    def plain(self) -> Plain | None:
-        """Return the plain type if the place holds a value."""
-        only = self.members[0] if len(self.members) == 1 else None
-        return only if isinstance(only, Plain) else None
-
-    @property
-    def name(self) -> str:
-        """Return a name for lists of it."""
-        name = "_or_".join(member_name(member) for member in self.members)
-        return f"{name}_or_None" if self.is_optional else name
-
-
-def member_name(member: Member) -> str:
-    """Return the name of the node type of a member."""
-    return identifier(member.__name__) if isinstance(member, type) else member.name
-
-
-PLAIN: Final[Mapping[type, Plain]] = {
-    str: Plain("str", ValueKind.SYMBOL, lambda x: type(x) is str, str, str),
-    bool: Plain("bool", ValueKind.NUMBER, lambda x: type(x) is bool, int, bool),
-    int: Plain("int", ValueKind.NUMBER, lambda x: type(x) is int and x in NUMBER_RANGE, int, int),
-    float: Plain("float", ValueKind.FLOAT, lambda x: type(x) is float, float, float),
-    bytes: Plain(
-        "bytes",
-        ValueKind.SYMBOL,
-        lambda x: type(x) is bytes,
-        lambda x: x.decode("latin-1"),
-        lambda x: x.encode("latin-1"),
-    ),
-}
 
 
 def read_annotation(annotation: object, where: str) -> Shape:
@@ -189,15 +95,7 @@ def _unusable(part: object, where: str) -> Diagnostic:
     )
 
 
-@dataclass(frozen=True)
-class ClassFields:
-    """The fields of a dataclass with what each may hold."""
-
-    python: type
-    shapes: Mapping[str, Shape] = field(default_factory=dict)
-
-
-def read_class(found: type) -> ClassFields:
+def read_class(found: type) -> Mapping[str, Shape]:
     """Return the fields of a dataclass; names in its annotations are looked up where it was defined."""
     where = f"class {found.__name__}"
     try:
@@ -206,6 +104,6 @@ def read_class(found: type) -> ClassFields:
         message = f"{where}: its annotations cannot be read: {error}"
         raise TidelogError([Diagnostic(code="tree-annotation", message=message)]) from error
     fields = [each for each in dataclasses.fields(found) if each.init]
-    return ClassFields(
-        found, {each.name: read_annotation(hints[each.name], f"{where}, field {each.name}") for each in fields}
-    )
+    return {
+        each.name: read_annotation(hints[each.name], f"{where}, field {each.name}") for each in fields
+    }

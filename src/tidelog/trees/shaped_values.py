@@ -1,24 +1,13 @@
-"""Typed Python values as trees, and back."""
+"""Values of a known shape as trees, and back."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, assert_never, cast
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.trees.annotations import (
-    PLAIN,
-    ClassFields,
-    EntryOf,
-    ListOf,
-    MapOf,
-    Member,
-    Plain,
-    Shape,
-    TupleOf,
-    member_name,
-    read_annotation,
-    read_class,
-)
+from tidelog.program.suggest import did_you_mean
+from tidelog.trees.annotations import read_class
 from tidelog.trees.nodes import NodesBuilder
 from tidelog.trees.pool import ABSENT, Pool, TreeValue
 from tidelog.trees.schema import (
@@ -31,6 +20,19 @@ from tidelog.trees.schema import (
     ValueLink,
     identifier,
 )
+from tidelog.trees.shapes import (
+    PLAIN,
+    EntryOf,
+    ListOf,
+    MapOf,
+    Member,
+    Plain,
+    RecordOf,
+    Ref,
+    Shape,
+    TupleOf,
+    member_name,
+)
 from tidelog.trees.tree import Tree, new_tree
 from tidelog.trees.walk import decode_rows
 
@@ -39,23 +41,37 @@ _NOTHING: Final = "Nothing"
 _NOTHING_TYPE: Final = NodeType(_NOTHING, doc="None in a list.")
 
 
-def from_python(value: object, annotation: object = None) -> Tree:
-    """Return the tree of a value; `annotation` is its type if the class does not say it all."""
-    return PythonValues(type(value) if annotation is None else annotation).encode(value)
+@dataclass(frozen=True)
+class Fields:
+    """The fields of a class or of a kind of dictionary, with the names of their links.
 
-
-class PythonValues:
-    """The trees of one annotation: dataclasses and their subclasses become types of nodes.
-
-    Fields of `str`, `int`, `float`, `bool`, `bytes` and enums become value links; all others become
-    node links. Values in lists and unions become nodes with a link `value`.
+    Of `required` keys None stands for null, of others for a key that is not there.
     """
 
-    name = "python values"
+    shapes: Mapping[str, Shape]
+    links: Mapping[str, str]
+    required: frozenset[str] = frozenset()
 
-    def __init__(self, annotation: object) -> None:
-        self._shape = read_annotation(annotation, "the annotation")
-        self._classes: dict[type, ClassFields] = {}
+
+class ShapedValues:
+    """The trees of one shape: classes and dictionaries with known keys become types of nodes.
+
+    Places for plain values become value links; all others become node links. Values in lists and
+    unions become nodes with a link `value`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shape: Shape,
+        records: Mapping[str, Fields] | None = None,
+        shapes: Mapping[str, Shape] | None = None,
+    ) -> None:
+        self.name = name
+        self._shape = shape
+        self._records = dict(records or {})
+        self._shapes = dict(shapes or {})
+        self._classes: dict[type, Fields] = {}
         self._members: dict[str, Member] = {}
         self._types: dict[str, NodeType] = {}
         if self._shape.is_optional:
@@ -69,8 +85,14 @@ class PythonValues:
     def _declare(self, members: Iterable[Member]) -> None:
         """Declare the node types of members, and of all that they can hold."""
         pending = list(members)
+        seen: set[str] = set()
         while pending:
             each = pending.pop()
+            if isinstance(each, Ref):
+                if each.name not in seen:
+                    seen.add(each.name)
+                    pending += self._shapes[each.name].members
+                continue
             name = member_name(each)
             if name in self._members:
                 if self._members[name] != each:
@@ -80,30 +102,37 @@ class PythonValues:
             if isinstance(each, type):
                 pending += each.__subclasses__()
                 if dataclasses.is_dataclass(each):
-                    pending += self._declare_class(name, each)
+                    self._classes[each] = _fields_of_class(each)
+                    above = tuple(identifier(base.__name__) for base in each.__mro__[1:-1])
+                    pending += self._declare_fields(name, self._classes[each], above, _first_line(each))
+            elif isinstance(each, RecordOf):
+                pending += self._declare_fields(name, self._records[name])
             else:
                 pending += self._declare_other(name, each)
 
-    def _declare_class(self, name: str, found: type) -> Iterator[Member]:
-        fields = self._classes[found] = read_class(found)
+    def _declare_fields(
+        self, name: str, fields: Fields, above: tuple[str, ...] = (), doc: str = ""
+    ) -> Iterator[Member]:
         links, values = [], []
-        for field, shape in fields.shapes.items():
+        for key, shape in fields.shapes.items():
+            link = fields.links[key]
             if shape.plain is not None:
-                values.append(ValueLink(identifier(field), shape.plain.kind, shape.is_optional))
+                values.append(ValueLink(link, shape.plain.kind, shape.is_optional))
             else:
-                links.append(_link(identifier(field), shape))
+                links.append(self._link(link, shape))
                 yield from shape.members
-        above = tuple(identifier(base.__name__) for base in found.__mro__[1:-1])
-        self._types[name] = NodeType(name, above, tuple(links), tuple(values), _first_line(found))
+        self._types[name] = NodeType(name, above, tuple(links), tuple(values), doc)
 
-    def _declare_other(self, name: str, member: Plain | ListOf | MapOf | EntryOf | TupleOf) -> Iterator[Member]:
+    def _declare_other(
+        self, name: str, member: Plain | ListOf | MapOf | EntryOf | TupleOf
+    ) -> Iterator[Member]:
         match member:
             case Plain():
                 self._types[name] = NodeType(name, values=(ValueLink("value", member.kind),))
             case ListOf():
                 if member.element.is_optional:
                     self._types[_NOTHING] = _NOTHING_TYPE
-                types = _type_names(member.element)
+                types = self._type_names(member.element)
                 link = NodeLink(FIRST, types, optional=True, multiple=True)
                 self._types[name] = NodeType(name, (ANY_LIST,), (link,))
                 yield from member.element.members
@@ -113,15 +142,30 @@ class PythonValues:
                 yield member.entry
             case EntryOf():
                 key = ValueLink("key", ValueKind.SYMBOL)
-                self._types[name] = NodeType(name, (), (_link("value", member.value),), (key,))
+                self._types[name] = NodeType(name, (), (self._link("value", member.value),), (key,))
                 yield from member.value.members
             case TupleOf():
-                links = [_link(f"item{place}", shape) for place, shape in enumerate(member.items)]
+                links = [self._link(f"item{place}", shape) for place, shape in enumerate(member.items)]
                 self._types[name] = NodeType(name, (), tuple(links))
                 for shape in member.items:
                     yield from shape.members
             case _:
                 assert_never(member)
+
+    def _resolved(self, shape: Shape) -> Iterator[Member]:
+        """Yield the members of a shape and of those that it refers to."""
+        for member in shape.members:
+            if isinstance(member, Ref):
+                yield from self._resolved(self._shapes[member.name])
+            else:
+                yield member
+
+    def _link(self, name: str, shape: Shape) -> NodeLink:
+        return NodeLink(name, tuple(map(member_name, self._resolved(shape))), shape.is_optional)
+
+    def _type_names(self, shape: Shape) -> tuple[str, ...]:
+        names = tuple(map(member_name, self._resolved(shape)))
+        return (*names, _NOTHING) if shape.is_optional else names
 
     # --- values to nodes -------------------------------------------------------------------------
 
@@ -140,11 +184,15 @@ class PythonValues:
     def _add(self, place: "_Place", builder: NodesBuilder) -> Iterator["_Place"]:
         """Add the node of a value, and yield what hangs on it."""
         value: Any = place.value
-        member = _member(value, place.shape, place.where)
+        member = self._member(value, place.shape, place.where)
         row = builder.add(self.schema.codes[member_name(member)], place.link, place.parent)
         match member:
             case type():
-                yield from self._add_fields(value, self._classes[member], row, place.where, builder)
+                fields = self._classes[member]
+                found = {key: getattr(value, key) for key in fields.shapes}
+                yield from self._add_fields(found, fields, row, place.where, builder)
+            case RecordOf():
+                yield from self._add_fields(value, self._records[member.name], row, place.where, builder)
             case Plain():
                 builder.values.append(self.pool.number(member.keep(value)))
             case ListOf():
@@ -168,23 +216,62 @@ class PythonValues:
                 assert_never(member)
 
     def _add_fields(
-        self, value: object, fields: ClassFields, row: int, where: str, builder: NodesBuilder
+        self, values: Mapping[str, object], fields: Fields, row: int, where: str, builder: NodesBuilder
     ) -> Iterator["_Place"]:
+        unknown = [key for key in values if key not in fields.shapes]
+        if unknown:
+            raise TidelogError([_unknown_key(unknown[0], where, fields)])
         link = 0
-        for field, shape in fields.shapes.items():
-            found = getattr(value, field)
-            inside = f"{where}.{field}"
-            if shape.plain is not None:
-                if found is None and shape.is_optional:
-                    builder.values.append(ABSENT)
-                elif shape.plain.accepts(found):
-                    builder.values.append(self.pool.number(shape.plain.keep(found)))
-                else:
-                    raise TidelogError([_wrong(found, shape, inside)])
-                continue
-            if found is not None or not shape.is_optional:
-                yield _Place(found, shape, link, row, inside)
-            link += 1
+        for key, shape in fields.shapes.items():
+            found = values.get(key)
+            inside = f"{where}.{key}"
+            is_absent = found is None and (shape.is_optional or key not in values)
+            if is_absent and not shape.is_optional:
+                raise TidelogError([_wrong(found, shape, inside)])
+            if shape.plain is None:
+                if not is_absent:
+                    yield _Place(found, shape, link, row, inside)
+                link += 1
+            elif is_absent:
+                builder.values.append(ABSENT)
+            elif shape.plain.accepts(found):
+                builder.values.append(self.pool.number(shape.plain.keep(found)))
+            else:
+                raise TidelogError([_wrong(found, shape, inside)])
+
+    def _member(self, value: object, shape: Shape, where: str) -> Member:
+        """Return the member of a shape that a value belongs to; a class stands for its subclasses too."""
+        for member in self._resolved(shape):
+            match member:
+                case type():
+                    if isinstance(value, member) and dataclasses.is_dataclass(value):
+                        return type(value)
+                case RecordOf():
+                    if type(value) is dict and self._fits(value, self._records[member.name]):
+                        return member
+                case Plain():
+                    if member.accepts(value):
+                        return member
+                case ListOf():
+                    if type(value) is member.python:
+                        return member
+                case MapOf():
+                    if type(value) is dict:
+                        return member
+                case EntryOf():
+                    return member
+                case TupleOf():
+                    if type(value) is tuple and len(value) == len(member.items):
+                        return member
+        for member in self._resolved(shape):
+            if isinstance(member, RecordOf) and type(value) is dict:
+                # It does not fit, and what is wrong with its keys is told when they are read.
+                return member
+        raise TidelogError([_wrong(value, shape, where)])
+
+    def _fits(self, value: dict[str, object], fields: Fields) -> bool:
+        """Say whether a dictionary has the keys of a record."""
+        return value.keys() <= fields.shapes.keys() and fields.required <= value.keys()
 
     # --- nodes to values -------------------------------------------------------------------------
 
@@ -198,7 +285,13 @@ class PythonValues:
         member = self._members[name]
         match member:
             case type():
-                return _make_object(self._classes[member], kids, values)
+                fields = self._classes[member]
+                return member(**_make_fields(fields, kids, values, fields.shapes.keys()))
+            case RecordOf():
+                fields = self._records[member.name]
+                return _make_fields(fields, kids, values, fields.required)
+            case Ref():
+                raise AssertionError("a reference has no nodes")
             case Plain():
                 return member.restore(values["value"])
             case ListOf():
@@ -226,48 +319,25 @@ class _Place(NamedTuple):
     where: str
 
 
-def _make_object(fields: ClassFields, kids: dict[str, list[object]], values: dict[str, TreeValue]) -> object:
+def _make_fields(
+    fields: Fields, kids: dict[str, list[object]], values: dict[str, TreeValue], always: Container[str]
+) -> dict[str, object]:
+    """Return the fields by key; those of `always` are None if absent, others are left out."""
     made: dict[str, object] = {}
-    for field, shape in fields.shapes.items():
-        name = identifier(field)
-        if shape.plain is not None:
-            made[field] = shape.plain.restore(values[name]) if name in values else None
-        else:
-            made[field] = kids[name][0] if name in kids else None
-    return fields.python(**made)
+    for key, shape in fields.shapes.items():
+        link = fields.links[key]
+        if shape.plain is not None and link in values:
+            made[key] = shape.plain.restore(values[link])
+        elif link in kids:
+            made[key] = kids[link][0]
+        elif key in always:
+            made[key] = None
+    return made
 
 
-def _member(value: object, shape: Shape, where: str) -> Member:
-    """Return the member of a shape that a value belongs to; a class stands for its subclasses too."""
-    for member in shape.members:
-        match member:
-            case type():
-                if isinstance(value, member) and dataclasses.is_dataclass(value):
-                    return type(value)
-            case Plain():
-                if member.accepts(value):
-                    return member
-            case ListOf():
-                if type(value) is member.python:
-                    return member
-            case MapOf():
-                if type(value) is dict:
-                    return member
-            case EntryOf():
-                return member
-            case TupleOf():
-                if type(value) is tuple and len(value) == len(member.items):
-                    return member
-    raise TidelogError([_wrong(value, shape, where)])
-
-
-def _link(name: str, shape: Shape) -> NodeLink:
-    return NodeLink(name, tuple(member_name(member) for member in shape.members), shape.is_optional)
-
-
-def _type_names(shape: Shape) -> tuple[str, ...]:
-    names = tuple(member_name(member) for member in shape.members)
-    return (*names, _NOTHING) if shape.is_optional else names
+def _fields_of_class(found: type) -> Fields:
+    shapes = read_class(found)
+    return Fields(shapes, {key: identifier(key) for key in shapes})
 
 
 def _first_line(found: type) -> str:
@@ -283,6 +353,14 @@ def _wrong(value: object, shape: Shape, where: str) -> Diagnostic:
         code="tree-value",
         message=f"{where} is {text}, which is no {shape.name.replace('_or_', ' or ')}",
         hint="values must be of the types that the annotations say",
+    )
+
+
+def _unknown_key(key: str, where: str, fields: Fields) -> Diagnostic:
+    return Diagnostic(
+        code="tree-value",
+        message=f"{where} has a key {key!r} that its type does not have",
+        hint=did_you_mean(key, fields.shapes, f"it has {', '.join(fields.shapes) or 'none'}"),
     )
 
 
