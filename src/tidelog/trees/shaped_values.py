@@ -225,12 +225,14 @@ class ShapedValues:
         for key, shape in fields.shapes.items():
             found = values.get(key)
             inside = f"{where}.{key}"
-            is_absent = found is None and (shape.is_optional or key not in values)
+            # Where null is a value of its own, only a key that is not there is absent.
+            is_null = any(isinstance(each, Plain) and each.accepts(None) for each in shape.members)
+            is_absent = key not in values or (found is None and shape.is_optional and not is_null)
             if is_absent and not shape.is_optional:
                 raise TidelogError([_wrong(found, shape, inside)])
             if shape.plain is None:
                 if not is_absent:
-                    yield _Place(found, shape, link, row, inside)
+                    yield _Place(found, Shape(shape.members), link, row, inside)
                 link += 1
             elif is_absent:
                 builder.values.append(ABSENT)

@@ -1,6 +1,6 @@
 """A tree with ids, as a user holds it."""
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -226,15 +226,20 @@ class Tree:
 
     @staticmethod
     def from_json(
-        value: object, schema: Mapping[str, object] | None = None, *, like: "Tree | None" = None
+        value: object,
+        schema: Mapping[str, object] | None = None,
+        *,
+        like: "Tree | None" = None,
+        examples: Sequence[object] = (),
     ) -> "Tree":
-        """Return the tree of a JSON value, typed by a JSON Schema or by what the value looks like.
+        """Return the tree of a JSON value, given as Python has it after `json.loads`.
 
-        `like` gives the types of another tree, to which what is new is added.
+        Its types come from a JSON Schema, or from another tree that it is `like`, or else from what
+        the value and further `examples` look like.
         """
         from tidelog.trees.json_values import from_json  # noqa: PLC0415 - it makes trees
 
-        return from_json(value, schema, like)
+        return from_json(value, schema, like, examples)
 
     @staticmethod
     def from_source(text: str, language: str = "python", name: str = "source") -> "Tree":
