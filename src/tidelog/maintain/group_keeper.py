@@ -15,7 +15,7 @@ from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.group_values import GroupValues, numeric_values
 from tidelog.maintain.groups import Groups, changed_derivations, replace_rows, some_rows, value_rows
 from tidelog.maintain.labels import RelationLabels
-from tidelog.maintain.update import RowChange
+from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.user_groups import Folds, OrderedValues
 from tidelog.plan import plan_stratum
 from tidelog.plan.maintenance import MaintainedRule

@@ -14,7 +14,7 @@ from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.derivations import Derivations, Sink
 from tidelog.maintain.group_values import GroupValues
 from tidelog.maintain.labels import RelationLabels
-from tidelog.maintain.update import RowChange
+from tidelog.maintain.row_change import RowChange
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched

@@ -33,6 +33,7 @@ from tidelog.plan.operators import (
 from tidelog.plan.statistics import Statistics, matches_per_key
 from tidelog.program.nodes import (
     Aggregate,
+    Application,
     Atom,
     BranchTerm,
     Constant,
@@ -50,9 +51,12 @@ from tidelog.values import Kind
 
 # By how much a relation of the stratum is taken to grow beyond what the planner sees of it.
 _EXPECTED_GROWTH = 8.0
+# With so many facts to a key, those within bounds are found by an ordered index.
+_FACTS_TO_ORDER = 64
 # So few facts may be paired with every binding, if that is expected to pay.
 _FEW_FACTS = 64
 _FLIPPED = {">": "<", ">=": "<="}
+_BOUNDS = frozenset({"<", "<=", ">", ">="})
 _CODE_COMPARISONS = frozenset({"=", "!="})
 _NUMBER_COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 
@@ -198,6 +202,7 @@ class _Builder:
         atom = self.body.atoms[number]
         view = self.body.views[number]
         arity = len(atom.terms)
+        self.compute_bounds(atom)
         found = self.match(atom)
         row = row_name(_place(self.body, atom)) if self.body.numbered else None
         if row is not None:
@@ -217,7 +222,10 @@ class _Builder:
         elif len(key) == arity:
             operator = Check(atom.relation, view, key, operands, False, outputs)
         else:
-            operator = Join(atom.relation, view, key, operands, tuple(found.binds), filters, outputs)
+            operator = Join(
+                atom.relation, view, key, operands, tuple(found.binds), filters, outputs,
+                self.ordering(atom, found, filters),
+            )  # fmt: skip
         self.operators.append(operator)
 
     def leap(self, group: Group) -> None:
@@ -232,6 +240,44 @@ class _Builder:
         order = tuple(name for name in group.variables if name not in self.bound)
         self.bound.update(order)
         self.operators.append(leapfrog_operator(atoms, order, self.take_comparisons(), self.layout()))
+
+    def compute_bounds(self, atom: Atom) -> None:
+        """Compute, before an atom is joined, the terms that its columns are compared with.
+
+        A bound is then computed once per binding, not once per pair, and an ordered index can use it.
+        """
+        names = {term.name for term in atom.terms if isinstance(term, Variable)} - self.bound
+        if not self.operators:
+            return
+        for place, literal in enumerate(self.pending):
+            if not isinstance(literal, Constraint) or literal.op not in _BOUNDS:
+                continue
+            if literal.kind is not Kind.NUMBER:
+                continue
+            for column, term in ((literal.left, literal.right), (literal.right, literal.left)):
+                is_column = isinstance(column, Variable) and column.name in names
+                if is_column and isinstance(term, Application) and self.has_all(variables_of(term)):
+                    made = Variable(f"%bound{len(self.operators)}", term.type, span=term.span)
+                    self.operators.append(self.compute(made.name, term))
+                    left, right = (column, made) if column is literal.left else (made, column)
+                    self.pending[place] = replace(literal, left=left, right=right)
+                    break
+
+    def ordering(self, atom: Atom, found: "_Match", filters: Sequence[Comparison]) -> int | None:
+        """Return the column whose bounds leave few of the facts that a key has, if there is one."""
+        columns = {name: column for column, name in found.binds if column < len(atom.terms)}
+        bounded = [
+            columns[side]
+            for comparison in filters
+            if comparison.op in {"<", "<="}
+            for side, other in ((comparison.left, comparison.right), (comparison.right, comparison.left))
+            if isinstance(side, str) and side in columns and other not in columns
+        ]
+        if not bounded or self.body.statistics.size(atom.relation) is None:
+            return None
+        matches = matches_per_key(self.body.statistics, atom.relation, len(atom.terms), found.key)
+        # Bounded from both sides is better than from one.
+        return max(bounded, key=bounded.count) if matches >= _FACTS_TO_ORDER else None
 
     def match(self, atom: Atom) -> "_Match":
         """Return what the bound variables make of an atom's columns."""

@@ -60,7 +60,9 @@ class Scan:
 class Join:
     """Extends each binding by the facts whose `key` columns equal the operands.
 
-    In `binds`, the column after the last one is the row number.
+    In `binds`, the column after the last one is the row number. With `ordered`, the filters bound that
+    column from one side or both, and few facts of a key are within the bounds: an index ordered by
+    it finds them.
     """
 
     relation: str
@@ -70,6 +72,7 @@ class Join:
     binds: tuple[tuple[int, str], ...]
     filters: tuple[Comparison, ...]
     outputs: Layout
+    ordered: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,9 @@ class _Printer:
             case Join():
                 key = self.key(operator.relation, operator.key, operator.operands)
                 facts = f"(~{self.matches(operator)} each)"
+                if operator.ordered is not None:
+                    column = self._program.relations[operator.relation].columns[operator.ordered]
+                    facts += f" ordered by {column.name}"
                 return f"join {operator.view.value} {operator.relation}{key}{self.binds(operator)} {facts}"
             case Check():
                 key = self.key(operator.relation, operator.key, operator.operands)

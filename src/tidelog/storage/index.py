@@ -68,6 +68,10 @@ class Index:
                     break
                 self._enlarge_arena(last - first - position)
             self.rows_indexed = last
+            self._appended(numbers)
+
+    def _appended(self, numbers: Int64s) -> None:
+        """Do what an index of another kind does after rows were appended to these groups."""
 
     def statistics(self) -> tuple[int, int]:
         """Return the number of rows and of distinct keys."""

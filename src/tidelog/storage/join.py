@@ -38,7 +38,7 @@ def _read(
 
 
 @inlined
-def _passes(
+def passes(
     batch: CodeArray, row: Integer, entries: CodeArray, entry: Integer, constants: Int64s, filters: Int32s
 ) -> bool:
     """Say whether a binding and an entry satisfy all filters."""
@@ -160,15 +160,15 @@ def join_postings(
             if is_plain:
                 count = min(end - entry, out.shape[0] - written)
                 if count > 0:
-                    _copy_run(batch, row, arena, entry, count, constants, sources, out, written)
+                    copy_run(batch, row, arena, entry, count, constants, sources, out, written)
                     written += count
                     entry += count
             else:
                 while entry < end and written < out.shape[0]:
-                    if (alive.shape[0] == 0 or alive[arena[entry, last_column]] != 0) and _passes(
+                    if (alive.shape[0] == 0 or alive[arena[entry, last_column]] != 0) and passes(
                         batch, row, arena, entry, constants, filters
                     ):
-                        _copy_run(batch, row, arena, entry, 1, constants, sources, out, written)
+                        copy_run(batch, row, arena, entry, 1, constants, sources, out, written)
                         written += 1
                     entry += 1
             if entry < end:
@@ -196,7 +196,7 @@ def _first_not_before(arena: CodeArray, start: Integer, end: Integer, number: In
 
 
 @inlined
-def _copy_run(
+def copy_run(
     batch: CodeArray, row: Integer, arena: CodeArray, entry: Integer, count: Integer, constants: Int64s,
     sources: Int32s, out: CodeArray, written: Integer,
 ) -> None:  # fmt: skip
@@ -283,7 +283,7 @@ def scan_rows(
     row = state[0]
     while row < last and written < out.shape[0]:
         if (alive.shape[0] == 0 or alive[row] != 0) and (
-            filters.shape[0] == 0 or _passes(rows, row, rows, row, constants, filters)
+            filters.shape[0] == 0 or passes(rows, row, rows, row, constants, filters)
         ):
             for column in range(sources.shape[0]):
                 source = sources[column]

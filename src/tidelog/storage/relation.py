@@ -17,10 +17,13 @@ from tidelog.storage.membership import (
     row_numbers_left,
 )
 from tidelog.storage.memory import enlarged, roomy, zeros
+from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.pairs import PairBits, fitting_pairs, insert_pairs, mark_pairs
 from tidelog.storage.trie import Trie
 
 _SMALLEST = 64
+# An index by the columns of its key, an ordered one by those and the column that orders it.
+IndexName = tuple[int, ...] | tuple[tuple[int, ...], int]
 NO_BYTES: Bools = np.empty(0, np.uint8)
 NO_COUNTS: Int32s = np.empty(0, np.int32)
 # Row numbers are handed to threads in blocks; a thread leaves at most one block unfinished.
@@ -50,7 +53,7 @@ class StoredRelation:
         self.previous: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
         self.count = 0
         self.deleted = 0
-        self.indexes: dict[tuple[int, ...], Index] = {}
+        self.indexes: dict[IndexName, Index] = {}
         self.tries: dict[tuple[int, ...], Trie] = {}
         self.shared = np.zeros(1, np.int64)
 
@@ -266,6 +269,16 @@ class StoredRelation:
     def trie(self, columns: tuple[int, ...]) -> Trie:
         """Return the trie whose levels are the columns in this order; who reads it adds the rows."""
         return self.tries.setdefault(columns, Trie(columns))
+
+    def ordered_index(self, key: tuple[int, ...], column: int) -> OrderedIndex:
+        """Return the index on the columns `key` with postings ordered by `column`, built on first use."""
+        index = self.indexes.get((key, column))
+        if index is None:
+            index = OrderedIndex(key, column, self.arity, self.dtype)
+            self.indexes[key, column] = index
+        assert isinstance(index, OrderedIndex)
+        index.add_rows(self.rows, self.count)
+        return index
 
     def live_rows(self, first: int = 0, last: int | None = None) -> CodeArray:
         """Return the rows numbered `first` to `last` that are not deleted; do not write to it."""

@@ -99,7 +99,11 @@ def _make_step(  # noqa: C901, PLR0912 - one case for each kind of operator
 ) -> Step:
     match operator:
         case Join():
-            state.relations[operator.relation].index(operator.key)
+            relation = state.relations[operator.relation]
+            if operator.ordered is None:
+                relation.index(operator.key)
+            else:
+                relation.ordered_index(operator.key, operator.ordered)
             return JoinStep(operator, layout, state, expressions)
         case Check():
             relation = state.relations[operator.relation]

@@ -42,6 +42,7 @@ from tidelog.storage.join import (
     select_rows,
 )
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
+from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST, BELOW, OrderedIndex, join_ordered
 
 # Rows per buffer: large enough to hide the cost of a kernel call, small enough for the cache.
 BUFFER_ROWS = 1 << 14
@@ -180,6 +181,11 @@ class JoinStep(Step):
         self._progress = np.zeros(2, np.int64)
         self._out: CodeArray = np.empty((BUFFER_ROWS, len(join.outputs)), state.dtype)
         self._pair = self._as_pair(len(layout))
+        self._ordered = join.ordered
+        self._bounds = np.empty((0, 2), np.int32)
+        if join.ordered is not None:
+            ordered = len(layout) + rest.index(join.ordered)
+            self._bounds = _bounds_on(ordered, self._filters, len(layout))
 
     def _as_pair(self, width: int) -> tuple[int, int, bool] | None:
         """Return the two output columns if they are one of the batch and one of the entry.
@@ -199,6 +205,9 @@ class JoinStep(Step):
         """Push one row per binding and matching fact."""
         lowest, highest = self._visible.rows(self._view)
         if lowest == highest:
+            return
+        if self._ordered is not None:
+            self._run_ordered(batch, lowest, highest)
             return
         index = self._relation.indexes[self._key_columns]
         is_all = lowest == 0 and highest >= index.rows_indexed and not self._relation.alive.size
@@ -223,6 +232,27 @@ class JoinStep(Step):
             if written:
                 self.next.run(self._out[:written])
 
+    def _run_ordered(self, batch: CodeArray, lowest: int, highest: int) -> None:
+        index = self._relation.indexes[self._key_columns, self._ordered]  # type: ignore[index]  # there is one
+        assert isinstance(index, OrderedIndex)
+        count = batch.shape[0]
+        found = np.empty(count, np.int64)
+        find_groups(
+            batch, self._constants, self._key, index.slots, index.keys, index.groups, index.is_dense, found
+        )
+        progress = self._progress
+        progress[:] = 0
+        while progress[0] < count:
+            written = join_ordered(
+                batch, found, self._constants, index.groups, index.arena, index.sorted_lengths,
+                index.position, self._bounds, self._relation.alive, lowest, highest, self._filters,
+                self._sources, progress,
+                self._out,
+            )  # fmt: skip
+            self._state.bindings += written
+            if written:
+                self.next.run(self._out[:written])
+
     def _run_pairs(self, batch: CodeArray, index: Index, kept: int, taken: int, taken_first: bool) -> None:  # noqa: FBT001 - as computed
         progress = self._progress
         progress[:] = 0
@@ -234,6 +264,26 @@ class JoinStep(Step):
             self._state.bindings += written
             if written:
                 self.next.run(self._out[:written])
+
+
+def _bounds_on(ordered: int, filters: Int32s, width: int) -> Int32s:
+    """Return the filters that bound the column with source `ordered` as (kind, source).
+
+    Sources below `width` are columns of the batch, negative ones constants.
+    """
+    bounds = []
+    for comparison, left, right in filters:
+        if comparison == LESS and left == ordered:
+            bounds.append((BELOW, right))
+        elif comparison == LESS_EQUAL and left == ordered:
+            bounds.append((AT_MOST, right))
+        elif comparison == LESS and right == ordered:
+            bounds.append((ABOVE, left))
+        elif comparison == LESS_EQUAL and right == ordered:
+            bounds.append((AT_LEAST, left))
+    # A bound by another column of the same entry is a filter and no bound for a search.
+    usable = [(kind, source) for kind, source in bounds if source < width]
+    return np.array(usable, np.int32).reshape(-1, 2)
 
 
 class SelectingStep(Step):

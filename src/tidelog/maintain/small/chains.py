@@ -1,6 +1,7 @@
 """Chains of operators as instructions for the kernel of small epochs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from tidelog.maintain.small.layout import (
@@ -31,6 +32,8 @@ from tidelog.plan.operators import (
 )
 from tidelog.program.nodes import Application, Constant, Constraint, Term, Variable
 from tidelog.storage.join import EQUAL, LESS, LESS_EQUAL, UNEQUAL
+from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST, BELOW
+from tidelog.storage.relation import IndexName
 from tidelog.values import Kind
 
 _COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": LESS_EQUAL}
@@ -57,7 +60,7 @@ class Instructions:
     """
 
     relation: Callable[[str], int]
-    index: Callable[[str, tuple[int, ...]], int]
+    index: Callable[[str, IndexName], int]
     rest: Callable[[str, tuple[int, ...]], Sequence[int]]
     encode: Callable[[Constant], int]
     code: list[int] = field(default_factory=list)
@@ -128,9 +131,10 @@ class _Chain:
         return self.registers[operand]
 
     def join(self, join: Join) -> None:
-        if not join.key:
+        if not join.key and join.ordered is None:
             raise NotSmall
         keys = [self.register(operand) for operand in join.operands]
+        known = set(self.registers)
         rest = [*self.all.rest(join.relation, join.key), -1]
         arity = len(rest) - 1 + len(join.key)
         binds: list[int] = []
@@ -139,10 +143,26 @@ class _Chain:
         filters: list[int] = []
         for comparison in join.filters:
             filters.extend(self.comparison(comparison))
+        index: IndexName = join.key if join.ordered is None else (join.key, join.ordered)
+        ordered = {name for column, name in join.binds if column == join.ordered}
+        bounds = [bound for comparison in join.filters for bound in self.bounds(comparison, ordered, known)]
         self.emit(
-            JOIN, self.all.index(join.relation, join.key), len(keys), *keys, len(join.binds), *binds,
-            len(join.filters), *filters, self.all.relation(join.relation),
+            JOIN, self.all.index(join.relation, index), len(keys), *keys, len(join.binds), *binds,
+            len(join.filters), *filters, self.all.relation(join.relation), len(bounds),
+            *(word for bound in bounds for word in bound),
         )  # fmt: skip
+
+    def bounds(
+        self, comparison: Comparison, ordered: set[str], known: AbstractSet[Operand]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield what a comparison says of the ordered column, if the other side is bound before."""
+        is_strict = comparison.op == "<"
+        if comparison.op in {"<", "<="}:
+            left, right = comparison.left, comparison.right
+            if left in ordered and (right in known or isinstance(right, Constant)):
+                yield BELOW if is_strict else AT_MOST, self.register(right)
+            if right in ordered and (left in known or isinstance(left, Constant)):
+                yield ABOVE if is_strict else AT_LEAST, self.register(left)
 
     def comparison(self, comparison: Comparison) -> tuple[int, int, int]:
         left, right = self.register(comparison.left), self.register(comparison.right)

@@ -12,7 +12,7 @@ from tidelog.maintain.labels import RelationLabels, row_changes
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.small import layout
 from tidelog.maintain.small.kernel import update_small
-from tidelog.maintain.small.stratum import SmallStratum, lay_out
+from tidelog.maintain.small.stratum import SmallStratum, index_named, lay_out
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import Int64s
@@ -178,4 +178,4 @@ def _make_room(stratum: SmallStratum, relations: Mapping[str, StoredRelation]) -
         relations[name].reserve(max(_ROOM, relations[name].count // 16))
     for name, key in stratum.keys:
         if name in own:
-            relations[name].index(key).reserve(max(_ROOM, relations[name].count // 16))
+            index_named(relations[name], key).reserve(max(_ROOM, relations[name].count // 16))

@@ -22,11 +22,13 @@ from tidelog.maintain.small.layout import (
     INDEX_KEY_COLUMNS,
     INDEX_KEY_WIDTH,
     INDEX_KEYS,
+    INDEX_POSITION,
     INDEX_REST_COLUMNS,
     INDEX_REST_WIDTH,
     INDEX_ROWS_INDEXED,
     INDEX_SLOT_COUNT,
     INDEX_SLOTS,
+    INDEX_SORTED_LENGTHS,
     MULTIPLY,
     NEEDS_ROOM,
     REMAINDER,
@@ -34,10 +36,11 @@ from tidelog.maintain.small.layout import (
     SUBTRACT,
 )
 from tidelog.maintain.small.membership import hash_of, value_of
-from tidelog.storage.address import array_pointer, load_byte, load_code, load_word
+from tidelog.storage.address import array_pointer, load_byte, load_code, load_int64, load_word
 from tidelog.storage.join import EQUAL, LESS, UNEQUAL
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined
-from tidelog.storage.postings import append_entries, number_groups
+from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST
+from tidelog.storage.postings import LENGTH, START, append_entries, number_groups
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -109,6 +112,58 @@ def compute(functor: Integer, left: np.int64, right: np.int64) -> np.int64:
 
 
 @inlined
+def _first_place(
+    indexes: Int64s, index: Integer, start: Integer, end: Integer, value: Integer, after: bool,
+    like: CodeArray,
+) -> np.int64:  # fmt: skip
+    """Return the first entry of a sorted run that is at least a value, or `after` it."""
+    arena = indexes[index, INDEX_ARENA]
+    width = indexes[index, INDEX_REST_WIDTH] + 1
+    position = indexes[index, INDEX_POSITION]
+    while start < end:
+        middle = (start + end) >> 1
+        found = np.int64(load_code(arena, middle * width + position, like))
+        if found < value or (after and found == value):
+            start = middle + 1
+        else:
+            end = middle
+    return np.int64(start)
+
+
+@inlined
+def open_posting(
+    indexes: Int64s, code: Int64s, constants: Int64s, registers: Int64s, cursors: Int64s, depth: Integer,
+    at: Integer, group: Integer, like: CodeArray,
+) -> None:  # fmt: skip
+    """Set the cursor of a depth to the entries of a group that the bounds of the join leave."""
+    index = code[at + 1]
+    filters_at = at + 4 + code[at + 2] + 2 * code[at + 3 + code[at + 2]]
+    bounds_at = filters_at + 2 + 3 * code[filters_at]
+    groups = indexes[index, INDEX_GROUPS]
+    start = load_int64(groups, group * 3 + START)
+    end = start + load_int64(groups, group * 3 + LENGTH)
+    cursors[depth, 0] = at
+    cursors[depth, 3] = code[bounds_at - 1]
+    cursors[depth, 4] = end
+    cursors[depth, 5] = end
+    if code[bounds_at] > 0:
+        run = start + load_int64(indexes[index, INDEX_SORTED_LENGTHS], group)
+        cursors[depth, 4] = run
+        end = run
+        for number in range(code[bounds_at]):
+            kind = code[bounds_at + 1 + 2 * number]
+            value = value_of(registers, constants, code[bounds_at + 2 + 2 * number])
+            after = kind in (ABOVE, AT_MOST)
+            place = _first_place(indexes, index, start, end, value, after, like)
+            if kind in (ABOVE, AT_LEAST):
+                start = place
+            else:
+                end = place
+    cursors[depth, 1] = start
+    cursors[depth, 2] = end
+
+
+@inlined
 def next_entry(
     relations: Int64s, indexes: Int64s, code: Int64s, constants: Int64s, registers: Int64s, cursors: Int64s,
     depth: Integer, like: CodeArray,
@@ -125,7 +180,14 @@ def next_entry(
     binds = code[binds_at]
     filters_at = binds_at + 1 + 2 * binds
     filters = code[filters_at]
-    while cursors[depth, 1] < cursors[depth, 2]:
+    while True:
+        if cursors[depth, 1] == cursors[depth, 2]:
+            if cursors[depth, 4] == cursors[depth, 5]:
+                break
+            # The tail of an ordered posting comes after the part of its run that is within bounds.
+            cursors[depth, 1] = cursors[depth, 4]
+            cursors[depth, 2] = cursors[depth, 5]
+            cursors[depth, 4] = cursors[depth, 5]
         entry = cursors[depth, 1] * (rest + 1)
         cursors[depth, 1] += 1
         if alive != 0 and load_byte(alive, np.int64(load_code(arena, entry + rest, like))) == 0:

@@ -232,7 +232,7 @@ def update_small(
     cover all rows of other relations. Unless the status is DONE the caller undoes.
     """
     registers = np.empty(REGISTERS, np.int64)
-    cursors = np.empty((DEPTH, 4), np.int64)
+    cursors = np.empty((DEPTH, 6), np.int64)
     status = _find_affected(
         relations, indexes, rules, literals, chains, variants, uses, code, constants, registers, cursors,
         starts, start_rows, queue, journal, affected, counters, like,

@@ -47,7 +47,10 @@ INDEX_ARENA_STATE = 12
 INDEX_IS_DENSE = 13
 INDEX_GROUP_COUNT = 14
 INDEX_ROWS_INDEXED = 15
-INDEX_WIDTH = 16
+# Of an ordered index: the lengths of the sorted runs, and where the ordered column stands in an entry.
+INDEX_SORTED_LENGTHS = 16
+INDEX_POSITION = 17
+INDEX_WIDTH = 18
 
 # Columns of the table of rules.
 RULE_HEAD = 0
@@ -71,7 +74,7 @@ CHAIN_VARIANT_COUNT = 4
 
 # Instructions; registers hold codes and row numbers, negative ones name constants.
 #   JOIN     index, keys, a register each, binds, (column of the entry, register) each,
-#            comparisons, (comparison, left, right) each, relation
+#            comparisons, (comparison, left, right) each, relation, bounds, (kind, register) each
 #   FIND     relation, columns, a register each, register for the row number, is negated
 #   COMPARE  comparison, left, right
 #   COMPUTE  functor, register, left, right

@@ -12,9 +12,11 @@ from tidelog.maintain.small import layout
 from tidelog.maintain.small.chains import Instructions, NotSmall
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
 from tidelog.plan.operators import Join, Operator
-from tidelog.storage import StoredRelation
+from tidelog.storage import Index, StoredRelation
 from tidelog.storage.address import address_of
 from tidelog.storage.kernel import Int64s
+from tidelog.storage.ordered import OrderedIndex
+from tidelog.storage.relation import IndexName
 
 _ARRAYS = (
     (layout.ROWS, "rows"),
@@ -51,7 +53,7 @@ class SmallStratum:
     names: list[str]
     own_count: int
     growing: Int64s
-    keys: dict[tuple[str, tuple[int, ...]], int]
+    keys: dict[tuple[str, IndexName], int]
     rules: Int64s
     literals: Int64s
     chains: Int64s
@@ -82,8 +84,12 @@ class SmallStratum:
                 for place, attribute in _LABEL_ARRAYS:
                     self._point(0, number, place, getattr(labels[name], attribute), row)
         for (name, key), number in self.keys.items():
-            index = relations[name].index(key)
+            index = index_named(relations[name], key)
             row = self.indexes[number]
+            if isinstance(index, OrderedIndex):
+                index.cover_groups()
+                self._point(1, number, layout.INDEX_SORTED_LENGTHS, index.sorted_lengths, row)
+                row[layout.INDEX_POSITION] = index.position
             for column, attribute in _INDEX_ARRAYS:
                 self._point(1, number, column, getattr(index, attribute), row)
             row[layout.INDEX_SLOT_COUNT] = index.slots.shape[0]
@@ -118,8 +124,11 @@ class SmallStratum:
             relation.deleted = int(self.relations[number, layout.DELETED])
         for (name, key), number in self.keys.items():
             index = relations[name].indexes[key]
+            first = index.rows_indexed
             index.group_count = int(self.indexes[number, layout.INDEX_GROUP_COUNT])
             index.rows_indexed = int(self.indexes[number, layout.INDEX_ROWS_INDEXED])
+            if isinstance(index, OrderedIndex):
+                index.order_rows(relations[name].rows, first, index.rows_indexed)
 
 
 def lay_out(
@@ -139,6 +148,22 @@ def lay_out(
         return None
 
 
+def index_named(relation: StoredRelation, name: IndexName) -> Index:
+    """Return the index with this name, covering all rows."""
+    if name and isinstance(name[0], tuple):
+        return relation.ordered_index(*name)
+    return relation.index(name)
+
+
+def index_key(name: IndexName) -> tuple[int, ...]:
+    """Return the columns of the key of an index."""
+    return name[0] if name and isinstance(name[0], tuple) else name
+
+
+def _name(join: Join) -> IndexName:
+    return join.key if join.ordered is None else (join.key, join.ordered)
+
+
 class _Layout:
     def __init__(
         self,
@@ -153,15 +178,15 @@ class _Layout:
         self._names = names
         self._relations = relations
         self._derivations = derivations
-        self._keys: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._keys: dict[tuple[str, IndexName], int] = {}
         self._instructions = Instructions(
             self._names.index, self._number_index, self._rest, derivations.encode
         )
         self._chains: list[tuple[int, int, int, int, int]] = []
         self._variants: list[int] = []
 
-    def _number_index(self, relation: str, key: tuple[int, ...]) -> int:
-        return self._keys.setdefault((relation, key), len(self._keys))
+    def _number_index(self, relation: str, name: IndexName) -> int:
+        return self._keys.setdefault((relation, name), len(self._keys))
 
     def _rest(self, relation: str, key: tuple[int, ...]) -> Sequence[int]:
         return [column for column in range(self._relations[relation].arity) if column not in key]
@@ -195,7 +220,7 @@ class _Layout:
     def _other_variants(self, rule: int, literal: RuleLiteral | None) -> list[int]:
         starts = []
         for operators in self._plan(rule, literal)[1:]:
-            needed = {(x.relation, x.key) for x in operators if isinstance(x, Join)}
+            needed = {(x.relation, _name(x)) for x in operators if isinstance(x, Join)}
             if needed <= self._keys.keys():
                 try:
                     starts.append(self._instructions.add(operators))
@@ -220,7 +245,8 @@ class _Layout:
                 backs.extend(chain for rule, chain in backward.items() if self._rules[rule].relation == name)
             row[layout.USE_COUNT] = len(uses) - row[layout.FIRST_USE]
             row[layout.BACK_COUNT] = len(backs) - row[layout.FIRST_BACK]
-        for (name, key), number in self._keys.items():
+        for (name, index), number in self._keys.items():
+            key = index_key(index)
             indexes[number, layout.INDEX_KEY_WIDTH] = len(key)
             indexes[number, layout.INDEX_REST_WIDTH] = len(self._rest(name, key))
         growing = [

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tidelog.maintain.small.derivations import offer_found, offer_smaller, take_lost
-from tidelog.maintain.small.joins import compare, compute, find_posting, next_entry
+from tidelog.maintain.small.joins import compare, compute, find_posting, next_entry, open_posting
 from tidelog.maintain.small.layout import (
     ALIVE,
     ARITY,
@@ -35,7 +35,7 @@ from tidelog.maintain.small.layout import (
 from tidelog.maintain.small.membership import find_row, hash_of, value_of
 from tidelog.storage.address import load_byte, load_code, load_int64
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined
-from tidelog.storage.postings import LENGTH, START
+from tidelog.storage.postings import LENGTH
 
 
 @inlined
@@ -97,16 +97,10 @@ def walk(
         goes_on: bool | np.bool = True
         if op == JOIN:
             index = code[at + 1]
-            keys = code[at + 2]
             group = find_posting(indexes, index, registers, constants, code, at + 3, like)
             goes_on = False
             if group >= 0:
-                groups = indexes[index, INDEX_GROUPS]
-                cursors[depth, 0] = at
-                cursors[depth, 1] = load_int64(groups, group * 3 + START)
-                cursors[depth, 2] = cursors[depth, 1] + load_int64(groups, group * 3 + LENGTH)
-                filters_at = at + 4 + keys + 2 * code[at + 3 + keys]
-                cursors[depth, 3] = code[filters_at + 1 + 3 * code[filters_at]]
+                open_posting(indexes, code, constants, registers, cursors, depth, at, group, like)
                 depth += 1
         elif op == FIND:
             width = code[at + 2]
@@ -157,8 +151,8 @@ def walk(
         while depth > 0:
             at = next_entry(relations, indexes, code, constants, registers, cursors, depth - 1, like)
             if at >= 0:
-                # After a join stands the number of its relation.
-                at += 1
+                # After a join stand the number of its relation and its bounds.
+                at += 2 + 2 * code[at + 1]
                 work += 1
                 break
             depth -= 1
