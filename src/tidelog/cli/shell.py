@@ -7,6 +7,7 @@ from typing import Final
 from tidelog.cli.guard import report_internal, show, system_failure
 from tidelog.cli.prompt import Prompt
 from tidelog.cli.sessions import SessionOptions, open_target
+from tidelog.cli.shell_blame import BlameCommands
 from tidelog.cli.shell_help import help_for
 from tidelog.cli.shell_proofs import ProofCommands
 from tidelog.cli.start import spare_pandas
@@ -67,6 +68,7 @@ class Shell:
         proofs = ProofCommands(session)
         self._commands: dict[str, Callable[[str], None]] = {
             **proofs.commands,
+            **BlameCommands(session, self._print).commands,
             "explain": self._explain,
             "strategy": lambda _: _say(self._strategy),
             "insert": lambda rest: self._apply_now(rest, is_insert=True),

@@ -46,7 +46,8 @@ _SECTIONS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
         (
             ("blame path(1, 3)", "name the changes that brought a fact, or with `!` took it away"),
             ("repair path(1, 3)", "name the fewest changes to take back; also for several facts"),
-            ("reject 1", "look for another repair that leaves change 1 as it is"),
+            ("... at 4", "ask about epoch 4 and not the last; also `between 2 and 4`"),
+            ("reject 1", "look for another repair that leaves its change 1 as it is"),
             ("accept", "apply the repair"),
         ),
     ),

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 from tidelog.errors import TidelogError
 from tidelog.session import Session
 from tidelog.web.explorer import Explorer
+from tidelog.web.faults import plain_blame, plain_repair
 from tidelog.web.guard import Guard, Pass
 from tidelog.web.pages import PageRequest
 from tidelog.web.replies import Plain, error_reply, json_reply, mistake
@@ -105,6 +106,12 @@ def _asking(explorer: Explorer, workers: Workers) -> list[Route]:
 
     return [
         post("/api/changes", explorer.change),
+        post("/api/why", explorer.questions.why),
+        post("/api/derivations", explorer.questions.derivations),
+        post("/api/support", explorer.questions.support),
+        post("/api/why-not", explorer.questions.why_not),
+        post("/api/blame", lambda body: plain_blame(explorer.session, body)),
+        post("/api/repair", lambda body: plain_repair(explorer.session, body)),
     ]
 
 

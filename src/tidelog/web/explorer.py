@@ -11,6 +11,7 @@ from tidelog.values.text import TextError
 from tidelog.web.cache import ArrayCache
 from tidelog.web.epochs import delta_listing, find_delta, plain_epoch, plain_timeline
 from tidelog.web.pages import Listing, Pager, PageRequest, plain_columns
+from tidelog.web.questions import Questions
 from tidelog.web.replies import Plain, mistake, plain_diagnostics
 from tidelog.web.settings import WebSettings
 from tidelog.web.sources import plain_rules
@@ -35,6 +36,7 @@ class Explorer:
         self._cache = ArrayCache(settings.limits.cache_bytes)
         self._pager = Pager(self._cache, settings.limits)
         self._cached_epoch = session.epoch
+        self.questions = Questions(session, settings.limits)
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -51,7 +53,6 @@ class Explorer:
             "title": self._title,
             "epoch": snapshot.epoch,
             "may_write": self.settings.may_write,
-            "asks": {"why": hasattr(session, "why"), "blame": hasattr(session, "blame")},
             "page_rows": self.settings.limits.page_rows,
             "relations": [
                 {

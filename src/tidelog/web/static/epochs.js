@@ -102,7 +102,7 @@ async function showEpoch(detail, number, relation) {
       card(`Epoch ${epoch.epoch}`, milliseconds(epoch.seconds)), card(`+${count(epoch.inserted)}`, "facts inserted", "plus"),
       card(`−${count(epoch.deleted)}`, "facts deleted", "minus"), card(count(epoch.impact), "impact: changed by rules"),
       h("div", { class: "spring" }),
-      session.about.asks.blame && epoch.relations.length ? h("a", { class: "button", href: address("blame", { epoch: number }) }, "Blame and repair") : null,
+      epoch.relations.length ? h("a", { class: "button", href: address("blame", { epoch: number }) }, "Blame and repair") : null,
       session.about.may_write && epoch.changes.length ? h("button", { type: "button", on: { click: () => takeBack(number) } }, icon("undo"), "Take back") : null),
     epoch.relations.length ? h("div", { class: "split narrow" }, list, place) : h("p", { class: "quiet" }, "This epoch changed no fact."),
     strata(epoch),
@@ -131,8 +131,8 @@ function deltaTable(epoch, name, side, sign) {
     ask: (parameters, signal) => get(`/api/epochs/${epoch.epoch}/${encodeURIComponent(name)}`, { ...parameters, side }, signal),
     choose: (row) => (isInserted ? inspect(row.fact) : go("why-not", { fact: row.fact })),
     actions: (row) => (row.fact ? [
-      [icon("question"), isInserted ? (isPresent ? "Why it holds" : "Why it holds, if it still does") : "Why it does not hold", (_, element) => table.choose(row, element)],
-      ...(session.about.asks.blame ? [["Blame", isInserted ? "Which changes brought it" : "Which changes took it away", () => blame(row)]] : []),
+      [isInserted ? "Why" : "Why not", isInserted ? (isPresent ? "Why it holds" : "Why it holds, if it still does") : "Why it does not hold", (_, element) => table.choose(row, element)],
+      ["Blame", isInserted ? "Which changes brought it" : "Which changes took it away", () => blame(row)],
     ] : []),
   });
   return table;

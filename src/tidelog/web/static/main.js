@@ -32,7 +32,7 @@ async function draw() {
   drawViews(route.view);
   // Each view draws on a ground of its own, so that a slow one cannot write over its successor.
   const ground = h("div", { class: "ground" });
-  main.classList.toggle("fills", ["facts", "why", "rules"].includes(route.view));
+  main.classList.toggle("fills", ["facts", "why", "why-not", "rules"].includes(route.view));
   fill(main, ground);
   main.scrollTop = 0;
   try {

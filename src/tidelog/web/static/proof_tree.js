@@ -24,9 +24,10 @@ export class ProofTree {
       "div",
       { class: `node ${node.kind}` },
       arrow,
-      node.mark ? h("span", { class: `mark ${node.mark}`, title: node.mark }, MARKS[node.mark]) : null,
+      node.mark ? h("span", { class: `mark ${CLASSES[node.mark] ?? node.mark}`, title: node.mark }, MARKS[node.mark]) : null,
+      node.kind === "miss" && node.note ? h("span", { class: "verdict" }, node.note) : null,
       h("code", { class: "atom" }, coloured(node.text)),
-      node.note ? h("span", { class: "note" }, node.note) : null,
+      node.kind !== "miss" && node.note ? h("span", { class: "note", title: node.note }, node.note) : null,
       node.rule ? h("span", { class: "rule-name" }, node.rule.name ?? `line ${node.rule.place?.line ?? "?"}`) : null,
       node.is_input ? h("span", { class: "rule-name input" }, "input") : null,
     );
@@ -129,4 +130,5 @@ export class ProofTree {
   }
 }
 
-const MARKS = { holds: "✓", fails: "✗" };
+const MARKS = { holds: "✓", fails: "✗", open: "○", "+": "+", "-": "−" };
+const CLASSES = { "+": "plus", "-": "minus" };

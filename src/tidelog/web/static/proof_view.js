@@ -16,7 +16,7 @@ export async function proofView(fact) {
     root: answer.proof,
     label: `Proof of ${fact.slice(0, 200)}`,
     choose: (node) => details.show(node),
-    open: async (node) => (await post("/api/why", { fact: node.text, depth: 2 })).proof,
+    open: async (node) => (await post("/api/why", { fact, path: node.path, depth: 1 })).proof,
   });
   const others = h("button", { type: "button", class: "bare" }, "Other derivations");
   others.addEventListener("click", () => showOthers(fact, others, holder, details));
@@ -30,7 +30,7 @@ export async function proofView(fact) {
     h("button", { type: "button", class: "bare", on: { click: () => tree.collapseAll() } }, icon("up"), "Close all"),
     answer.proof.is_input ? null : [support, others],
   );
-  return h("div", { class: "proof" }, bar, holder, details.element);
+  return h("div", { class: "proof" }, h("div", { class: "tree-part" }, bar, holder), details.element);
 }
 
 async function showOthers(fact, button, holder, details) {
@@ -42,7 +42,7 @@ async function showOthers(fact, button, holder, details) {
         root,
         label: `Derivation ${number + 1}`,
         choose: (node) => details.show(node),
-        open: async (node) => (await post("/api/why", { fact: node.text, depth: 2 })).proof,
+        open: async (node) => (await post("/api/why", { fact, derivation: number, path: node.path, depth: 1 })).proof,
       }).element));
   } catch (error) {
     button.disabled = false;
@@ -88,7 +88,7 @@ export class Details {
     const relation = /^!?\s*([\w.?]+)\(/.exec(node.text)?.[1];
     if (node.rule) {
       const { place, name } = node.rule;
-      return ["By the rule ", h("strong", {}, name ?? ""), place ? ` at line ${place.line} of ${place.source}` : "", ":"];
+      return ["By the rule ", h("strong", {}, name ?? ""), place ? ` at line ${place.line} of ${place.source.split("/").at(-1)}` : "", ":"];
     }
     if (node.is_input) return ["An input fact of ", h("a", { class: "mono", href: address("facts", relation ?? "") }, relation), "."];
     if (node.kind === "negated") {

@@ -17,7 +17,9 @@ export async function showWhy(ground, route) {
   fill(ground, form, content);
   if (!fact) return;
   try {
-    fill(content, await proofView(fact));
+    const view = await proofView(fact);
+    view.classList.add("wide");
+    fill(content, view);
   } catch (error) {
     if (!error.diagnostics) throw error;
     fill(content, diagnosticList(error.diagnostics), h("button", { type: "button", on: { click: () => go("why-not", { fact }) } }, "Why not?"));

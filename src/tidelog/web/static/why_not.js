@@ -1,7 +1,7 @@
 // Why a fact does not hold: a form with suggestions, and for each rule how near it came.
 
 import { post } from "./api.js";
-import { counted, fill, h } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { diagnosticList } from "./notices.js";
 import { Details } from "./proof_view.js";
 import { ProofTree } from "./proof_tree.js";
@@ -27,16 +27,24 @@ export async function showWhyNot(ground, route) {
 
 function refutationView(found, program) {
   const details = new Details(program);
+  const { premises, note } = found.refutation;
   const tree = new ProofTree({
     root: found.refutation,
     label: "How near each rule comes",
     choose: (node) => details.show(node),
     open: async (node) => (await post("/api/why-not", { fact: node.fact, depth: 2 })).refutation,
   });
+  // The nearest miss is what one came for.
+  const nearest = tree.element.querySelector("li li[aria-expanded]");
+  if (nearest) {
+    tree.expand(nearest);
+    tree.select(nearest);
+  }
+  const misses = premises.filter((each) => each.premises.length).length;
   return [
     h("p", { class: "verdict" }, h("code", {}, found.refutation.text), " does not hold. ",
-      h("span", { class: "quiet" }, found.refutation.note ?? counted(found.refutation.premises?.length ?? 0, "near miss"))),
-    h("div", { class: "proof tall" }, h("div", { class: "scrolls tree-side" }, tree.element), details.element),
+      h("span", { class: "quiet" }, note ?? (misses === 1 ? "One near miss." : `${misses} near misses, the nearest first.`))),
+    h("div", { class: "proof wide" }, h("div", { class: "scrolls tree-side" }, tree.element), details.element),
   ];
 }
 
