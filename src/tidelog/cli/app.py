@@ -77,6 +77,25 @@ Switch = Annotated[
         "--switch", metavar="F", help="Share of a recompute's work that an update may take; 0.2 unless told."
     ),
 ]
+Scripts = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Change scripts to apply to a program first.", metavar="CHANGES..."),
+]
+Unwanted = Annotated[
+    list[str] | None,
+    typer.Option("--unwanted", "-u", metavar="FACT", help="A fact, or a pattern, that appeared; repeatable."),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option("--missing", "-m", metavar="FACT", help="A fact, or a pattern, that vanished; repeatable."),
+]
+Epochs = Annotated[
+    str | None,
+    typer.Option("--epoch", metavar="N|A:B", help="Whose changes are suspects; the last epoch unless told."),
+]
+Method = Annotated[
+    str, typer.Option("--method", metavar="NAME", help="reasons, or ddmin for delta debugging.")
+]
 Format = Annotated[OutputFormat, typer.Option("--output-format", help="How to print.")]
 NoWarnings = Annotated[bool, typer.Option("-w", "--no-warn", help="Show errors only, no warnings.")]
 
@@ -158,6 +177,13 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
     output_format: Format = OutputFormat.TEXT,
     show_all: Annotated[bool, typer.Option("--all", help="Show all relations, not only outputs.")] = False,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Go on after a rejected epoch.")] = False,
+    guards: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--guards", metavar="FILE", help="Facts that must never hold, or always; exit 3 if broken."
+        ),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse an epoch that breaks a guard.")] = False,
     jobs: Jobs = "auto",
     engine: Engine = EngineChoice.LOCAL,
     functions: Functions = None,
@@ -174,7 +200,18 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
         _defines(macro), strategy, switch, not no_warn,
     )  # fmt: skip
     is_json = output_format is OutputFormat.JSON
-    apply_changes(ApplyOptions(session, tuple(scripts), explain_strategy, is_json, show_all, keep_going))
+    apply_changes(
+        ApplyOptions(
+            session,
+            tuple(scripts),
+            explain_strategy,
+            is_json,
+            show_all,
+            keep_going,
+            tuple(guards or ()),
+            strict,
+        )
+    )
 
 
 @app.command()
@@ -247,6 +284,99 @@ def serve(  # noqa: PLR0913 - one parameter per option of the command line
         _defines(macro), None, None, not no_warn,
     )  # fmt: skip
     serve_explorer(ServeOptions(session, host, port, token, write, tuple(allow_host or ()), open_))
+
+
+@app.command()
+@guarded
+def blame(  # noqa: PLR0913 - one parameter per option of the command line
+    target: Target,
+    scripts: Scripts = None,
+    *,
+    unwanted: Unwanted = None,
+    missing: Missing = None,
+    epoch: Epochs = None,
+    method: Method = "reasons",
+    fact_dir: Facts = None,
+    output_format: Format = OutputFormat.TEXT,
+    jobs: Jobs = "auto",
+    engine: Engine = EngineChoice.LOCAL,
+    functions: Functions = None,
+    include: Includes = None,
+    macro: Macros = None,
+    no_warn: NoWarnings = False,
+) -> None:
+    """Name the changes that brought unwanted facts about or made facts vanish."""
+    from tidelog.cli.blame import (  # noqa: PLC0415 - starts quickly otherwise
+        FaultOptions,
+        parse_epoch,
+        parse_method,
+        print_blame,
+    )
+    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - as above
+
+    session = SessionOptions(
+        target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
+        _defines(macro), shows_warnings=not no_warn,
+    )  # fmt: skip
+    faults = FaultOptions(
+        tuple(unwanted or ()), tuple(missing or ()), parse_epoch(epoch), parse_method(method),
+        output_format is OutputFormat.JSON,
+    )  # fmt: skip
+    print_blame(session, tuple(scripts or ()), faults)
+
+
+@app.command()
+@guarded
+def repair(  # noqa: PLR0913 - one parameter per option of the command line
+    target: Target,
+    scripts: Scripts = None,
+    *,
+    unwanted: Unwanted = None,
+    missing: Missing = None,
+    epoch: Epochs = None,
+    method: Method = "reasons",
+    alternatives: Annotated[int, typer.Option("--alternatives", metavar="N", help="How many repairs.")] = 1,
+    cost: Annotated[
+        list[str] | None,
+        typer.Option("--cost", metavar="NAME=COST", help="What a relation or fact costs; 1 unless told."),
+    ] = None,
+    untouchable: Annotated[
+        list[str] | None,
+        typer.Option("--untouchable", metavar="NAME", help="A relation, fact or rule that stays."),
+    ] = None,
+    reject: Annotated[
+        list[str] | None, typer.Option("--reject", metavar="NAME", help="A change that is right; repeatable.")
+    ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", metavar="S", help="How long to search.")] = 60.0,
+    interactive: Annotated[bool, typer.Option("--interactive", "-i", help="Ask before each answer.")] = False,
+    apply_it: Annotated[bool, typer.Option("--apply", help="Apply the repair as an epoch.")] = False,
+    fact_dir: Facts = None,
+    output_format: Format = OutputFormat.TEXT,
+    jobs: Jobs = "auto",
+    engine: Engine = EngineChoice.LOCAL,
+    functions: Functions = None,
+    include: Includes = None,
+    macro: Macros = None,
+    no_warn: NoWarnings = False,
+) -> None:
+    """Find the fewest changes to take back so that none of the faults remains; exit 3 without any."""
+    from tidelog.cli.blame import FaultOptions, parse_epoch, parse_method  # noqa: PLC0415 - as above
+    from tidelog.cli.repair import RepairOptions, parse_costs, print_repair  # noqa: PLC0415 - as above
+    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - as above
+    from tidelog.session.wishes import Wishes  # noqa: PLC0415 - as above
+
+    session = SessionOptions(
+        target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
+        _defines(macro), shows_warnings=not no_warn,
+    )  # fmt: skip
+    faults = FaultOptions(
+        tuple(unwanted or ()), tuple(missing or ()), parse_epoch(epoch), parse_method(method),
+        output_format is OutputFormat.JSON,
+    )  # fmt: skip
+    wishes = Wishes(
+        alternatives, parse_costs(cost or []), tuple(untouchable or ()), tuple(reject or ()), seconds
+    )
+    print_repair(session, tuple(scripts or ()), RepairOptions(faults, wishes, interactive, apply_it))
 
 
 @app.command()

@@ -8,13 +8,15 @@ from pathlib import Path
 import typer
 
 from tidelog.cli.deltas import delta_json, delta_lines, shown_relations
-from tidelog.cli.guard import INTERRUPTED, MISTAKE, show
+from tidelog.cli.guard import GUARD_BROKEN, INTERRUPTED, MISTAKE, show
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.session import Session
+from tidelog.session.guards import GuardError
 from tidelog.syntax.changes import WrittenTransaction, read_changes
 from tidelog.views import Delta
+from tidelog.views.blame.answers import Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class ApplyOptions:
     is_json: bool
     shows_all: bool
     keeps_going: bool
+    guards: tuple[Path, ...] = ()
+    is_strict: bool = False
 
 
 def apply_changes(options: ApplyOptions) -> None:
@@ -35,24 +39,40 @@ def apply_changes(options: ApplyOptions) -> None:
     An epoch with a mistake is rejected as a whole, and it is the last one unless told to go on.
     """
     spare_pandas()
-    has_failed = False
+    has_failed = has_broken = False
     with open_target(options.session) as session:
+        for path in options.guards:
+            session.guard(path, is_strict=options.is_strict)
         try:
-            for transaction in _transactions(options.scripts):
+            for transaction in read_transactions(options.scripts):
                 try:
                     delta = session.apply(transaction)
                 except TidelogError as error:
                     show(error.diagnostics)
+                    is_guard = isinstance(error, GuardError)
+                    if isinstance(error, GuardError):
+                        _report(error.violations)
                     if not options.keeps_going:
-                        raise typer.Exit(MISTAKE) from None
-                    has_failed = True
+                        raise typer.Exit(GUARD_BROKEN if is_guard else MISTAKE) from None
+                    has_failed, has_broken = has_failed or not is_guard, has_broken or is_guard
                     continue
                 _print(delta, session, options)
+                if delta.violations:
+                    has_broken = True
+                    _report(delta.violations)
         except KeyboardInterrupt:
             sys.stderr.write(f"interrupted: epochs up to {session.epoch} are applied\n")
             raise typer.Exit(INTERRUPTED) from None
     if has_failed:
         raise typer.Exit(MISTAKE)
+    if has_broken:
+        raise typer.Exit(GUARD_BROKEN)
+
+
+def _report(violations: Sequence[Violation]) -> None:
+    """Write broken guards with blame and repair to stderr."""
+    for violation in violations:
+        sys.stderr.write(f"{violation}\n")
 
 
 def _print(delta: Delta, session: Session, options: ApplyOptions) -> None:
@@ -65,7 +85,8 @@ def _print(delta: Delta, session: Session, options: ApplyOptions) -> None:
     sys.stdout.flush()
 
 
-def _transactions(scripts: Sequence[Path]) -> Iterator[WrittenTransaction]:
+def read_transactions(scripts: Sequence[Path]) -> Iterator[WrittenTransaction]:
+    """Yield the transactions of change scripts as they are read."""
     for script in scripts:
         name = "stdin" if str(script) == "-" else str(script)
         yield from read_changes(_lines(script, name), name)

@@ -14,6 +14,7 @@ import typer
 from tidelog.errors import Diagnostic, TidelogError, render
 
 MISTAKE: Final = 1
+GUARD_BROKEN: Final = 3
 INTERNAL: Final = 70
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141

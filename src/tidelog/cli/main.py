@@ -4,7 +4,19 @@ import gc
 import sys
 from typing import Final
 
-COMMANDS: Final = ("run", "apply", "shell", "serve", "status", "check", "fmt", "plan", "version")
+COMMANDS: Final = (
+    "run",
+    "apply",
+    "shell",
+    "serve",
+    "blame",
+    "repair",
+    "status",
+    "check",
+    "fmt",
+    "plan",
+    "version",
+)
 _OWN_OPTIONS: Final = ("-h", "--help", "--version", "--install-completion", "--show-completion")
 
 

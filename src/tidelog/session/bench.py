@@ -119,7 +119,8 @@ def make_bench(
     if numbers:
         engine.insert(guard, [np.array(numbers, np.int64)])
     engine.evaluate(SilentObserver())
-    reason = "rules changed" if union.rules else "the session's engine keeps no derivations"
+    is_local = isinstance(machine.engine, MaintainedEngine)
+    reason = "rules changed" if is_local else "the session's engine keeps no derivations"
     return Bench(engine, guard, union.rules, (f"the program was evaluated once more, because {reason}",))
 
 

@@ -224,6 +224,7 @@ def _make_case(epochs: Epochs, between: Between, bench: Bench, faults: Faults) -
         bench.engine, epochs.machine.codec, tuple(suspects), faults,
         {name: rows for name, rows in between.inserted.items() if name in known},
         {name: rows for name, rows in between.deleted.items() if name in known},
+        {(bench.guard, (number,)): f"rule {text}" for number, (_, text) in bench.rules.items()},
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from tidelog.session.wishes import (
 )
 
 if TYPE_CHECKING:
+    from tidelog.views import Delta
     from tidelog.views.blame.answers import Blame, Repair
 
 
@@ -26,8 +27,8 @@ class Blaming:
     _epochs: Epochs
     _guards: Guards
     _check_open: Callable[[], None]
-    add_rules: Callable[..., object]
-    remove_rules: Callable[..., object]
+    add_rules: "Callable[..., Delta]"
+    remove_rules: "Callable[..., Delta]"
 
     def blame(
         self,
@@ -105,8 +106,10 @@ class Blaming:
         with self._epochs.lock:
             self._guards.remove(guards)
 
-    def _take_back_rules(self, repair: "Repair") -> None:
-        """Take back the rules of a repair; its facts follow in an epoch of their own."""
+    def _take_back_rules(self, repair: "Repair") -> "Delta | None":
+        """Take back the rules of a repair, each in an epoch; return the last delta, if there is one."""
+        delta = None
         for change in repair:
             if change.rule is not None:
-                (self.remove_rules if change.is_insert else self.add_rules)(change.rule)
+                delta = (self.remove_rules if change.is_insert else self.add_rules)(change.rule)
+        return delta

@@ -158,7 +158,9 @@ class Session(Explaining, Blaming):
         """
         settings = choose_strategy(self._maintenance, strategy, switch)
         if isinstance(changes, Repair):
-            self._take_back_rules(changes)
+            delta = self._take_back_rules(changes)
+            if delta is not None and all(change.rule is not None for change in changes):
+                return delta
 
         def work() -> Delta:
             gathering = self._epochs.gather()

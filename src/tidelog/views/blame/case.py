@@ -1,6 +1,6 @@
 """What is asked: an engine in the newer of two epochs, the changes between them, and the faults."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
@@ -66,6 +66,8 @@ class Case:
     faults: Faults
     inserted: Rows
     deleted: Rows
+    # How facts that stand for something else are called.
+    names: Mapping[Key, str] = field(default_factory=dict)
     settings: MaintenanceSettings = field(default_factory=MaintenanceSettings)
     trials: int = 0
 
@@ -136,6 +138,8 @@ class Case:
 
         A relation that was made for a negated atom with wildcards is shown as that atom.
         """
+        if key in self.names:
+            return self.names[key]
         name, codes = key
         columns = self.engine.program.relations[name].columns
         texts = [

@@ -1,0 +1,95 @@
+"""`tidelog repair`: the fewest changes to take back so that no fault remains."""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from tidelog.cli.blame import FaultOptions, open_with_changes
+from tidelog.cli.guard import GUARD_BROKEN
+from tidelog.cli.sessions import SessionOptions
+from tidelog.cli.start import spare_pandas
+from tidelog.session import Session
+from tidelog.session.wishes import Wishes
+from tidelog.views.blame.answers import InputChange, Repair
+
+
+@dataclass(frozen=True, slots=True)
+class RepairOptions:
+    """What the command line asks of a repair."""
+
+    faults: FaultOptions
+    wishes: Wishes
+    asks: bool = False
+    applies: bool = False
+
+
+def print_repair(options: SessionOptions, scripts: tuple[Path, ...], asked: RepairOptions) -> None:
+    """Print a repair; ask about it and apply it if told to. Without any repair the status is 3."""
+    spare_pandas()
+    with open_with_changes(options, scripts) as session:
+        repair = _find(session, asked, [])
+        if asked.asks:
+            repair = _agree(session, asked, repair)
+        else:
+            _show(repair, asked)
+        if repair and asked.applies:
+            delta = session.apply(repair)
+            sys.stdout.write(f"applied as epoch {delta.epoch}\n")
+    if not repair:
+        raise typer.Exit(GUARD_BROKEN)
+
+
+def _find(session: Session, asked: RepairOptions, rejected: list[str | InputChange | Repair]) -> Repair:
+    faults, wishes = asked.faults, asked.wishes
+    return session.repair(
+        faults.unwanted, faults.missing, epoch=faults.epoch, method=faults.method,
+        alternatives=wishes.alternatives, costs=wishes.costs, untouchable=wishes.untouchable,
+        reject=[*wishes.reject, *rejected], seconds=wishes.seconds,
+    )  # fmt: skip
+
+
+def _agree(session: Session, asked: RepairOptions, repair: Repair) -> Repair:
+    """Propose repairs until one is taken or none is left."""
+    rejected: list[str | InputChange | Repair] = []
+    while True:
+        _show(repair, asked)
+        if not repair:
+            return repair
+        for number, change in enumerate(repair, start=1):
+            sys.stdout.write(f"  [{number}] {change.taken_back}\n")
+        sys.stdout.write("take it (y), another one (n), or the number of a change that must stay: ")
+        sys.stdout.flush()
+        answer = sys.stdin.readline()
+        match answer.strip().lower():
+            case "y" | "yes":
+                return repair
+            case number if number.isdecimal() and 1 <= int(number) <= len(repair):
+                rejected.append(repair.changes[int(number) - 1])
+            case _ if answer:
+                rejected.append(repair)
+            case _:
+                sys.stdout.write("\n")
+                raise typer.Exit(GUARD_BROKEN)
+        repair = _find(session, asked, rejected)
+
+
+def _show(repair: Repair, asked: RepairOptions) -> None:
+    is_json = asked.faults.is_json
+    sys.stdout.write((json.dumps(repair.to_json(), ensure_ascii=False) if is_json else str(repair)) + "\n")
+
+
+def parse_costs(texts: list[str]) -> dict[str, float]:
+    """Return costs from texts such as `load=2` and `assign('a', 'b')=0.5`."""
+    costs: dict[str, float] = {}
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        try:
+            costs[name.strip()] = float(number)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise typer.BadParameter(f"{text!r} is no cost; give load=2 or \"load('a', 'b')=2\"")
+    return costs
