@@ -66,8 +66,8 @@ def _agree(session: Session, asked: RepairOptions, repair: Repair) -> Repair:
         match answer.strip().lower():
             case "y" | "yes":
                 return repair
-            case number if number.isdecimal() and 1 <= int(number) <= len(repair):
-                rejected.append(repair.changes[int(number) - 1])
+            case chosen if chosen.isdecimal() and 1 <= int(chosen) <= len(repair):
+                rejected.append(repair.changes[int(chosen) - 1])
             case _ if answer:
                 rejected.append(repair)
             case _:
