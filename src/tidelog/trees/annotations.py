@@ -104,6 +104,4 @@ def read_class(found: type) -> Mapping[str, Shape]:
         message = f"{where}: its annotations cannot be read: {error}"
         raise TidelogError([Diagnostic(code="tree-annotation", message=message)]) from error
     fields = [each for each in dataclasses.fields(found) if each.init]
-    return {
-        each.name: read_annotation(hints[each.name], f"{where}, field {each.name}") for each in fields
-    }
+    return {each.name: read_annotation(hints[each.name], f"{where}, field {each.name}") for each in fields}

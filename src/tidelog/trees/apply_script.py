@@ -124,12 +124,16 @@ class _State:
             problem = self._missing(kid) or self._not_free(kid) or self._wrong_type(link, kid)
             if problem:
                 return problem
-        if len({name for name, _ in edit.kids}) < len(edit.kids) or len({kid for _, kid in edit.kids}) < len(edit.kids):
+        if len({name for name, _ in edit.kids}) < len(edit.kids) or len({kid for _, kid in edit.kids}) < len(
+            edit.kids
+        ):
             return "a link or a child is named twice"
         problem = _wrong_values(node_type, dict(edit.values))
         if problem:
             return problem
-        self._nodes[edit.node.id] = _Node(node_type, dict(edit.values), {name: kid.id for name, kid in edit.kids})
+        self._nodes[edit.node.id] = _Node(
+            node_type, dict(edit.values), {name: kid.id for name, kid in edit.kids}
+        )
         for name, kid in edit.kids:
             self._nodes[kid.id].held = (name, edit.node.id)
             self._nodes[kid.id].parent = edit.node.id

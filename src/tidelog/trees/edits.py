@@ -191,32 +191,40 @@ class EditScript(Sequence[Edit]):
 
 def _fact_changes(edit: Edit, schema: Schema) -> Iterator[tuple[str, Row, int]]:
     match edit:
-        case Load() | Unload():
-            diff = 1 if isinstance(edit, Load) else -1
-            node = edit.node
-            for name in schema.names_of(schema.codes[node.type]):
-                yield node_relation(name), (node.id,), diff
-            for link, kid in edit.kids:
-                yield link_relation(node.type, link), (node.id, kid.id), diff
-                yield PARENT, (kid.id, node.id), diff
-            for link, value in edit.values:
-                yield link_relation(node.type, link), (node.id, value), diff
-        case Attach() | Detach():
-            diff = 1 if isinstance(edit, Attach) else -1
-            if edit.link == ROOT:
-                yield ROOT, (edit.node.id,), diff
-            else:
-                yield link_relation(edit.to.type, edit.link), (edit.to.id, edit.node.id), diff
-                yield PARENT, (edit.node.id, edit.parent.id), diff
+        case Load():
+            yield from _content_facts(edit, schema, 1)
+        case Unload():
+            yield from _content_facts(edit, schema, -1)
+        case Attach():
+            yield from _place_facts(edit, 1)
+        case Detach():
+            yield from _place_facts(edit, -1)
         case Update(node, old, new):
-            for link, before in old:
-                if before is not None:
-                    yield link_relation(node.type, link), (node.id, before), -1
-            for link, after in new:
-                if after is not None:
-                    yield link_relation(node.type, link), (node.id, after), 1
+            for values, diff in ((old, -1), (new, 1)):
+                for link, value in values:
+                    if value is not None:
+                        yield link_relation(node.type, link), (node.id, value), diff
         case _:
             assert_never(edit)
+
+
+def _content_facts(edit: Load | Unload, schema: Schema, diff: int) -> Iterator[tuple[str, Row, int]]:
+    node = edit.node
+    for name in schema.names_of(schema.codes[node.type]):
+        yield node_relation(name), (node.id,), diff
+    for link, kid in edit.kids:
+        yield link_relation(node.type, link), (node.id, kid.id), diff
+        yield PARENT, (kid.id, node.id), diff
+    for link, value in edit.values:
+        yield link_relation(node.type, link), (node.id, value), diff
+
+
+def _place_facts(edit: Attach | Detach, diff: int) -> Iterator[tuple[str, Row, int]]:
+    if edit.link == ROOT:
+        yield ROOT, (edit.node.id,), diff
+    else:
+        yield link_relation(edit.to.type, edit.link), (edit.to.id, edit.node.id), diff
+        yield PARENT, (edit.node.id, edit.parent.id), diff
 
 
 def _inverted(edit: Edit) -> Edit:

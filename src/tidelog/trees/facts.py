@@ -16,10 +16,7 @@ def tree_facts(
     schema: Schema, pool: Pool, nodes: Nodes, ids: Int64s, relations: Container[str] | None = None
 ) -> dict[str, Columns]:
     """Return columns by relation, of all relations that have facts or of `relations` alone."""
-    found: dict[str, Columns] = {}
-    for name, columns in _all_facts(schema, pool, nodes, ids, relations):
-        found[name] = columns
-    return found
+    return dict(_all_facts(schema, pool, nodes, ids, relations))
 
 
 def _all_facts(
@@ -43,9 +40,7 @@ def _all_facts(
     yield from _value_links(schema, pool, nodes, ids, relations)
 
 
-def _node_links(
-    schema: Schema, nodes: Nodes, ids: Int64s, hung: Int64s
-) -> Iterator[tuple[str, Columns]]:
+def _node_links(schema: Schema, nodes: Nodes, ids: Int64s, hung: Int64s) -> Iterator[tuple[str, Columns]]:
     previous = nodes.previous()
     after = np.flatnonzero(previous != NONE)
     if after.size:

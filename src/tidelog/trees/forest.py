@@ -105,9 +105,13 @@ class Forest:
         """Return all files as one tree with a root for each."""
         return self._joined(list(self.files.values()))
 
-    def declarations(self) -> str:
-        """Return the declarations of the relations, to be included by programs."""
-        return self.tree().declarations()
+    def declarations(self, program: str | None = None) -> str:
+        """Return the declarations of the relations, to be included by programs.
+
+        Given the text of a program, only what the program names is declared, which is quicker to
+        keep up to date.
+        """
+        return _concatenate([], self.language).declarations(program)
 
     def facts(self, relations: Container[str] | None = None) -> Mapping[str, Mapping[str, object]]:
         """Return the facts of all files as columns by relation; only those of `relations` if given."""

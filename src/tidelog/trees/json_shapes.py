@@ -1,14 +1,25 @@
 """What JSON values may look like: read from a JSON Schema, or from examples."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.trees.schema import ValueKind, identifier
 from tidelog.trees.shaped_values import Fields
-from tidelog.trees.shapes import NUMBER_RANGE, PLAIN, EntryOf, ListOf, MapOf, Member, Plain, RecordOf, Ref, Shape
+from tidelog.trees.shapes import (
+    NUMBER_RANGE,
+    PLAIN,
+    EntryOf,
+    ListOf,
+    MapOf,
+    Member,
+    Plain,
+    RecordOf,
+    Ref,
+    Shape,
+)
 
 # The name of the type of a document that has no other.
 ROOT_NAME: Final = "Root"
@@ -87,13 +98,13 @@ class _SchemaReader:
             return Shape((Ref(self._refer(str(schema["$ref"]))),))
         for word in ("anyOf", "oneOf"):
             if isinstance(schema.get(word), list):
-                parts = [self.read(each, f"{name}{place}") for place, each in enumerate(schema[word], 1)]  # type: ignore[arg-type, var-annotated]
+                parts = [self.read(each, f"{name}{place}") for place, each in enumerate(schema[word], 1)]
                 return _union(parts)
         if isinstance(schema.get("allOf"), list):
             return self.read(self._merged(schema), name)
         if isinstance(schema.get("enum"), list) or "const" in schema:
             values = schema["enum"] if "enum" in schema else [schema["const"]]
-            return _union([_of_value(value, name) for value in values])  # type: ignore[union-attr, attr-defined]
+            return _union([_of_value(value, name) for value in values])
         kinds = schema.get("type", "object" if "properties" in schema else None)
         if kinds is None:
             return self._anything()
@@ -314,5 +325,3 @@ def _bad_schema(message: str) -> Diagnostic:
 def _no_json(value: object) -> Diagnostic:
     range_hint = f"whole numbers are from {NUMBER_RANGE.start} to {NUMBER_RANGE.stop - 1}"
     return Diagnostic(code="tree-value", message=f"{value!r} is no JSON value", hint=range_hint)
-
-

@@ -9,7 +9,6 @@ wherever they are, larger ones first. What remains is paired in place, then by e
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tidelog.trees.chains import first_free, make_chains, rows_by_size
 from tidelog.trees.nodes import Nodes
@@ -79,7 +78,7 @@ def match_in_place(
         is_start = True
         while depth:
             depth -= 1
-            parent, new_parent = np.int64(stack[depth, 0]), np.int64(stack[depth, 1])
+            parent, new_parent = int(stack[depth, 0]), int(stack[depth, 1])
             if not is_start:
                 if left.used[parent] or right.used[new_parent]:
                     continue

@@ -130,9 +130,7 @@ def join_nodes(parts: list[Nodes]) -> Nodes:
         np.where(part.parents == NONE, NONE, part.parents + first).astype(np.int32)
         for part, first in zip(parts, firsts[:-1], strict=True)
     ]
-    starts = [
-        part.value_starts[:-1] + first for part, first in zip(parts, value_firsts[:-1], strict=True)
-    ]
+    starts = [part.value_starts[:-1] + first for part, first in zip(parts, value_firsts[:-1], strict=True)]
     return Nodes(
         np.concatenate([part.types for part in parts]),
         np.concatenate([part.links for part in parts]),
@@ -141,5 +139,3 @@ def join_nodes(parts: list[Nodes]) -> Nodes:
         np.concatenate([*starts, value_firsts[-1:]]),
         np.concatenate([part.values for part in parts]),
     )
-
-

@@ -55,7 +55,9 @@ def pair_children(
         old_free[front] = new_free[front] = 0
         front += 1
     end = 1
-    while end <= shorter - front and share_ends(left, right, partners, olds, news, olds.size - end, news.size - end):
+    while end <= shorter - front and share_ends(
+        left, right, partners, olds, news, olds.size - end, news.size - end
+    ):
         old_free[olds.size - end] = new_free[news.size - end] = 0
         end += 1
     if front + end > olds.size or front + end > news.size:

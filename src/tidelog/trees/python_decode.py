@@ -4,7 +4,7 @@ import ast
 from typing import Final
 
 from tidelog.trees.pool import TreeValue
-from tidelog.trees.python_source import NOTHING, Field, fields_of
+from tidelog.trees.python_source import NOTHING, Field, fields_of, has_place
 from tidelog.trees.tree import Tree
 from tidelog.trees.walk import decode_rows
 
@@ -73,12 +73,12 @@ def _constant(kind: str, values: dict[str, TreeValue]) -> ast.Constant:
             value = ...
         case _:
             value = values["value"]
-    return ast.Constant(value=value, kind=values.get("kind"))
+    return ast.Constant(value=value, kind=str(values["kind"]) if "kind" in values else None)
 
 
 def _locate(node: ast.AST, tree: Tree, row: int) -> None:
     span = None if tree.places is None else tree.places.span(row)
-    if span is None or "lineno" not in node._attributes:
+    if span is None or not has_place(type(node)):
         return
     source = span.source
     for offset, line_name, column_name in (

@@ -106,10 +106,10 @@ def python_schema() -> Schema:
             else:
                 links.append(NodeLink(field.name, (field.type,), optional=field.mark == "?"))
         types.append(NodeType(name, (base,) if base else (), tuple(links), tuple(values), _doc(name)))
-    for element in lists:
-        if element in _WORDS or element in _TEXTS:
+    for word in lists:
+        if word in _WORDS or word in _TEXTS:
             value = ValueLink("value", ValueKind.SYMBOL, doc="The word")
-            types.append(NodeType(element, (), (), (value,), f"One `{element}` in a list."))
+            types.append(NodeType(word, (), (), (value,), f"One `{word}` in a list."))
     docs = {name: _doc(name) for name, _ in _abstract_classes()}
     docs[ANY_LIST] = "All lists. A list that is empty is not there."
     return Schema((*types, *lists.values()), docs)
@@ -161,16 +161,14 @@ class PythonSource:
     """The language `python`: texts to trees and back."""
 
     name = "python"
-    suffixes = (".py",)
+    suffixes: tuple[str, ...] = (".py",)
 
     def __init__(self) -> None:
         self.schema = python_schema()
         self.pool = Pool()
         codes = self.schema.codes
         self._plans = {
-            getattr(ast, name): _Plan.of(name, codes)
-            for name, _ in _concrete_classes()
-            if name != _CONSTANT
+            getattr(ast, name): _Plan.of(name, codes) for name, _ in _concrete_classes() if name != _CONSTANT
         }
         self._constants = {name: codes[f"{_CONSTANT}_{name}"] for name, _ in _CONSTANTS}
         self._nothing = codes[NOTHING]
@@ -184,7 +182,9 @@ class PythonSource:
             raise TidelogError([_syntax_error(error, source)]) from None
         except (ValueError, RecursionError, MemoryError) as error:
             message = f"the text cannot be read: {error}"
-            raise TidelogError([Diagnostic(code="source-syntax", message=message, span=Span(source, 0, 0))]) from None
+            raise TidelogError(
+                [Diagnostic(code="source-syntax", message=message, span=Span(source, 0, 0))]
+            ) from None
         return self.encode(module, source)
 
     def encode(self, module: ast.AST, source: Source | None = None) -> Tree:
@@ -231,7 +231,12 @@ class PythonSource:
                     stack.append(((list_code, child), place, row))
 
     def _add_other(
-        self, node: object, row: int, builder: NodesBuilder, stack: list[tuple[object, int, int]], lines: list[int]
+        self,
+        node: object,
+        row: int,
+        builder: NodesBuilder,
+        stack: list[tuple[object, int, int]],
+        lines: list[int],
     ) -> None:
         """Add a constant, a list, or an element of a list that is no node of `ast`."""
         number = self.pool.number
@@ -265,7 +270,7 @@ class PythonSource:
 
         return decode_python(tree, row)
 
-    def used_links(self, tree: Tree) -> None:  # noqa: ARG002 - all links can occur
+    def used_links(self, tree: Tree) -> None:
         """Return None: every declared link can occur."""
 
 
@@ -291,8 +296,12 @@ class _Plan:
             links.append((field.name, place, list_code))
             place += 1
         # A stack gives back last what was pushed first.
-        has_place = "lineno" in getattr(ast, name)._attributes
-        return cls(codes[name], has_place, tuple(values), tuple(reversed(links)))
+        return cls(codes[name], has_place(getattr(ast, name)), tuple(values), tuple(reversed(links)))
+
+
+def has_place(found: type[ast.AST]) -> bool:
+    """Say whether nodes of an `ast` class know where they stand."""
+    return "lineno" in found._attributes  # noqa: SLF001 - documented, and only named so
 
 
 def constant_parts(value: object) -> tuple[str, str | int | float | None]:

@@ -181,7 +181,9 @@ class ShapedValues:
             stack += reversed(list(self._add(place, builder)))
         return new_tree(self.schema, self.pool, builder.finish(self.schema.value_counts), self)
 
-    def _add(self, place: "_Place", builder: NodesBuilder) -> Iterator["_Place"]:
+    def _add(  # noqa: C901, PLR0912 - one case for each kind of member
+        self, place: "_Place", builder: NodesBuilder
+    ) -> Iterator["_Place"]:
         """Add the node of a value, and yield what hangs on it."""
         value: Any = place.value
         member = self._member(value, place.shape, place.where)
@@ -212,6 +214,8 @@ class ShapedValues:
                 for number, (element, shape) in enumerate(zip(value, member.items, strict=True)):
                     if element is not None or not shape.is_optional:
                         yield _Place(element, shape, number, row, f"{place.where}[{number}]")
+            case Ref():
+                raise AssertionError("a reference is resolved before it is used")
             case _:
                 assert_never(member)
 
@@ -241,7 +245,9 @@ class ShapedValues:
             else:
                 raise TidelogError([_wrong(found, shape, inside)])
 
-    def _member(self, value: object, shape: Shape, where: str) -> Member:
+    def _member(  # noqa: C901, PLR0912 - one case for each kind of member
+        self, value: object, shape: Shape, where: str
+    ) -> Member:
         """Return the member of a shape that a value belongs to; a class stands for its subclasses too."""
         for member in self._resolved(shape):
             match member:
@@ -307,7 +313,7 @@ class ShapedValues:
                 return tuple(kids.get(f"item{place}", [None])[0] for place in places)
         assert_never(member)
 
-    def used_links(self, tree: Tree) -> None:  # noqa: ARG002 - all links can occur
+    def used_links(self, tree: Tree) -> None:
         """Return None: every declared link can occur."""
 
 

@@ -118,7 +118,8 @@ def was_moved(left: Side, right: Side, old: int, new: int, worth: int) -> bool:
     """Say whether the old subtree is found whole in the new tree, or the new one in the old tree."""
     if (
         right.sizes[new] >= worth
-        and first_free(right.exacts[new], left.exacts, left.heads, left.following, left.used, left.broken) >= 0
+        and first_free(right.exacts[new], left.exacts, left.heads, left.following, left.used, left.broken)
+        >= 0
     ):
         return True
     return (

@@ -92,14 +92,12 @@ class Tree:
         """Return the row of the node with this id."""
         row = self._find(node)
         if row is None:
-            raise TidelogError(
-                [Diagnostic(code="no-such-node", message=f"the tree has no node #{node}")]
-            )
+            raise TidelogError([Diagnostic(code="no-such-node", message=f"the tree has no node #{node}")])
         return row
 
     def type_of(self, node: int) -> str:
         """Return the name of a node's type."""
-        return self.schema.types[self.nodes.types[self.row(node)]].name
+        return self.ref(self.row(node)).type
 
     def parent_of(self, node: int) -> NodeRef | None:
         """Return the node that a node hangs on; an element hangs on its list."""
@@ -140,9 +138,13 @@ class Tree:
 
     # --- as relations and back -----------------------------------------------------------------
 
-    def declarations(self) -> str:
-        """Return the declarations of the tree's relations, to be included by programs."""
-        return declare(self.schema, self.form.used_links(self), self.form.name)
+    def declarations(self, program: str | None = None) -> str:
+        """Return the declarations of the tree's relations, to be included by programs.
+
+        Given the text of a program, only what the program names is declared, which is quicker to
+        keep up to date.
+        """
+        return declare(self.schema, self.form.used_links(self), self.form.name, program)
 
     def facts(self, relations: Container[str] | None = None) -> Mapping[str, Mapping[str, object]]:
         """Return the tree's facts as columns by relation; only those of `relations` if given.
@@ -260,9 +262,7 @@ def _replacing(tree: Tree) -> int:
     return nodes.count + int((~tree.schema.single_links[parent_types, nodes.links]).sum())
 
 
-def new_tree(
-    schema: Schema, pool: Pool, nodes: Nodes, form: Form, places: Places | None = None
-) -> Tree:
+def new_tree(schema: Schema, pool: Pool, nodes: Nodes, form: Form, places: Places | None = None) -> Tree:
     """Return a tree with ids of its own, from 1."""
     ids = np.arange(1, nodes.count + 1, dtype=np.int64)
     return Tree(schema, pool, nodes, ids, nodes.count + 1, form, places)
@@ -283,7 +283,7 @@ def adapt(tree: Tree, to: Tree) -> Tree:
     return replace(tree, schema=schema, pool=to.pool, nodes=replace(nodes, types=types, values=values))
 
 
-def _common(base: Schema, other: Schema) -> tuple[Schema, Callable[..., np.ndarray] | None]:  # type: ignore[type-arg]
+def _common(base: Schema, other: Schema) -> tuple[Schema, Callable[[Int32s], Int32s] | None]:
     """Return a schema that begins with `base`, and how to turn type codes of `other` into its codes."""
     if base is other or base.types == other.types:
         return base, None

@@ -47,15 +47,17 @@ class TreeSitterSource:
     def __init__(self, grammar: str) -> None:
         self.grammar = grammar
         self.name = f"tree-sitter {grammar}"
-        self.suffixes = _SUFFIXES.get(grammar, (f".{grammar}",))
+        self.suffixes: tuple[str, ...] = _SUFFIXES.get(grammar, (f".{grammar}",))
         self.language = load_grammar(grammar)
         self.schema = grammar_schema(self.language, FILE_TYPE)
         self.pool = Pool()
         codes = self.schema.codes
+        kinds = range(self.language.node_kind_count)
         self._codes = {
-            kind: codes[name] for kind in range(self.language.node_kind_count)
-            if (name := self.language.node_kind_for_id(kind)) in codes and self.language.node_kind_is_named(kind)
-        }  # fmt: skip
+            kind: codes[str(self.language.node_kind_for_id(kind))]
+            for kind in kinds
+            if self.language.node_kind_is_named(kind) and self.language.node_kind_for_id(kind) in codes
+        }
         self._token = codes[TOKEN]
         self._children = self.language.field_count
 

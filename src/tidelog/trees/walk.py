@@ -21,9 +21,7 @@ def decode_rows(tree: "Tree", row: int, make: Maker) -> object:
     end = row + int(nodes.sizes[row])
     kids: dict[int, dict[str, list[object]]] = {}
     made: object = None
-    codes, links, parents = (
-        part[row:end].tolist() for part in (nodes.types, nodes.links, nodes.parents)
-    )
+    codes, links, parents = (part[row:end].tolist() for part in (nodes.types, nodes.links, nodes.parents))
     starts = nodes.value_starts[row : end + 1].tolist()
     for at in range(end - 1, row - 1, -1):
         node_type = types[codes[at - row]]

@@ -41,8 +41,9 @@ def write_script(old: Version, new: Version, partners: Int32s) -> EditScript:
     """Return the edits that make the new tree of the old one.
 
     `partners` tells for each new node the old one that lives on in it. First everything that hangs
-    elsewhere in the new tree is detached from the end, so that the inverse attaches from the front; then old nodes are unloaded from the top, values are
-    updated, new nodes are loaded from the bottom, and what is left free is attached.
+    elsewhere in the new tree is detached, from the end, so that the inverse attaches from the front;
+    then old nodes are unloaded from the top, values are updated, new nodes are loaded from the bottom,
+    and what is left free is attached.
     """
     kept_old = np.zeros(old.nodes.count, dtype=np.bool_)
     kept_new = partners >= 0
@@ -154,7 +155,9 @@ def _updated(old: Nodes, new: Nodes, partners: Int32s, matched: Int64s) -> Int64
 
 def _update(before: _Writer, after: _Writer, old_row: int, row: int) -> Update:
     olds, news = [], []
-    pairs = zip(after.value_names(row), before.nodes.values_of(old_row), after.nodes.values_of(row), strict=True)
+    pairs = zip(
+        after.value_names(row), before.nodes.values_of(old_row), after.nodes.values_of(row), strict=True
+    )
     for name, was, becomes in pairs:
         if was != becomes:
             olds.append((name, before.value(was)))

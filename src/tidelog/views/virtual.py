@@ -27,7 +27,7 @@ def virtual_facts(virtual: Virtual, engine: Engine) -> Codes:
     return np.setdiff1d(engine.facts(virtual.among)[0], engine.facts(virtual.missing)[0])
 
 
-def virtual_sides(virtual: Virtual, among: Sides, missing: Sides) -> Sides:
+def virtual_sides(among: Sides, missing: Sides) -> Sides:
     """Return the delta of a virtual relation from the deltas of the two others.
 
     Requires what holds of trees: a node has at most one fact in `missing`, and none if it is not in
@@ -35,9 +35,7 @@ def virtual_sides(virtual: Virtual, among: Sides, missing: Sides) -> Sides:
     """
     come, gone = _keys(among[0]), _keys(among[1])
     linked, unlinked = _keys(missing[0]), _keys(missing[1])
-    inserted = np.union1d(
-        np.setdiff1d(come, linked), np.setdiff1d(unlinked, np.union1d(linked, gone))
-    )
+    inserted = np.union1d(np.setdiff1d(come, linked), np.setdiff1d(unlinked, np.union1d(linked, gone)))
     deleted = np.union1d(np.setdiff1d(gone, unlinked), np.setdiff1d(linked, np.union1d(unlinked, come)))
     return [inserted], [deleted]
 
