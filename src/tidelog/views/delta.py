@@ -133,7 +133,7 @@ class RelationDeltas(Mapping[str, RelationDelta]):
         found = virtual_relation(name, self._program)
         if found is None:
             return self._sides.get(name, ((), ()))
-        return virtual_sides(found[0], self.sides(found[0].among), self.sides(found[0].missing))
+        return virtual_sides(self.sides(found[0].among), self.sides(found[0].missing))
 
     def _facts(self, relation: Relation, columns: Sequence[Codes]) -> FixedFacts:
         size = fact_count(columns)
