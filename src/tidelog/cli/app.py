@@ -438,6 +438,91 @@ def plan(
     print_plan(program, fact_dir, tuple(include or ()), _defines(macro))
 
 
+Fact = Annotated[str, typer.Argument(help="A fact, as path(1, 'a').", metavar="FACT")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file; stdout without.")
+]
+
+
+@app.command()
+@guarded
+def why(  # noqa: PLR0913 - one parameter per option of the command line
+    target: Target,
+    fact: Fact,
+    *,
+    fact_dir: Facts = None,
+    depth: Annotated[
+        int | None, typer.Option("--depth", min=1, metavar="N", help="How deep to go; all the way without.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="NAME", help="The smallest proof, by height or nodes.")
+    ] = None,
+    show_all: Annotated[bool, typer.Option("--all", help="All derivations of the fact.")] = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="N", help="With --all: so many at most.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    dot: Annotated[bool, typer.Option("--dot", help="Print a graph for Graphviz.")] = False,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print a Mermaid flowchart.")] = False,
+    html: Annotated[bool, typer.Option("--html", help="Print an HTML page.")] = False,
+    output: Output = None,
+    jobs: Jobs = "auto",
+    engine: Engine = EngineChoice.LOCAL,
+    functions: Functions = None,
+    include: Includes = None,
+    macro: Macros = None,
+    no_warn: NoWarnings = False,
+) -> None:
+    """Tell why a fact holds: its proof, with the rules as they were written."""
+    forms = {"json": json_, "dot": dot, "mermaid": mermaid, "html": html}
+    chosen = [name for name, is_chosen in forms.items() if is_chosen]
+    if len(chosen) > 1:
+        raise typer.BadParameter("choose one of --json, --dot, --mermaid and --html")
+    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - starts quickly otherwise
+    from tidelog.cli.why import ProofForm, WhyOptions, print_why  # noqa: PLC0415 - as above
+
+    session = SessionOptions(
+        target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
+        _defines(macro), shows_warnings=not no_warn,
+    )  # fmt: skip
+    form = ProofForm(chosen[0]) if chosen else ProofForm.TEXT
+    print_why(WhyOptions(session, fact, form, depth, metric, show_all, limit, output))
+
+
+@app.command("why-not")
+@guarded
+def why_not(  # noqa: PLR0913 - one parameter per option of the command line
+    target: Target,
+    fact: Fact,
+    *,
+    fact_dir: Facts = None,
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, metavar="N", help="Ask about missing facts in turn, so deep.")
+    ] = 1,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, metavar="N", help="Near misses shown for each rule.")
+    ] = 3,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    output: Output = None,
+    jobs: Jobs = "auto",
+    engine: Engine = EngineChoice.LOCAL,
+    functions: Functions = None,
+    include: Includes = None,
+    macro: Macros = None,
+    no_warn: NoWarnings = False,
+) -> None:
+    """Tell why a fact does not hold: how near each rule comes to deriving it."""
+    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - starts quickly otherwise
+    from tidelog.cli.why import ProofForm, WhyOptions, print_why_not  # noqa: PLC0415 - as above
+
+    session = SessionOptions(
+        target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
+        _defines(macro), shows_warnings=not no_warn,
+    )  # fmt: skip
+    form = ProofForm.JSON if json_ else ProofForm.TEXT
+    print_why_not(WhyOptions(session, fact, form, depth, limit=limit, output=output))
+
+
 @app.command()
 def version() -> None:
     """Print the version."""
