@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tidelog.errors import Diagnostic, TidelogError
     from tidelog.session import Change, Session, functor
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
+    from tidelog.session.open_tree import open_tree
     from tidelog.values import Branch
     from tidelog.views import Answer, Delta, RelationView
 
@@ -35,6 +36,7 @@ __all__ = [
     "__version__",
     "functor",
     "open",
+    "open_tree",
 ]
 
 # Where each public name lives. They are imported when first asked for: the stages below load
@@ -50,6 +52,7 @@ _HOMES: Final = {
     "TidelogError": ("tidelog.errors", "TidelogError"),
     "functor": ("tidelog.session", "functor"),
     "open": ("tidelog.session", "open_session"),
+    "open_tree": ("tidelog.session.open_tree", "open_tree"),
 }
 
 

@@ -7,12 +7,14 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.source import Source, Span
 
 
-def find_source(program: str | Path) -> Source:
+def find_source(program: str | Path | Source) -> Source:
     """Return the program's source.
 
     A `Path`, and a string that ends in `.dl` and has one line, is a file; any other string is the
     text of a program.
     """
+    if isinstance(program, Source):
+        return program
     if isinstance(program, Path) or ("\n" not in program and program.endswith(".dl")):
         return read_source(Path(program))
     return Source("program", program)

@@ -1,0 +1,57 @@
+"""A session over a tree: the relations that a program names, declared and filled."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tidelog.session.open import open_session
+from tidelog.session.session import Session
+from tidelog.session.text import find_source
+from tidelog.source import Source
+from tidelog.syntax import parse, print_tree
+from tidelog.syntax import tree as syntax
+from tidelog.trees.forest import Forest
+from tidelog.trees.tree import Tree
+
+
+def open_tree(
+    program: str | Path,
+    tree: Tree | Forest,
+    *,
+    include_path: Sequence[Path | str] = (),
+    defines: Mapping[str, str] | None = None,
+    **options: Any,  # those of `open_session`, which checks them
+) -> Session:
+    """Return a session over the program and the facts of a tree or forest.
+
+    The program need not declare the relations of the tree: those that it names and does not declare
+    are declared for it. The options are those of `tidelog.open`.
+
+        db = tidelog.open_tree("unused.dl", forest)
+        db.apply(forest.update({"a.py": text}).script)
+    """
+    source = find_source(program)
+    folders = tuple(Path(folder) for folder in include_path)
+    items = parse(source, include_path=folders, defines=defines).items
+    known = _declared(items)
+    texts = {id(item.span.source): item.span.source.text for item in items}
+    generated = Source("tree", tree.declarations("\n".join(texts.values())))
+    added = [item for item in parse(generated).items if not _name(item) & known]
+    # After the program, so that its lines keep their numbers.
+    whole = Source(source.name, f"{source.text}\n{print_tree(syntax.Tree(tuple(added)))}")
+    facts = tree.facts(known | _declared(added))
+    return open_session(whole, facts=facts, include_path=include_path, defines=defines, **options)
+
+
+def _declared(items: Iterable[syntax.Item]) -> set[str]:
+    return {name for item in items for name in _name(item)}
+
+
+def _name(item: syntax.Item) -> set[str]:
+    """Return what an item declares, or is about."""
+    match item:
+        case syntax.RelationDeclaration() | syntax.SubtypeDeclaration():
+            return {item.name}
+        case syntax.Directive():
+            return {item.relation}
+    return set()
