@@ -18,12 +18,13 @@ from tidelog.session.rules import ProgramText
 from tidelog.session.session import Session
 from tidelog.session.strategy import choose_strategy
 from tidelog.session.text import find_source
+from tidelog.source import Source
 from tidelog.store import FactsEntry, Store
 from tidelog.values import Codec, Value
 
 
 def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a default
-    program: str | Path | None = None,
+    program: str | Path | Source | None = None,
     *,
     facts: Path | str | Mapping[str, object] | None = None,
     engine: EngineName = "local",
