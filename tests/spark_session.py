@@ -49,6 +49,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
+        # Tests are short: compiling everything well takes longer than it saves.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
     }
