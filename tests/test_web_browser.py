@@ -244,6 +244,7 @@ def test_facts_are_inserted_and_deleted(page: Page, client: Client, db: Session)
 
     page.click("button", "Take back")
     page.find("#epoch-badge", "epoch 2")
+    page.until("document.querySelectorAll('.tick').length === 2 && document.querySelector('.delta tr.row')")
     assert set(db["new"]) == {
         ("admin", "L1"), ("ins", "L3"), ("sec", "L2"), ("superuser", "nullptr"), ("userSession", "nullptr"),
     }  # fmt: skip

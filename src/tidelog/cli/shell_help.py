@@ -60,8 +60,7 @@ _SECTIONS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
 _WIDTH: Final = 26
 _SAME: Final = {
     "explain": "why", "explainnegation": "whynot", "setdepth": "depth", "show": "facts", "choose": "guide",
-    "let": "guide", "values": "guide", "follow": "guide", "commit": "commit.", "rollback": "rollback.",
-    "query": "path(1, x)", "help": ":help", "quit": ":quit",
+    "let": "guide", "values": "guide", "follow": "guide", "query": "path(1, x)",
 }  # fmt: skip
 
 
@@ -77,11 +76,12 @@ HELP: Final = "\n\n".join(
 
 def help_for(command: str) -> str:
     """Return what the help says of one command, or all of it."""
-    name = _SAME.get(command.strip().lstrip(":").rstrip("."), command.strip())
+    name = command.strip().strip(":.")
+    wanted = _SAME.get(name, name)
     found = [
         _line(typed, words)
         for _, lines in _SECTIONS
         for typed, words in lines
-        if typed.split()[0].rstrip(".") == name.split(" ")[0].rstrip(".") or typed == name
+        if typed == wanted or typed.split()[0].strip(":.") == wanted
     ]
-    return "\n".join(found) or HELP
+    return "\n".join(found) if name and found else HELP
