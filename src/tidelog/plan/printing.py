@@ -71,6 +71,10 @@ def print_indexes(plan: StratumPlan | RulePlan, program: Program) -> Iterator[st
         if 0 < len(key) < len(columns):
             yield f"index {relation} by {', '.join(columns[place].name for place in key)}"
     rules = (plan,) if isinstance(plan, RulePlan) else (*plan.once, *plan.repeated)
+    for relation, key, ordered in sorted({found for rule in rules for found in _ordered(rule.operators)}):
+        columns = program.relations[relation].columns
+        by = f" by {', '.join(columns[place].name for place in key)}" if key else ""
+        yield f"index {relation}{by} ordered by {columns[ordered].name}"
     for relation, levels in sorted({trie for rule in rules for trie in _tries(rule.operators)}):
         columns = program.relations[relation].columns
         yield f"trie {relation} by {', '.join(columns[place].name for place in levels)}"
@@ -79,10 +83,21 @@ def print_indexes(plan: StratumPlan | RulePlan, program: Program) -> Iterator[st
 def _indexes(operators: tuple[Operator, ...]) -> Iterator[Index]:
     for operator in operators:
         match operator:
-            case Join() | Check():
+            case Join(ordered=None) | Check():
                 yield operator.relation, operator.key
             case Reduce():
                 yield from _indexes(operator.body)
+            case _:
+                pass
+
+
+def _ordered(operators: tuple[Operator, ...]) -> Iterator[tuple[str, tuple[int, ...], int]]:
+    for operator in operators:
+        match operator:
+            case Join(ordered=int(column)):
+                yield operator.relation, operator.key, column
+            case Reduce():
+                yield from _ordered(operator.body)
             case _:
                 pass
 
