@@ -143,6 +143,7 @@ class ProofDesk:
             assert isinstance(engine, LocalState)
             # Its indexes follow the relations from epoch to epoch.
             if self._epoch >= 0 and isinstance(self._source, LocalFacts):
+                self._source.start_epoch()
                 return self._source
             return LocalFacts(snapshot.program, snapshot.codec, engine)
         if isinstance(engine, HasFactSource):

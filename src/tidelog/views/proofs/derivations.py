@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from tidelog.engine.reference.variables import awaited
-from tidelog.program.nodes import Aggregate, Atom, Literal, NegatedAtom, Rule, Term, Variable
+from tidelog.program.nodes import Aggregate, Atom, Literal, NegatedAtom, Rule, RuleId, Term, Variable
 from tidelog.program.walk_nodes import subterms, terms_of
 from tidelog.program.written_names import written_name
 from tidelog.values import Fact, NoValueError, Value
@@ -37,6 +37,7 @@ class Deriver:
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
         self.book = solver.book
+        self._shapes: dict[RuleId, tuple[tuple[str, ...], tuple[Aggregate, ...]]] = {}
 
     def derivations(
         self, atom: GroundAtom, below: Level | None = None, rules: Collection[str] | None = None
@@ -62,14 +63,16 @@ class Deriver:
 
     def derivation(self, rule: Rule, head: GroundAtom, binding: Binding) -> Derivation:
         """Return a rule application under the binding of all its variables."""
-        parts = tuple(self.part(literal, binding) for literal in rule.body)
-        terms = [*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))]
-        aggregates = [each for term in terms for each in aggregates_in(term)]
+        if rule.id not in self._shapes:
+            terms = [*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))]
+            aggregates = tuple(each for term in terms for each in aggregates_in(term))
+            self._shapes[rule.id] = (written_variables(rule), aggregates)
+        names, aggregates = self._shapes[rule.id]
         return Derivation(
             head,
             self.book.quote(rule),
-            tuple((name, binding[name]) for name in written_variables(rule) if name in binding),
-            parts,
+            tuple((name, binding[name]) for name in names if name in binding),
+            tuple(self.part(literal, binding) for literal in rule.body),
             tuple(self.aggregation(each, binding) for each in aggregates),
         )
 

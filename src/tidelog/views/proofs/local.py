@@ -6,7 +6,7 @@ is built, and kept here, when nothing else leads to the facts of a large relatio
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -77,7 +77,13 @@ class LocalFacts:
             name: tuple(self.decoder(column.type) for column in relation.columns)
             for name, relation in program.relations.items()
         }
+        self._encoders = {
+            name: tuple(self.encoder(column.type) for column in relation.columns)
+            for name, relation in program.relations.items()
+        }
         self._decoder_of: dict[str, Callable[[int], Value]] = {}
+        self._encoder_of: dict[str, Callable[[Value], int]] = {}
+        self._last: tuple[str, Fact, int] | None = None
         self._built: dict[tuple[str, tuple[int, ...]], tuple[StoredRelation, Index]] = {}
 
     # --- as a source -----------------------------------------------------------------------------
@@ -145,10 +151,24 @@ class LocalFacts:
             case _:
                 return lambda code: canonical_value(self.codec.decode(code, type_name))
 
+    def encoder(self, type_name: str) -> Callable[[Value], int]:
+        """Return what makes codes of values of a type; the values were checked before."""
+        match self.codec.resolve(type_name).kind:
+            case Kind.NUMBER:
+                return cast("Callable[[Value], int]", int)
+            case _:
+                return lambda value: self.codec.encode(value, type_name)
+
+    def _encoder(self, type_name: str) -> Callable[[Value], int]:
+        encoder = self._encoder_of.get(type_name)
+        if encoder is None:
+            encoder = self._encoder_of[type_name] = self.encoder(type_name)
+        return encoder
+
     def _codes(self, relation: str, bound: Mapping[int, Value]) -> dict[int, int] | None:
         """Return the codes of bound columns, None if the state holds no such codes."""
-        columns = self.program.relations[relation].columns
-        codes = {column: self.codec.encode(value, columns[column].type) for column, value in bound.items()}
+        encoders = self._encoders[relation]
+        codes = {column: encoders[column](value) for column, value in bound.items()}
         return codes if self._fits(relation, codes.values()) else None
 
     def _fits(self, relation: str, codes: Iterable[int]) -> bool:
@@ -156,8 +176,18 @@ class LocalFacts:
         return is_wide or all(-(1 << 31) <= code < 1 << 31 for code in codes)
 
     def _number(self, relation: str, fact: Fact) -> int:
+        # The level of a fact and whether it is given are asked for one after the other.
+        last = self._last
+        if last is not None and last[0] == relation and last[1] == fact:
+            return last[2]
         codes = self._codes(relation, dict(enumerate(fact)))
-        return -1 if codes is None else self._find(relation, list(codes.values()))
+        number = -1 if codes is None else self._find(relation, list(codes.values()))
+        self._last = (relation, fact, number)
+        return number
+
+    def start_epoch(self) -> None:
+        """Forget what was looked up in the epoch before; indexes follow their relations."""
+        self._last = None
 
     def _find(self, relation: str, codes: Sequence[int]) -> int:
         """Return the row of a fact that holds, or -1."""
@@ -255,7 +285,7 @@ class LocalFacts:
     ) -> Iterator[dict[str, Value]]:
         """Yield the bindings of plain atoms that extend `binding`; see `Joining`."""
         types = {term.name: term.type for atom in atoms for term in atom.terms if isinstance(term, Variable)}
-        known = {name: self.codec.encode(binding[name], types[name]) for name in types if name in binding}
+        known = {name: self._encoder(types[name])(binding[name]) for name in types if name in binding}
         plain = [self._plain(atom, below) for atom in atoms]
         fresh = [name for name in types if name not in known]
         decoders = [self._decoder(types[name]) for name in fresh]
@@ -273,7 +303,7 @@ class LocalFacts:
 
     def _plain(self, atom: Atom, below: Level | None) -> "_PlainAtom":
         constants = {
-            column: self.codec.encode(term.value, term.type)
+            column: self._encoder(term.type)(term.value)
             for column, term in enumerate(atom.terms)
             if isinstance(term, Constant)
         }

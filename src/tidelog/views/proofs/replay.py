@@ -31,6 +31,7 @@ class ReplayedFacts:
         self._source = source
         self._book = book
         self._replayed: dict[str, PlainFacts] = {}
+        self._joining = source if isinstance(source, Joining) else None
 
     def is_replayed(self, relation: str) -> bool:
         """Say whether the relation's stratum was evaluated again."""
@@ -82,14 +83,14 @@ class ReplayedFacts:
 
     def joins(self, relation: str) -> bool:
         """Say whether the source underneath can join the relation's atoms."""
-        return isinstance(self._source, Joining) and relation not in self._replayed
+        return self._joining is not None and relation not in self._replayed
 
     def join(
         self, atoms: Sequence[Atom], binding: Mapping[str, Value], below: Level | None, work: Work
     ) -> Iterator[dict[str, Value]]:
         """Yield the bindings of plain atoms; see `Joining`."""
-        assert isinstance(self._source, Joining)
-        return self._source.join(atoms, binding, below, work)
+        assert self._joining is not None
+        return self._joining.join(atoms, binding, below, work)
 
 
 class _Recorder(ReferenceEngine):

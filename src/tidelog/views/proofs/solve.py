@@ -6,7 +6,7 @@ facts is taken. A source that can join atoms by itself, on codes, is given all p
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final, Protocol, assert_never, runtime_checkable
+from typing import Final, Protocol, assert_never, cast, runtime_checkable
 
 from tidelog.engine.reference.terms import Terms
 from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned, terms_of
@@ -68,6 +68,7 @@ class Solver:
         self.work = Work() if work is None else work
         self.terms = Terms(book.program, book.codec, book.functions, self.bindings)
         self._joining = source if isinstance(source, Joining) else None
+        self._simple: dict[int, bool] = {}
         self._callable: dict[tuple[str, frozenset[int]], bool] = {}
 
     def bindings(self, body: Body, binding: Binding, below: Level | None = None) -> Iterator[Binding]:
@@ -85,13 +86,14 @@ class Solver:
             if all(counts_up(literal, self.book.program) for literal in body):
                 yield binding
             return
-        chosen, rest = body[position], body[:position] + body[position + 1 :]
-        if self._joining is not None and self._is_plain(chosen):
+        chosen = body[position]
+        if self._joining is not None and isinstance(chosen, Atom) and self._is_plain(chosen):
             plain = [each for each in body if isinstance(each, Atom) and self._is_plain(each)]
-            others = tuple(each for each in body if not self._is_plain(each))
+            others = tuple(each for each in body if not (isinstance(each, Atom) and self._is_plain(each)))
             for joined in self._joining.join(plain, binding, below, self.work):
                 yield from self.bindings(others, joined, below)
             return
+        rest = body[:position] + body[position + 1 :]
         try:
             for extended, later in self._steps(chosen, binding, below):
                 yield from self.bindings(rest + later, extended, below)
@@ -197,32 +199,36 @@ class Solver:
             for part in term.terms:
                 self._ask(part, binding)
 
-    def _is_plain(self, literal: Literal) -> bool:
-        """Say whether the source can join the literal."""
-        if not isinstance(literal, Atom) or self._joining is None:
+    def _is_plain(self, atom: Atom) -> bool:
+        """Say whether the source can join the atom."""
+        if self._joining is None or not self._joining.joins(atom.relation):
             return False
-        is_simple = all(isinstance(term, Variable | Constant) for term in literal.terms)
-        is_stored = is_simple and self.book.is_stored(literal.relation)
-        return is_stored and self._joining.joins(literal.relation)
+        # By identity: atoms live as long as the rule book, and their content is slow to hash.
+        is_simple = self._simple.get(id(atom))
+        if is_simple is None:
+            is_simple = all(isinstance(term, Variable | Constant) for term in atom.terms)
+            is_simple = self._simple[id(atom)] = is_simple and self.book.is_stored(atom.relation)
+        return is_simple
 
     # --- the order of literals --------------------------------------------------------------------
 
     def _next(self, body: Body, binding: Binding) -> int | None:
         """Return the position of the literal to take next, None if none can be taken."""
-        best: tuple[int, int] | None = None
-        chosen = None
+        first_bind: int | None = None
+        atoms: list[int] = []
         for position, literal in enumerate(body):
             rank = self._rank(literal, binding.keys())
-            if rank is None:
-                continue
             if rank == _TEST:
                 return position
-            size = 0
-            if isinstance(literal, Atom) and (best is None or best[0] == _SCAN):
-                size = self._size(literal, binding)
-            if best is None or (rank, size) < best:
-                best, chosen = (rank, size), position
-        return chosen
+            if rank == _BIND and first_bind is None:
+                first_bind = position
+            if rank == _SCAN:
+                atoms.append(position)
+        if first_bind is not None or not atoms:
+            return first_bind
+        if len(atoms) == 1 or all(self._is_plain(cast("Atom", body[place])) for place in atoms):
+            return atoms[0]
+        return min(atoms, key=lambda place: self._size(cast("Atom", body[place]), binding))
 
     def _size(self, atom: Atom, binding: Binding) -> int:
         try:
