@@ -5,7 +5,6 @@ shared storage before lets it go on from there.
 """
 
 import base64
-import json
 import logging
 import pickle
 import secrets
@@ -65,24 +64,33 @@ class LostError(Exception):
 
 
 def _submit(spark: "SparkSession", job: Job, access: Access) -> list[Message]:
+    driver = str(spark.conf.get("spark.driver.host", "127.0.0.1"))
+    meeting = Meeting(driver, job.partners, access) if job.rendezvous == "driver" else None
+    try:
+        answers = collect_stage(spark, job, access, driver, None if meeting is None else meeting.place)
+    finally:
+        if meeting is not None:
+            meeting.close()
+    raise_failures(answers)
+    return answers
+
+
+def collect_stage(
+    spark: "SparkSession", job: Job, access: Access, driver: str, place: Place | None
+) -> list[Message]:
+    """Run the barrier stage and return the partners' answers, whatever they say."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
     from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
 
-    driver = str(spark.conf.get("spark.driver.host", "127.0.0.1"))
-    meeting = Meeting(driver, job.partners, access) if job.rendezvous == "driver" else None
     frame = spark.range(0, job.partners, 1, job.partners)
-    task = _task(job, access, driver, None if meeting is None else meeting.place)
+    task = _task(job, access, driver, place)
     try:
         rows = frame.mapInArrow(task, "partner int, content binary", barrier=True).collect()
     except (PySparkException, Py4JError) as error:
         if "ModuleNotFoundError" in str(error):
             raise TidelogError([_unfit_diagnostic(_first_line(error))]) from error
         raise LostError(_first_line(error)) from error
-    finally:
-        if meeting is not None:
-            meeting.close()
     answers = {row.partner: decode(bytes(row.content)) for row in rows}
-    raise_failures(list(answers.values()))
     return [answers[partner] for partner in range(job.partners)]
 
 
@@ -190,6 +198,7 @@ def _portable(error: Exception) -> Exception:
 
 
 def raise_failures(answers: list[Message]) -> None:
+    """Raise the first failure among answers."""
     for answer in answers:
         raise_failure(answer.text)
     if any(answer.text == "told" for answer in answers):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.engine.local.chains import make_chain
 from tidelog.engine.local.expressions import Expressions
@@ -32,6 +33,7 @@ from tidelog.storage.join import scan_rows
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 from tidelog.storage.relation import NO_BYTES
 
+Mask = npt.NDArray[np.bool_]
 _PLAN_AGAIN_FACTOR = 4
 _PLAN_AGAIN_ROWS = 1 << 14
 
@@ -47,10 +49,17 @@ def is_kept(rows: CodeArray, route: RelationRoute, wire: Wire) -> CodeArray:
     """Return the rows of which this partner keeps a copy, in their order."""
     if route.is_everywhere or wire.partners == 1:
         return rows
+    return np.ascontiguousarray(rows[where_kept(rows, route, wire)])
+
+
+def where_kept(rows: CodeArray, route: RelationRoute, wire: Wire) -> Mask:
+    """Say of which rows this partner keeps a copy."""
+    if route.is_everywhere or wire.partners == 1:
+        return np.ones(rows.shape[0], np.bool_)
     kept = np.zeros(rows.shape[0], np.bool_)
     for column in {route.owner, *route.columns}:
         kept |= owner_of(rows, column, wire.partners) == wire.me
-    return np.ascontiguousarray(rows[kept])
+    return kept
 
 
 class DividedScan(ScanStep):

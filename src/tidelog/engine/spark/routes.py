@@ -16,7 +16,7 @@ from itertools import product
 from math import prod
 
 from tidelog.engine.spark.kernels import WHOLE_ROW
-from tidelog.plan.flatten import flatten_rule, is_fact
+from tidelog.plan.flatten import flatten_rule
 from tidelog.program.nodes import Atom, Program, Rule, RuleId, Stratum, Variable
 
 # Beyond this many combinations the first column that serves is taken.
@@ -64,7 +64,7 @@ class _Flat:
 
 def find_routes(stratum: Stratum, program: Program) -> Routes:
     """Return the routes of a stratum, decomposed where its rules allow it, else with few copies."""
-    rules = [_flat(rule, stratum, program) for rule in stratum.rules if not is_fact(rule)]
+    rules = [_flat(rule, stratum, program) for rule in stratum.rules]
     found = _decomposed(stratum, program, rules)
     if found is not None:
         return found

@@ -1,0 +1,74 @@
+"""Partners that stay: one long barrier stage, run from a thread, that takes commands from the driver."""
+
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from tidelog.engine.spark.job import Job, LostError, collect_stage, raise_failure
+from tidelog.engine.spark.meeting import Meeting
+from tidelog.engine.spark.message import Message
+from tidelog.engine.spark.sockets import Access, receive, send
+from tidelog.engine.spark.wire import PartnerLostError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOOK_AGAIN_SECONDS = 0.05
+
+
+class ResidentJob:
+    """A running job and the connections to its partners."""
+
+    def __init__(self, spark: "SparkSession", job: Job) -> None:
+        access = Access(secrets.token_bytes(32), job.tls)
+        driver = str(spark.conf.get("spark.driver.host", "127.0.0.1"))
+        self._meeting = Meeting(driver, job.partners, access)
+        self._job = job
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(
+            target=self._run, args=(spark, access, driver), name="tidelog-residents", daemon=True
+        )
+        self._thread.start()
+        self._wait_for_partners(access.wait_seconds)
+
+    def _run(self, spark: "SparkSession", access: Access, driver: str) -> None:
+        try:
+            answers = collect_stage(spark, self._job, access, driver, self._meeting.place)
+            for answer in answers:
+                raise_failure(answer.text)
+        except Exception as error:  # noqa: BLE001 - raised again in the thread that waits for an answer
+            self._failure = error
+
+    def _wait_for_partners(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while not self._meeting.is_complete.wait(_LOOK_AGAIN_SECONDS):
+            if not self._thread.is_alive() or time.monotonic() > until:
+                self.stop()
+                raise self._failure or LostError("resident partners did not start: are there free slots?")
+
+    def call(self, command: Message) -> list[Message]:
+        """Send a command to all partners and return their answers; raise if one of them is lost."""
+        connections = [self._meeting.connections[partner] for partner in range(self._job.partners)]
+        try:
+            for connection in connections:
+                send(connection, command)
+            answers = [receive(connection) for connection in connections]
+        except (OSError, PartnerLostError) as error:
+            self.stop()
+            raise LostError(f"resident partners are gone: {self._failure or error}") from error
+        for answer in answers:
+            if answer.text.startswith(("failed:", "unfit:")):
+                self.stop()
+                raise_failure(answer.text)
+        return answers
+
+    def stop(self) -> None:
+        """Let the partners go."""
+        for connection in self._meeting.connections.values():
+            try:
+                send(connection, Message())
+            except OSError:
+                continue  # gone already
+        self._meeting.close()
+        self._thread.join(30)

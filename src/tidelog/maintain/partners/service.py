@@ -1,0 +1,174 @@
+"""What partners do for a session: they evaluate, load, and follow changes, one command after the other.
+
+In a job of its own the commands come with it. A resident partner takes them from the driver's connection
+and keeps its state in memory between them.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tidelog.engine.epoch import MaintenanceSettings, Strategy
+from tidelog.engine.protocol import Settings
+from tidelog.engine.spark.codes import Known
+from tidelog.engine.spark.files import Annotated, Folder
+from tidelog.engine.spark.job import failure_text
+from tidelog.engine.spark.message import Message, Rows
+from tidelog.engine.spark.sockets import SocketWire, receive, send
+from tidelog.engine.spark.wire import PartnerLostError, Wire
+from tidelog.engine.spark.work import file_name
+from tidelog.maintain.partners.engine import PartnerEngine, RowsChange
+from tidelog.program.nodes import Program
+from tidelog.storage.kernel import Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpec:
+    """Strata that partners keep; `own` are their relations, the others are given by earlier strata."""
+
+    program: Program
+    own: tuple[str, ...]
+    known: Known
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePayload:
+    """What a job of partners is for; without `commands` they are resident."""
+
+    groups: tuple[GroupSpec, ...]
+    settings: Settings
+    folder: str
+    commands: tuple[Message, ...] | None
+
+
+def serve(payload: ServicePayload, wire: Wire) -> Message:
+    """Carry out commands; return the answer to the last one."""
+    service = _Service(payload, wire)
+    if payload.commands is not None:
+        answer = Message()
+        for command in payload.commands:
+            answer = service.carry_out(command)
+        return answer
+    assert isinstance(wire, SocketWire)
+    assert wire.control is not None, "residents meet at the driver"
+    while True:
+        try:
+            command = receive(wire.control)
+        except PartnerLostError:
+            return Message(text="the driver is gone")
+        if not command.text:
+            return Message(text="stopped")
+        try:
+            send(wire.control, service.carry_out(command))
+        except Exception as error:
+            # The state may be half way: the job ends, and the next one starts from what was committed.
+            if not isinstance(error, PartnerLostError):
+                send(wire.control, Message(text=failure_text(error)))
+            raise
+
+
+class _Service:
+    def __init__(self, payload: ServicePayload, wire: Wire) -> None:
+        self._payload = payload
+        self._wire = wire
+        self._folder = Folder(payload.folder)
+        self._engines: dict[int, PartnerEngine] = {}
+
+    def carry_out(self, command: Message) -> Message:
+        said = json.loads(command.text)
+        match said["do"]:
+            case "evaluate":
+                return self._evaluate(said)
+            case "load":
+                return self._load(said)
+            case _:
+                return self._apply(said, command)
+
+    def _new_engine(self, said: Mapping[str, Any]) -> PartnerEngine:
+        spec = self._payload.groups[said["group"]]
+        engine = PartnerEngine(
+            spec.program, spec.known, self._payload.settings, self._wire, is_wide=said["is_wide"]
+        )
+        self._engines[said["group"]] = engine
+        return engine
+
+    def _evaluate(self, said: Mapping[str, Any]) -> Message:
+        """Evaluate a group from files of facts; answer with the files of all it derives."""
+        engine = self._new_engine(said)
+        for name, files in said["facts"].items():
+            for file in files:
+                engine.insert(name, self._read(name, file, said).rows)
+        statistics = engine.evaluate()
+        files, sizes = {}, {}
+        for name in self._payload.groups[said["group"]].own:
+            numbers = engine.facts(name)
+            files[name] = self._write(engine, name, numbers, said["name"])
+            sizes[name] = int(numbers.size)
+        answer = {
+            "files": files,
+            "sizes": sizes,
+            "work": engine.work,
+            "statistics": [asdict(each) for each in statistics],
+        }
+        return Message(text=json.dumps(answer))
+
+    def _load(self, said: Mapping[str, Any]) -> Message:
+        """Take over a committed state."""
+        engine = self._new_engine(said)
+        for name, files in said["facts"].items():
+            for file in files:
+                rows = self._read(name, file, said).rows
+                engine.load(name, rows, np.zeros(len(rows), np.int32), np.ones(len(rows), np.int32))
+        for name, files in said["state"].items():
+            for file in files:
+                content = self._read(name, file, said)
+                assert content.levels is not None
+                assert content.counts is not None
+                engine.load(name, content.rows, content.levels, content.counts)
+        engine.work = list(said["work"])
+        return Message(text="{}")
+
+    def _apply(self, said: Mapping[str, Any], command: Message) -> Message:
+        """Bring a group to the next epoch; answer with the differences owned here, and their files."""
+        engine = self._engines[said["group"]]
+        tables = {table.name: table.rows for table in command.tables}
+        changes = {}
+        for name in said["changed"]:
+            nothing = np.empty((0, engine.program.relations[name].arity), np.int64)
+            changes[name] = RowsChange(tables.get(f"+{name}", nothing), tables.get(f"-{name}", nothing))
+        settings = MaintenanceSettings(Strategy(said["strategy"]), said["switch"])
+        found, reports = engine.apply(changes, settings)
+        own = self._payload.groups[said["group"]].own
+        answered = []
+        for name, change in found.items():
+            if name in own:
+                for sign, numbers in (("+", change.inserted), ("-", change.deleted)):
+                    rows = engine.state.relations[name].rows[engine.owned(name, numbers)]
+                    answered.append(Rows(f"{sign}{name}", rows))
+        touched = engine.commit()
+        files = {}
+        for name in own:
+            if name in said["compact"]:
+                files[name] = self._write(engine, name, engine.facts(name), said["name"])
+            elif name in touched:
+                files[name] = self._write(engine, name, engine.owned(name, touched[name]), said["name"])
+        answer = {
+            "files": files,
+            "work": engine.work,
+            "reports": [
+                [r.relations, r.action.value, r.strategy.value, r.reason, r.work, r.seconds] for r in reports
+            ],
+        }
+        return Message(text=json.dumps(answer), tables=tuple(answered))
+
+    def _read(self, name: str, file: str, said: Mapping[str, Any]) -> Annotated:
+        arity = self._payload.groups[said["group"]].program.relations[name].arity
+        return self._folder.read_rows(file, arity)
+
+    def _write(self, engine: PartnerEngine, name: str, numbers: Int64s, file: str) -> str:
+        relation = engine.state.relations[name]
+        content = Annotated(relation.rows[numbers], relation.levels[numbers], relation.counts[numbers])
+        return self._folder.write_rows(file_name(name, self._wire.me, file), content)
