@@ -138,7 +138,7 @@ class _Printer:
             if isinstance(operator, Reduce):
                 yield from ("  " + line for line in self.operators(operator.body))
 
-    def operator(self, operator: Operator) -> str:  # noqa: C901 - one case per kind of operator
+    def operator(self, operator: Operator) -> str:  # noqa: C901, PLR0912 - one case per kind of operator
         match operator:
             case Start():
                 return "start"
