@@ -71,8 +71,8 @@ def feed_of(folder: Path) -> list[tuple[int, str, str, str]]:
     rows = []
     for place in sorted((folder / "published" / "can_feed").glob("epoch=*")):
         epoch = int(place.name.removeprefix("epoch="))
-        for row in pq.read_table(place / "part-0.parquet").to_pylist():
-            rows.append((epoch, row["op"], row["user"], row["resource"]))
+        found = pq.ParquetFile(place / "part-0.parquet").read().to_pylist()
+        rows += [(epoch, row["op"], row["user"], row["resource"]) for row in found]
     return sorted(rows)
 
 

@@ -1,4 +1,4 @@
-"""What derives a pipeline's outputs: the local engine in the driver, or the Spark engine."""
+"""What derives a pipeline's outputs: a session, on the local engine or on Spark's workers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tidelog.store import Store
 from tidelog.views.facts import FactSet
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from tidelog.session.session import Session
 
@@ -80,21 +80,16 @@ class Deriver(Protocol):
         """Let go of the state."""
 
 
-class LocalDeriver:
-    """The local engine in the driver, with a store: for inputs and outputs that one machine holds."""
+class SessionDeriver:
+    """A session with a store, whose engine is the local one in the driver or the one on Spark's workers."""
 
-    def __init__(self, bound: Bound, folder: Path) -> None:
+    def __init__(self, bound: Bound, folder: Path, spark: "SparkSession") -> None:
         self._bound = bound
         self._folder = folder
+        self._spark = spark
         self._session: Session | None = None
         if Store.exists(folder):
-            self._session = open_session(
-                bound.job.place(bound.job.program),
-                store=folder,
-                functions=bound.functions,
-                include_path=[bound.job.place(each) for each in bound.job.include],
-                defines=bound.job.defines,
-            )
+            self._session = self._open(None)
 
     @property
     def epoch(self) -> int | None:
@@ -167,14 +162,7 @@ class LocalDeriver:
         for name, change in changes.items():
             if change.insert is not None:
                 facts[name] = self._data(name, change.insert)
-        self._session = open_session(
-            bound.job.place(bound.job.program),
-            facts=facts,
-            store=self._folder,
-            functions=bound.functions,
-            include_path=[bound.job.place(each) for each in bound.job.include],
-            defines=bound.job.defines,
-        )
+        self._session = self._open(facts)
         strata = tuple(
             StratumWork(
                 each.relations, "evaluated", "evaluate", "the first epoch", each.derivations, each.seconds
@@ -183,6 +171,19 @@ class LocalDeriver:
         )
         inputs = {name: (len(self._session[name]), 0) for name in bound.given}
         return Derived(0, {name: self.facts(name) for name in outputs}, {}, inputs, strata)
+
+    def _open(self, facts: Mapping[str, object] | None) -> "Session":
+        job = self._bound.job
+        return open_session(
+            job.place(job.program),
+            facts=facts,
+            engine="spark" if job.engine == "spark" else "local",
+            spark=self._spark if job.engine == "spark" else None,
+            store=self._folder,
+            functions=self._bound.functions,
+            include_path=[job.place(each) for each in job.include],
+            defines=job.defines,
+        )
 
     def _data(self, name: str, frame: "DataFrame | None") -> object:
         """Return facts as a session takes them."""

@@ -139,7 +139,7 @@ def _read_source(table: "_Table") -> Source:
         table.text_by_name("options"),
         spans=table.spans(),
     )
-    if "format" in table.content:
+    if table.content.get("format") == form.value:
         _check_place(source, table)
         _check_changes(source, table)
     return source

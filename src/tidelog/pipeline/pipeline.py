@@ -155,10 +155,9 @@ class Pipeline:
             deriver.close()
 
     def _deriver(self, spark: "SparkSession") -> "Deriver":
-        from tidelog.pipeline.derive import LocalDeriver  # noqa: PLC0415 - it brings the engine
+        from tidelog.pipeline.derive import SessionDeriver  # noqa: PLC0415 - it brings the engine
 
-        del spark
-        return LocalDeriver(self._bound, self._folder.engine)
+        return SessionDeriver(self._bound, self._folder.engine, spark)
 
     @contextmanager
     def _reported(self, report: "Report") -> Iterator[None]:

@@ -32,6 +32,7 @@ def start_spark(job: Job) -> "SparkSession":
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.pyspark.python": sys.executable,
+        **_fewer_partitions(job),
         **job.conf,
     }
     for name, value in settings.items():
@@ -42,9 +43,15 @@ def start_spark(job: Job) -> "SparkSession":
         raise TidelogError([_no_session(job, cause)]) from cause
 
 
+def _fewer_partitions(job: Job) -> dict[str, str]:
+    """Return a setting for one machine: two hundred partitions for a few rows take longer than the rows."""
+    is_local = job.master is None or job.master.startswith("local")
+    return {"spark.sql.shuffle.partitions": str(os.cpu_count() or 1)} if is_local else {}
+
+
 def _no_pyspark() -> Diagnostic:
     return Diagnostic(
-        code="missing-package",
+        code="spark-missing",
         message="a pipeline needs the package pyspark, which is not installed",
         hint="pip install 'tidelog[spark]'",
     )
@@ -52,7 +59,7 @@ def _no_pyspark() -> Diagnostic:
 
 def _no_java() -> Diagnostic:
     return Diagnostic(
-        code="no-java",
+        code="spark-no-session",
         message="Spark needs Java 17 or newer, and there is no `java` on PATH or in JAVA_HOME",
         hint="on Debian: apt install openjdk-17-jre-headless",
     )
@@ -60,7 +67,7 @@ def _no_java() -> Diagnostic:
 
 def _no_session(job: Job, cause: Exception) -> Diagnostic:
     return Diagnostic(
-        code="no-spark-session",
+        code="spark-no-session",
         message=f"Spark does not start: {str(cause).splitlines()[0]}",
         span=job.at("master"),
         hint="look at `master` and `conf` under `[spark]`, and at SPARK_HOME and JAVA_HOME",
