@@ -131,8 +131,6 @@ class _Chain:
         return self.registers[operand]
 
     def join(self, join: Join) -> None:
-        if not join.key and join.ordered is None:
-            raise NotSmall
         keys = [self.register(operand) for operand in join.operands]
         known = set(self.registers)
         rest = [*self.all.rest(join.relation, join.key), -1]

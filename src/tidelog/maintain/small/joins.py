@@ -34,6 +34,7 @@ from tidelog.maintain.small.layout import (
     REMAINDER,
     ROWS,
     SUBTRACT,
+    WORK,
 )
 from tidelog.maintain.small.membership import hash_of, value_of
 from tidelog.storage.address import array_pointer, load_byte, load_code, load_int64, load_word
@@ -166,7 +167,7 @@ def open_posting(
 @inlined
 def next_entry(
     relations: Int64s, indexes: Int64s, code: Int64s, constants: Int64s, registers: Int64s, cursors: Int64s,
-    depth: Integer, like: CodeArray,
+    depth: Integer, counters: Int64s, like: CodeArray,
 ) -> Integer:  # fmt: skip
     """Bind the next entry of the join at a depth; return the instruction after it, or -1 at the end."""
     place = cursors[depth, 0]
@@ -205,6 +206,7 @@ def next_entry(
                 break
         if passes:
             return np.int64(filters_at + 1 + 3 * filters)
+        counters[WORK] += 1
     return np.int64(-1)
 
 

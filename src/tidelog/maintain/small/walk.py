@@ -149,7 +149,9 @@ def walk(
         if goes_on:
             continue
         while depth > 0:
-            at = next_entry(relations, indexes, code, constants, registers, cursors, depth - 1, like)
+            at = next_entry(
+                relations, indexes, code, constants, registers, cursors, depth - 1, counters, like
+            )
             if at >= 0:
                 # After a join stand the number of its relation and its bounds.
                 at += 2 + 2 * code[at + 1]
