@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Mapping
 
 import numpy as np
 
-from tidelog.trees.edits import PARENT, ROOT
+from tidelog.trees.edits import PARENT, ROOT, Row
 from tidelog.trees.nodes import NONE, Int64s, Nodes
 from tidelog.trees.pool import ABSENT, Pool
 from tidelog.trees.schema import FIRST, NEXT, Schema, ValueKind, link_relation, node_relation
@@ -17,6 +17,12 @@ def tree_facts(
 ) -> dict[str, Columns]:
     """Return columns by relation, of all relations that have facts or of `relations` alone."""
     return dict(_all_facts(schema, pool, nodes, ids, relations))
+
+
+def rows_of(columns: Columns) -> Iterator[Row]:
+    """Return facts given by columns, one by one."""
+    parts = [column.tolist() if hasattr(column, "tolist") else column for column in columns.values()]
+    return zip(*parts, strict=True)
 
 
 def _all_facts(

@@ -1,6 +1,6 @@
 """A tree with ids, as a user holds it."""
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -10,8 +10,8 @@ import numpy as np
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.source import Span
 from tidelog.trees.declarations import declare
-from tidelog.trees.edits import EditScript, NodeRef
-from tidelog.trees.facts import tree_facts
+from tidelog.trees.edits import EditScript, NodeRef, Row
+from tidelog.trees.facts import rows_of, tree_facts
 from tidelog.trees.match import match_nodes
 from tidelog.trees.nodes import Int32s, Int64s, Nodes
 from tidelog.trees.places import Places
@@ -152,6 +152,20 @@ class Tree:
         db = tidelog.open(program, facts=tree.facts())
         """
         return tree_facts(self.schema, self.pool, self.nodes, self.ids, relations)
+
+    def rows(self) -> Mapping[str, Iterable[Row]]:
+        """Return the tree's facts one by one, by relation."""
+        return {name: list(rows_of(columns)) for name, columns in self.facts().items()}
+
+    @staticmethod
+    def from_facts(facts: "Mapping[str, Iterable[Row]]", like: "Tree") -> "Tree":
+        """Return the tree that facts encode, with the types of another tree; ids are those of the facts.
+
+        `facts` may be a session whose program declares all relations of the tree.
+        """
+        from tidelog.trees.read_back import tree_from_facts  # noqa: PLC0415 - it makes trees
+
+        return tree_from_facts(facts, like)
 
     def decode(self) -> object:
         """Return what the tree stands for: a Python value, JSON, an `ast` node, a text."""
