@@ -19,9 +19,10 @@ from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.functional import FunctionalRelations
+from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
-from tidelog.engine.local.stratum import StratumRun, Surroundings, check_iterations
+from tidelog.engine.local.stratum import Surroundings, check_iterations
 from tidelog.engine.protocol import (
     Codes,
     Columns,
@@ -35,6 +36,7 @@ from tidelog.engine.protocol import (
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.epoch import Maintainer
 from tidelog.maintain.group_keeper import GroupKeeper
+from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.projections import project_negations
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.update import LEVEL_WORK
@@ -56,6 +58,7 @@ class MaintainedEngine(LocalEngine):
         named = name_aggregates(program)
         super().__init__(project_negations(named.program), codec, settings, functions, counting=True)
         self.groups = GroupKeeper(named.aggregates, self._state, self._expressions)
+        self.paths = PathKeeper(self._state)
         self._user_program = program
         self._codec = codec
         self._given_apart = self._apart()
@@ -95,6 +98,7 @@ class MaintainedEngine(LocalEngine):
         statistics = super().evaluate(observer)
         self._start_maintenance([_work(stratum) for stratum in statistics.strata])
         self.groups.commit()
+        self.paths.commit()
         return statistics
 
     def _run_stratum(
@@ -189,6 +193,7 @@ class MaintainedEngine(LocalEngine):
         """Take back an epoch that was not committed."""
         self._maintainer.undo()
         self.groups.undo()
+        self.paths.undo()
         self._functional.forget()
         for name, relation in self._replaced.items():
             self._state.relations[name] = relation
@@ -205,6 +210,7 @@ class MaintainedEngine(LocalEngine):
         result = self._result(found, reports)
         self._maintainer.commit(found)
         self.groups.commit()
+        self.paths.commit()
         for name in inputs.keys() & self._given_apart.keys():
             self._given_apart[name].delete_rows(inputs[name].deleted)
             self._given_apart[name].show_rows(inputs[name].inserted)
@@ -272,7 +278,7 @@ class MaintainedEngine(LocalEngine):
                 if stratum.relations[0] in self.groups.aggregates:
                     statistics = self.groups.evaluate(stratum, around.statistics)
                 else:
-                    statistics = StratumRun(stratum, around).run(number, SilentObserver())
+                    statistics = self._run_once(number, stratum, around, SilentObserver())
         finally:
             for name, change in lower.items():
                 self._state.relations[name].show_rows(change.deleted)
@@ -282,6 +288,17 @@ class MaintainedEngine(LocalEngine):
             if change.deleted.size or change.inserted.size:
                 changes[name] = change
         return changes, _work(statistics)
+
+    def _run_paths(self, stratum: Stratum, around: Surroundings) -> PathStratum | None:
+        """Evaluate a stratum that is a graph, and keep the graph."""
+        graph = super()._run_paths(stratum, around)
+        self.paths.keep(stratum, graph)
+        return graph
+
+    def given_rows(self, name: str, numbers: npt.NDArray[np.int64]) -> CodeArray:
+        """Return input facts of a relation with a law of its own, by their numbers in a `RowChange`."""
+        rows = self._given_apart[name].rows[numbers]
+        return self._state.pack([rows[:, place] for place in range(rows.shape[1])], len(rows))
 
     def check_keys(self, stratum: Stratum, changes: Mapping[str, RowChange] | None) -> None:
         """Raise if a relation with `keys` has two facts for a key after these changes (None: any)."""
@@ -375,6 +392,7 @@ class MaintainedEngine(LocalEngine):
         self._expressions = Expressions(self._program, self._codec, self._functions)
         self.groups = GroupKeeper(named.aggregates, self._state, self._expressions, self.groups)
         self._functional = FunctionalRelations(self._state, self._expressions)
+        self.paths = PathKeeper(self._state)
         old_apart = self._given_apart
         self._given_apart = self._apart()
         for name, apart in self._given_apart.items():

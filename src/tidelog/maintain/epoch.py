@@ -24,6 +24,7 @@ from tidelog.maintain.dense import IterationCounts, count_iterations
 from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.labels import RelationLabels
+from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.small.epoch import SmallEpochs
 from tidelog.maintain.small.layout import NEEDS_ROOM, TOO_LARGE
@@ -32,6 +33,8 @@ from tidelog.maintain.update import OverBudget, StratumUpdate
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
 from tidelog.program.nodes import Aggregate, Atom, Constraint, NegatedAtom, Program, Stratum
 from tidelog.storage import StoredRelation
+from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.paths import Unsuitable
 
 # The work of an update counts every binding enumerated, that of an evaluation from nothing only
 # derivations; measured on points-to and ontology programs, one unit of either costs about the same.
@@ -54,6 +57,13 @@ class EpochEngine(Protocol):
     @property
     def groups(self) -> GroupKeeper:
         """Return the aggregates that have a relation."""
+
+    @property
+    def paths(self) -> PathKeeper:
+        """Return the lattice strata that are kept as graphs."""
+
+    def given_rows(self, name: str, numbers: Int64s) -> CodeArray:
+        """Return input facts of a relation with a law of its own, by their numbers in a `RowChange`."""
 
     def check_keys(self, stratum: Stratum, changes: Mapping[str, RowChange] | None) -> None:
         """Raise if a relation with `keys` has two facts for a key after these changes (None: any)."""
@@ -132,7 +142,8 @@ class Maintainer:
                 decision = _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, "its rules changed")
             else:
                 decision = self._decide(number, own, lower, settings)
-            found, decision, work = self._carry_out(number, stratum, own, lower, decision)
+            followed = self._follow(number, stratum, own, lower, decision)
+            found, decision, work = followed or self._carry_out(number, stratum, own, lower, decision)
             self.engine.check_keys(stratum, None if number in rewritten else found)
             changes.update(found)
             reports.append(
@@ -194,7 +205,7 @@ class Maintainer:
         if not rows:
             return _Decision(Action.SKIPPED, settings.strategy, "nothing it reads changed")
         strategy = settings.strategy
-        if self._reasons[number] is not None:
+        if self._reasons[number] is not None and not self.engine.paths.follows(self.program.strata[number]):
             return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, f"{self._reasons[number]}")
         if not self._rules[number]:
             return _Decision(Action.UPDATED, Strategy.UPDATE, "it has no rules")
@@ -243,11 +254,6 @@ class Maintainer:
             self._traces[number].drop()
         learned = self._learned[number]
         spent = 0
-        if decision.action is not Action.RECOMPUTED and stratum.relations[0] in self.engine.groups.aggregates:
-            changes, work = self.engine.groups.follow(
-                self._rules[number], lower, self.engine.derivations, self.label
-            )
-            return changes, decision, work
         if decision.action is not Action.RECOMPUTED:
             update, decision = self._prepare(number, stratum, lower, decision)
             changed = (*own.values(), *lower.values())
@@ -302,6 +308,27 @@ class Maintainer:
             self._traces[number] = TraceKeeper(self.program.strata[number], self._rules[number], self.program)
         return self._traces[number]
 
+    def _follow(
+        self, number: int, stratum: Stratum, own: Mapping[str, RowChange], lower: Mapping[str, RowChange],
+        decision: "_Decision",
+    ) -> tuple[dict[str, RowChange], "_Decision", int] | None:  # fmt: skip
+        """Follow a stratum that is an aggregate's or a graph, None if it is neither."""
+        engine = self.engine
+        if decision.action in {Action.SKIPPED, Action.RECOMPUTED}:
+            return None
+        if stratum.relations[0] in engine.groups.aggregates:
+            changes, work = engine.groups.follow(self._rules[number], lower, engine.derivations, self.label)
+            return changes, decision, work
+        if not engine.paths.follows(stratum):
+            return None
+        given = {name: _given(engine, name, change) for name, change in own.items()}
+        try:
+            changes, work = engine.paths.follow(stratum, given, lower, engine.derivations, self.label)
+        except Unsuitable:
+            decision = _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, "its values no longer go one way")
+            return self._carry_out(number, stratum, own, lower, decision)
+        return changes, decision, work
+
     def _run_small(
         self, number: int, stratum: Stratum, own: Mapping[str, RowChange], update: StratumUpdate
     ) -> dict[str, RowChange] | None:
@@ -352,6 +379,12 @@ class _Decision:
     reason: str
     predicted: float = 0.0
     budget: float = float("inf")
+
+
+def _given(engine: EpochEngine, name: str, change: RowChange) -> tuple[CodeArray, Int64s]:
+    """Return input facts that go and come, with their diffs."""
+    rows = np.concatenate([engine.given_rows(name, change.deleted), engine.given_rows(name, change.inserted)])
+    return rows, np.repeat(np.array([-1, 1]), [change.deleted.size, change.inserted.size])
 
 
 def _relations_read(stratum: Stratum) -> frozenset[str]:

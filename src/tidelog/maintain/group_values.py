@@ -10,8 +10,7 @@ Groups are dense numbers. What a group's value is depends on the derivations it 
 on those it had before.
 """
 
-from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +20,11 @@ from tidelog.storage.exact_sum import ExactSums
 from tidelog.storage.kernel import Int64s
 from tidelog.storage.memory import enlarged
 from tidelog.storage.ordered_groups import OrderedGroups
+from tidelog.storage.value_order import ValueOrder
 from tidelog.values import Kind
-from tidelog.values.codes import float_order, floats_to_codes, unsigned_order
+from tidelog.values.codes import floats_to_codes
 
 Mask = npt.NDArray[np.bool_]
-_TURNS: Final[dict[Kind, Callable[[Int64s], Int64s]]] = {
-    Kind.UNSIGNED: unsigned_order,
-    Kind.FLOAT: float_order,
-}
 
 
 class GroupValues(Protocol):
@@ -137,9 +133,7 @@ class Extremes:
 
     def __init__(self, kind: Kind, *, is_greatest: bool) -> None:
         self._ordered = OrderedGroups()
-        # Turning codes into keys and keys into codes is the same operation.
-        self._turn = _TURNS.get(kind, np.asarray)
-        self._is_greatest = is_greatest
+        self._order = ValueOrder(kind, is_greatest)
 
     def reserve(self, groups: int) -> None:
         """Make room for so many groups."""
@@ -147,13 +141,11 @@ class Extremes:
 
     def change(self, groups: Int64s, values: Int64s, diffs: Int64s) -> None:
         """Insert or delete values."""
-        keys = self._turn(values)
-        self._ordered.change(groups, ~keys if self._is_greatest else keys, diffs)
+        self._ordered.change(groups, self._order.to_keys(values), diffs)
 
     def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - as the others
         """Return the least or greatest values."""
-        keys = self._ordered.least(groups)
-        return self._turn(~keys if self._is_greatest else keys), counts > 0
+        return self._order.to_codes(self._ordered.least(groups)), counts > 0
 
 
 def numeric_values(functor: str, kind: Kind) -> GroupValues | None:

@@ -9,6 +9,7 @@ from tidelog.program import nodes
 from tidelog.program.check_arity import check_arity
 from tidelog.program.check_columns import check_columns
 from tidelog.program.check_counters import check_counters
+from tidelog.program.check_monotone import check_monotone
 from tidelog.program.check_patterns import check_patterns
 from tidelog.program.check_plan import check_plan
 from tidelog.program.check_relations import check_relations
@@ -40,6 +41,7 @@ CHECKS: Final[tuple[Callable[[Draft], Iterator[Diagnostic]], ...]] = (
     check_patterns,
     check_safety,
     check_strata,
+    check_monotone,
     check_counters,
     check_sources,
     check_single_variables,
@@ -51,7 +53,7 @@ def build_program(tree: Tree) -> tuple[nodes.Program, tuple[Diagnostic, ...]]:
 
     Raises `TidelogError` with every mistake found and every warning, in the order of the text.
     """
-    draft, lattices, diagnostics = _draft(tree)
+    draft, diagnostics = _draft(tree)
     for check in CHECKS:
         diagnostics.extend(check(draft))
     if not any(each.severity is Severity.ERROR for each in diagnostics):
@@ -64,14 +66,14 @@ def build_program(tree: Tree) -> tuple[nodes.Program, tuple[Diagnostic, ...]]:
         strata=draft.strata,
         directives=declarations.directives,
         functors=declarations.functors,
-        lattices=lattices,
+        lattices=draft.lattices,
         pragmas=declarations.pragmas,
     )
     return program, warnings
 
 
-def _draft(tree: Tree) -> tuple[Draft, dict[str, nodes.Lattice], list[Diagnostic]]:
-    """Return the program at every stage, its lattices, and what the passes found wrong."""
+def _draft(tree: Tree) -> tuple[Draft, list[Diagnostic]]:
+    """Return the program at every stage, and what the passes found wrong."""
     diagnostics: list[Diagnostic] = []
     items, found = expand_components(tree.items)
     diagnostics.extend(found)
@@ -96,8 +98,8 @@ def _draft(tree: Tree) -> tuple[Draft, dict[str, nodes.Lattice], list[Diagnostic
     }
     relations.update((made.name, made) for made in typed.made_relations)
     strata = stratify(relations, rules)
-    draft = Draft(items, declarations, tuple(flat), typed.rules, rules, relations, strata)
-    return draft, lattices, diagnostics
+    draft = Draft(items, declarations, tuple(flat), typed.rules, rules, relations, strata, lattices)
+    return draft, diagnostics
 
 
 def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

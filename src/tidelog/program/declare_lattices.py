@@ -79,8 +79,16 @@ class _Builder:
         """Return the name of the functor of an operator, which takes and gives two values."""
         if term is None:
             return None
+        if isinstance(term, tree.Application) and f"%{term.functor}" in nodes.INTRINSIC_JOINS:
+            if not self.declarations.types.kind(self.name).is_numeric:
+                self.report(f"`{operator}` of `{self.name}` is `{term.functor}`, which needs numbers")
+                return None
+            return f"%{term.functor}"
         if not isinstance(term, tree.UserApplication):
-            self.report(f"`{operator}` must be a functor of yours", f"write `{operator} -> @f(_, _)`")
+            self.report(
+                f"`{operator}` must be `min`, `max` or a functor of yours",
+                f"write `{operator} -> @f(_, _)` or `{operator} -> min(_, _)`",
+            )
             return None
         functor = self.declarations.functors.get(term.name)
         if functor is None:

@@ -25,3 +25,4 @@ class Draft:
     rules: tuple[TypedRule, ...]
     relations: Mapping[str, nodes.Relation]
     strata: tuple[nodes.Stratum, ...]
+    lattices: Mapping[str, nodes.Lattice]

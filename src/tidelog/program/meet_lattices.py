@@ -75,7 +75,11 @@ def _meet(name: str, parts: list[nodes.Variable], lattice: nodes.Lattice, kind: 
     span = parts[0].span
     met: nodes.Term = parts[0]
     for part in parts[1:]:
-        met = nodes.UserApplication(lattice.glb, (met, part), lattice.type, span=part.span)
+        if lattice.glb in nodes.INTRINSIC_JOINS:
+            functor = nodes.INTRINSIC_JOINS[lattice.glb]
+            met = nodes.Application(functor, kind, (met, part), lattice.type, span=part.span)
+        else:
+            met = nodes.UserApplication(lattice.glb, (met, part), lattice.type, span=part.span)
     variable = nodes.Variable(name, parts[0].type, span=span)
     return [
         nodes.Constraint("=", kind, variable, met, span=span),

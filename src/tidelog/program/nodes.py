@@ -8,7 +8,7 @@ keeps the span of the rule the user wrote.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NewType
+from typing import Final, NewType
 
 from tidelog.source import Span
 from tidelog.values import Kind, TypeTable, Value
@@ -271,14 +271,26 @@ class UserFunctor:
     is_stateful: bool = False
 
 
+# How the joins of the language itself are named where a lattice names a functor.
+INTRINSIC_JOINS: Final[Mapping[str, str]] = {"%min": "min", "%max": "max"}
+
+
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """How values of a lattice column combine: names of user functors, and the least value."""
+    """How values of a lattice column combine: names of user functors, and the least value.
+
+    `Lub -> min(_, _)` and `max` are joins of the language itself, named as in `INTRINSIC_JOINS`.
+    """
 
     type: str
     lub: str
     glb: str | None = None
     bottom: Term | None = None
+
+    @property
+    def extreme(self) -> str | None:
+        """Return `min` or `max` if that is the join, None for a join of the user's."""
+        return INTRINSIC_JOINS.get(self.lub)
 
 
 @dataclass(frozen=True, slots=True)

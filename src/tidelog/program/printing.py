@@ -59,12 +59,16 @@ def print_functor(functor: nodes.UserFunctor) -> str:
 
 def print_lattice(lattice: nodes.Lattice) -> str:
     """Return the declaration of a lattice."""
-    operators = [f"Lub -> @{lattice.lub}(_, _)"]
+    operators = [f"Lub -> {_join(lattice.lub)}(_, _)"]
     if lattice.glb is not None:
-        operators.append(f"Glb -> @{lattice.glb}(_, _)")
+        operators.append(f"Glb -> {_join(lattice.glb)}(_, _)")
     if lattice.bottom is not None:
         operators.append(f"Bottom -> {print_term(lattice.bottom)}")
     return f".lattice {lattice.type}<> {{ {', '.join(operators)} }}"
+
+
+def _join(name: str) -> str:
+    return nodes.INTRINSIC_JOINS.get(name, f"@{name}")
 
 
 def print_relation(relation: nodes.Relation) -> str:

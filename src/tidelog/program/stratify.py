@@ -79,9 +79,11 @@ def stratify(
 
 
 def unstratifiable(
-    relations: Mapping[str, nodes.Relation], rules: Sequence[TypedRule]
+    relations: Mapping[str, nodes.Relation], rules: Sequence[TypedRule], allowed: frozenset[int] = frozenset()
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic, with the cycle, for each negated or aggregated atom in its head's stratum.
+
+    Atoms whose `id` is in `allowed` stand in aggregates that may read their own stratum.
 
     win(x) :- move(x, y), !win(y).     // win -> !win
     """
@@ -91,7 +93,12 @@ def unstratifiable(
     told: set[tuple[int, int, str]] = set()
     for dependency in dependencies(rules):
         head, read = dependency.head, dependency.read.relation
-        if dependency.is_positive or head not in stratum_of or stratum_of[head] != stratum_of.get(read):
+        if (
+            dependency.is_positive
+            or id(dependency.read) in allowed
+            or head not in stratum_of
+            or stratum_of[head] != stratum_of.get(read)
+        ):
             continue
         span = dependency.read.span
         key = (span.start, span.end, head)
@@ -105,7 +112,8 @@ def unstratifiable(
             code="unstratifiable",
             message=f"`{head}` depends on its own {how}: {steps}",
             span=span,
-            hint="negate or aggregate only relations that are complete before: break the cycle",
+            hint="negate only relations that are complete before; an aggregate over its own stratum must go "
+            "one way: count, max, min, or sum of values that a constraint keeps from being negative",
             related=tuple(_rules_along(cycle, rules)),
         )
 

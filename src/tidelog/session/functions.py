@@ -58,9 +58,9 @@ def bind_functions(program: Program, given: Mapping[str, Callable[..., Value]] |
 
 def _uses(program: Program) -> Iterator[tuple[str, Span | None]]:
     for lattice in program.lattices.values():
-        yield lattice.lub, None
-        if lattice.glb is not None:
-            yield lattice.glb, None
+        for join in (lattice.lub, lattice.glb):
+            if join is not None and join not in nodes.INTRINSIC_JOINS:
+                yield join, None
     for stratum in program.strata:
         for node in walk((stratum.rules, stratum.subsumptions)):
             match node:

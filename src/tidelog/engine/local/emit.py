@@ -7,7 +7,11 @@ from functools import partial
 from tidelog.engine.local.steps import Step
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int32s
+from tidelog.storage.lattice_table import LatticeTable
 from tidelog.storage.relation import NO_COUNTS
+
+# What takes candidates: a relation, or the table of a lattice.
+Candidates = StoredRelation | LatticeTable
 
 
 class Halt(Exception):  # noqa: N818 - ends a worker whose run was given up elsewhere
@@ -18,7 +22,7 @@ class EmitStep(Step):
     """Inserts candidates from the only thread at work."""
 
     def __init__(self) -> None:
-        self.relation: StoredRelation
+        self.relation: Candidates
         self.first_new = 0
         self.derivations = 0
 

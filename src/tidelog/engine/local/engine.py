@@ -8,6 +8,7 @@ import numpy as np
 
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.functional import FunctionalRelations
+from tidelog.engine.local.paths import PathStratum, endless
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.stratum import StratumRun, Surroundings
@@ -22,8 +23,10 @@ from tidelog.engine.protocol import (
     UserFunctions,
 )
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.plan.lattice_paths import plan_paths
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage.kernel import CodeArray
+from tidelog.storage.paths import Endless, Unsuitable
 from tidelog.values.codec import Codec
 
 
@@ -86,12 +89,42 @@ class LocalEngine:
             for name in stratum.relations
         }
         try:
-            return StratumRun(stratum, around).run(number, observer)
+            return self._run_once(number, stratum, around, observer)
         except NeedsWideCodes:
             for name, (relation, count) in inputs.items():
                 self._state.replace(name, relation.rows[:count])
             self._state.widen()
+            return self._run_once(number, stratum, around, observer)
+
+    def _run_once(
+        self, number: int, stratum: Stratum, around: Surroundings, observer: Observer
+    ) -> StratumStatistics:
+        """Run one stratum, as a graph if it is one."""
+        start = time.perf_counter()
+        graph = self._run_paths(stratum, around)
+        if graph is None:
             return StratumRun(stratum, around).run(number, observer)
+        facts = sum(len(self._state.relations[name]) for name in stratum.relations)
+        observer.iteration_finished(number, 1, facts, self._state.size())
+        self._check_memory()
+        return StratumStatistics(
+            stratum.relations, stratum.is_recursive, 1, facts, graph.derivations, time.perf_counter() - start
+        )
+
+    def _run_paths(self, stratum: Stratum, around: Surroundings) -> PathStratum | None:
+        """Evaluate a stratum that is a graph by best paths; None if it is none, nothing is changed then."""
+        first_id = max((rule.id for rule in self._program.rules), default=-1) + 1
+        plan = plan_paths(stratum, self._program, first_id)
+        if plan is None:
+            return None
+        graph = PathStratum(plan, self._state, follows=self._state.counting)
+        try:
+            graph.evaluate(self._expressions, around.statistics)
+        except Unsuitable:
+            return None
+        except Endless:
+            raise TidelogError([endless(stratum)]) from None
+        return graph
 
     def size(self, relation: str) -> int:
         """Return the number of facts."""

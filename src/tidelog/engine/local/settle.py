@@ -10,11 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.protocol import UserFunctions
-from tidelog.program.nodes import Program, Relation
+from tidelog.program.nodes import INTRINSIC_JOINS, Program, Relation
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray
+from tidelog.storage.lattice_table import LatticeTable
+from tidelog.storage.value_order import ValueOrder
 from tidelog.values import Value
 from tidelog.values.codec import Codec
+from tidelog.values.functors import order_key
 
 Rows = npt.NDArray[np.int64]
 Lub = Callable[[str, Value, Value], Value]
@@ -36,18 +39,27 @@ class Settler:
         codec: Codec,
         functions: UserFunctions,
     ) -> None:
-        self.pending = StoredRelation(relation.arity, stored.dtype)
+        self.pending: StoredRelation | LatticeTable = StoredRelation(relation.arity, stored.dtype)
         self._relation = relation
         self._stored = stored
         self._codec = codec
         self._choice = _Choice(relation.choices) if relation.choices else None
         self._equivalence = _Equivalence() if relation.is_equivalence else None
         self._lattice = None
-        if any(column.is_lattice for column in relation.columns):
+        self._table = lattice_table(relation, stored, program)
+        if self._table is not None:
+            self.pending = self._table
+        elif any(column.is_lattice for column in relation.columns):
             self._lattice = _Lattice(relation, program, codec, functions)
 
     def settle(self, candidates: CodeArray | None = None) -> None:
         """Insert the candidates that are facts now; delete the facts they replace."""
+        if self._table is not None:
+            if candidates is not None:
+                self._table.insert(candidates)
+            self._table.settle()
+            return
+        assert isinstance(self.pending, StoredRelation)
         rows = (self.pending.live_rows() if candidates is None else candidates).astype(np.int64)
         self.pending = StoredRelation(self._relation.arity, self._stored.dtype)
         types = [column.type for column in self._relation.columns]
@@ -63,6 +75,26 @@ class Settler:
         if self._equivalence is not None:
             rows = self._equivalence.close(rows)
         self._stored.insert(np.ascontiguousarray(rows.astype(self._stored.dtype)))
+
+
+def lattice_table(relation: Relation, stored: StoredRelation, program: Program) -> LatticeTable | None:
+    """Return what joins candidates as they come, None where a join is not `min` or `max`."""
+    columns = [place for place, column in enumerate(relation.columns) if column.is_lattice]
+    if len(columns) != 1 or relation.choices:
+        return None
+    type_name = relation.columns[columns[0]].type
+    extreme = program.lattices[type_name].extreme
+    if extreme is None:
+        return None
+    return LatticeTable(stored, columns[0], ValueOrder(program.kind_of(type_name), extreme == "max"))
+
+
+def joiner(name: str, functions: UserFunctions) -> Callable[..., Value]:
+    """Return the function that joins two values."""
+    if name in INTRINSIC_JOINS:
+        best = min if INTRINSIC_JOINS[name] == "min" else max
+        return lambda left, right: best(left, right, key=order_key)
+    return functions[name]
 
 
 class _Choice:
@@ -125,7 +157,8 @@ class _Lattice:
         self._joined = [place for place, column in enumerate(relation.columns) if column.is_lattice]
         self._codec = codec
         self._lubs = {
-            place: functions[program.lattices[relation.columns[place].type].lub] for place in self._joined
+            place: joiner(program.lattices[relation.columns[place].type].lub, functions)
+            for place in self._joined
         }
         self._facts: dict[tuple[int, ...], tuple[int, ...]] = {}
 

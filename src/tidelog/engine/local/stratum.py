@@ -27,6 +27,7 @@ from tidelog.plan.operators import Check, Join
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Stratum
 from tidelog.storage import StoredRelation
+from tidelog.storage.lattice_table import LatticeTable
 
 # Below this many rows to scan, starting threads costs more than it gains.
 _ROWS_FOR_THREADS = 1 << 13
@@ -189,7 +190,7 @@ class StratumRun:
             packed = self._state.pack([columns[:, place] for place in range(columns.shape[1])], len(rows))
             self._target(name).insert(packed, first_new=self._iteration_start[name])
 
-    def _target(self, name: str) -> StoredRelation:
+    def _target(self, name: str) -> StoredRelation | LatticeTable:
         """Return where candidates of a relation are collected."""
         settler = self._settlers.get(name)
         return self._state.relations[name] if settler is None else settler.pending
@@ -203,6 +204,7 @@ class StratumRun:
         is_plain = rule.plan.relation not in self._settlers and not target.alive.size
         if last - first >= _ROWS_FOR_THREADS and is_plain and rule.threads:
             first_new = self._iteration_start[rule.plan.relation]
+            assert isinstance(target, StoredRelation)
             self._around.workers.run_chains(rule.threads, target, first_new, first, last)
         else:
             rule.end.relation, rule.end.first_new = target, self._iteration_start[rule.plan.relation]

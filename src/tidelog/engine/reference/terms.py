@@ -8,6 +8,7 @@ from tidelog.engine.reference.aggregates import combine
 from tidelog.engine.reference.variables import awaited, counts
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import (
+    INTRINSIC_JOINS,
     Aggregate,
     Application,
     BranchTerm,
@@ -103,6 +104,8 @@ class Terms:
 
     def call(self, name: str, arguments: tuple[Value, ...], span: Span | None) -> Value:
         """Return what the user's function gives, as a value of the declared result type."""
+        if name in INTRINSIC_JOINS:
+            return (min if INTRINSIC_JOINS[name] == "min" else max)(arguments, key=order_key)
         function = self._functions.get(name)
         if function is None:
             raise TidelogError([_missing(name, span)])

@@ -1,0 +1,116 @@
+"""Lattice strata that are graphs, followed from epoch to epoch."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidelog.engine.local.paths import PathStratum, endless
+from tidelog.engine.local.state import LocalState
+from tidelog.errors import TidelogError
+from tidelog.maintain.derivations import Derivations
+from tidelog.maintain.groups import changed_derivations, replace_rows
+from tidelog.maintain.labels import RelationLabels
+from tidelog.maintain.row_change import RowChange
+from tidelog.plan.lattice_paths import ArcRule
+from tidelog.plan.maintenance import MaintainedRule, maintained_rule
+from tidelog.program.nodes import Stratum
+from tidelog.program.walk_nodes import aggregates_of
+from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.paths import Endless, Unsuitable
+
+Diffs = tuple[CodeArray, Int64s]
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A graph, and the rules whose derivations are its base values and its arcs."""
+
+    graph: PathStratum
+    bases: Sequence[MaintainedRule]
+    arcs: Sequence[tuple[ArcRule, MaintainedRule]]
+    dtype: np.dtype[np.generic]
+
+
+class PathKeeper:
+    """The graphs of an engine's lattice strata.
+
+    A graph cannot go back: one that an epoch changed is given up when the epoch is, and its stratum
+    recomputed when it is next reached.
+    """
+
+    def __init__(self, state: LocalState) -> None:
+        self._state = state
+        self._kept: dict[str, _Kept] = {}
+        self._changed: set[str] = set()
+
+    def keep(self, stratum: Stratum, graph: PathStratum | None) -> None:
+        """Follow a graph from now on, if its rules can be followed; forget the one there was."""
+        name = stratum.relations[0]
+        self._kept.pop(name, None)
+        if graph is None:
+            return
+        rules = [*graph.plan.bases, *(arc.rule for arc in graph.plan.arcs)]
+        if any(True for rule in rules for literal in rule.body for _ in aggregates_of(literal)):
+            return
+        program = self._state.program
+        self._kept[name] = _Kept(
+            graph,
+            [maintained_rule(rule, program) for rule in graph.plan.bases if rule.body],
+            [(arc, maintained_rule(arc.rule, program)) for arc in graph.plan.arcs],
+            np.dtype(self._state.dtype),
+        )
+        self._changed.add(name)
+
+    def follows(self, stratum: Stratum) -> bool:
+        """Say whether the stratum is a graph that is up to date."""
+        kept = self._kept.get(stratum.relations[0])
+        return kept is not None and kept.dtype == np.dtype(self._state.dtype)
+
+    def follow(
+        self,
+        stratum: Stratum,
+        given: Mapping[str, Diffs],
+        lower: Mapping[str, RowChange],
+        derivations: Derivations,
+        label: Callable[[str], RelationLabels],
+    ) -> tuple[dict[str, RowChange], int]:
+        """Bring a stratum to the new epoch; return what changed, and the work.
+
+        `given` are input facts with diffs. Raises `Unsuitable` where the graph can no longer be followed.
+        """
+        name = stratum.relations[0]
+        kept = self._kept[name]
+        self._changed.add(name)
+        relations = self._state.relations
+
+        def changes(rule: MaintainedRule) -> Diffs:
+            rows, diffs = changed_derivations([rule], relations, lower, derivations)
+            return rows.astype(self._state.dtype), diffs
+
+        bases = [(relation, *diffs) for relation, diffs in given.items()]
+        bases.extend((rule.relation, *changes(rule)) for rule in kept.bases)
+        arcs = [(arc, *changes(rule)) for arc, rule in kept.arcs]
+        try:
+            changed = kept.graph.change(bases, arcs)
+        except Unsuitable:
+            del self._kept[name]
+            raise
+        except Endless:
+            raise TidelogError([endless(stratum)]) from None
+        found = {
+            relation: replace_rows(label(relation), part.gone, part.come)
+            for relation, part in changed.items()
+        }
+        work = sum(len(part[1]) for part in (*bases, *arcs))
+        return found, work + sum(part.deleted.size + part.inserted.size for part in found.values())
+
+    def undo(self) -> None:
+        """Give up the graphs that the epoch changed."""
+        for name in self._changed:
+            self._kept.pop(name, None)
+        self._changed = set()
+
+    def commit(self) -> None:
+        """Keep the graphs as the epoch left them."""
+        self._changed = set()

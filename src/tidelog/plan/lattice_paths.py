@@ -1,0 +1,231 @@
+"""Lattice strata whose rules are arcs: one value of the stratum in, one out, by a step that is known.
+
+    dist(0, 0).                                             // a base value
+    dist(y, d + w) :- dist(x, d), edge(x, y, w).            // an arc x -> y that adds w
+
+Such a stratum is a graph, and its values are best paths. A step adds something that does not depend
+on the value, or takes the smaller or the greater of the two.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from tidelog.plan.bound import bound_by
+from tidelog.plan.flatten import flatten_rule, variables_of
+from tidelog.program.nodes import (
+    Aggregate,
+    Application,
+    Atom,
+    Constant,
+    Constraint,
+    Literal,
+    NegatedAtom,
+    Program,
+    Rule,
+    RuleId,
+    Stratum,
+    Term,
+    Variable,
+    Wildcard,
+)
+from tidelog.program.walk_nodes import aggregates_of, deep_atoms, terms_of
+from tidelog.values import Kind
+
+_WEIGHT = "%weight"
+
+
+class Step(Enum):
+    """What an arc makes of its source's value and its own weight."""
+
+    ADD = "add"
+    SMALLER = "smaller"
+    GREATER = "greater"
+
+
+@dataclass(frozen=True, slots=True)
+class ArcRule:
+    """A rule whose head has the key of the source, the key of the target, and the weight if there is one."""
+
+    rule: Rule
+    source: str
+    target: str
+    step: Step
+    has_weight: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PathPlan:
+    """A stratum as a graph: `columns` are the lattice columns of its relations."""
+
+    columns: dict[str, int]
+    kind: Kind
+    is_greatest: bool
+    bases: tuple[Rule, ...]
+    arcs: tuple[ArcRule, ...]
+
+
+def plan_paths(stratum: Stratum, program: Program, first_id: int) -> PathPlan | None:
+    """Return a stratum as a graph, None if it is none; its rules get ids from `first_id` on."""
+    columns = _lattice_columns(stratum, program)
+    if columns is None or stratum.subsumptions:
+        return None
+    types = {program.relations[name].columns[place].type for name, place in columns.items()}
+    lattices = [program.lattices[name] for name in types]
+    kinds = {program.kind_of(name) for name in types}
+    if len({lattice.extreme for lattice in lattices} | {None}) != 2 or len(kinds) != 1:
+        return None
+    bases: list[Rule] = []
+    arcs: list[ArcRule] = []
+    for rule in stratum.rules:
+        flat = flatten_rule(_opened(rule, columns, lattices[0].extreme), program)
+        read = [atom for atom, _ in deep_atoms(flat.body) if atom.relation in columns]
+        if not read:
+            bases.append(replace(flat, id=RuleId(first_id + rule.id)))
+            continue
+        arc = _arc(flat, columns, program)
+        if arc is None:
+            return None
+        arcs.append(replace(arc, rule=replace(arc.rule, id=RuleId(first_id + rule.id))))
+    return PathPlan(columns, kinds.pop(), lattices[0].extreme == "max", tuple(bases), tuple(arcs))
+
+
+def _lattice_columns(stratum: Stratum, program: Program) -> dict[str, int] | None:
+    """Return the one lattice column of each relation, None if a relation has another law or none."""
+    columns: dict[str, int] = {}
+    for name in stratum.relations:
+        relation = program.relations[name]
+        places = [place for place, column in enumerate(relation.columns) if column.is_lattice]
+        has_other = bool(relation.choices) or relation.is_equivalence or relation.size_limit is not None
+        if len(places) != 1 or has_other:
+            return None
+        columns[name] = places[0]
+    return columns
+
+
+def _opened(rule: Rule, columns: dict[str, int], extreme: str | None) -> Rule:
+    """Return the rule with an extreme over its own stratum opened, where the head takes the extreme anyway.
+
+    dist(y, d) :- node(y), d = min e + w : { dist(x, e), edge(x, y, w) }.
+
+    dist(y, d) :- node(y), d = e + w, dist(x, e), edge(x, y, w).
+    """
+    written = rule.head.terms[columns[rule.head.relation]]
+    body: list[Literal] = []
+    for literal in rule.body:
+        aggregate = _own_extreme(literal, columns, extreme)
+        is_written = (
+            aggregate is not None
+            and isinstance(literal, Constraint)
+            and isinstance(written, Variable)
+            and literal.left == written
+            and _times(written.name, rule) == 2
+        )
+        if is_written and aggregate is not None and aggregate.target is not None:
+            assert isinstance(literal, Constraint)
+            body.extend((replace(literal, right=aggregate.target), *aggregate.body))
+        else:
+            body.append(literal)
+    return replace(rule, body=tuple(body))
+
+
+def _own_extreme(literal: Literal, columns: dict[str, int], extreme: str | None) -> Aggregate | None:
+    if not isinstance(literal, Constraint) or literal.op != "=" or not isinstance(literal.right, Aggregate):
+        return None
+    aggregate = literal.right
+    is_own = any(atom.relation in columns for atom, _ in deep_atoms(aggregate.body))
+    return aggregate if is_own and aggregate.functor == extreme else None
+
+
+def _times(name: str, rule: Rule) -> int:
+    """Return in how many places of a rule a variable stands."""
+    terms = [*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))]
+    return sum(name in variables_of(term) for term in terms)
+
+
+def _arc(rule: Rule, columns: dict[str, int], program: Program) -> ArcRule | None:
+    """Return a flat rule as an arc, None if it is none."""
+    if any(True for literal in rule.body for _ in aggregates_of(literal)):
+        return None
+    inside = [x for x in rule.body if isinstance(x, Atom) and x.relation in columns]
+    negated = [x for x in rule.body if isinstance(x, NegatedAtom) and x.atom.relation in columns]
+    if len(inside) != 1 or negated:
+        return None
+    read = inside[0]
+    value = read.terms[columns[read.relation]]
+    written = rule.head.terms[columns[rule.head.relation]]
+    if not isinstance(value, Variable) or not isinstance(written, Variable):
+        return None
+    rest = [literal for literal in rule.body if literal is not read]
+    found = _step(value.name, written, rest, program)
+    if found is None:
+        return None
+    step, weight, rest = found
+    keys = (*_key(read, columns), *_key(rule.head, columns))
+    head: tuple[Term, ...] = keys
+    if weight is not None:
+        kind = program.kind_of(weight.type)
+        variable = Variable(_WEIGHT, weight.type, span=weight.span)
+        rest.append(Constraint("=", kind, variable, weight, span=weight.span))
+        head = (*keys, variable)
+    used = frozenset().union(*(variables_of(term) for literal in rest for term in terms_of(literal)))
+    needed = frozenset().union(*(variables_of(term) for term in head))
+    if value.name in used | needed or not needed <= bound_by(rest):
+        return None
+    if any(isinstance(term, Wildcard) for term in keys):
+        return None
+    made = replace(rule, head=replace(rule.head, terms=head), body=tuple(rest), plan=())
+    return ArcRule(made, read.relation, rule.head.relation, step, weight is not None)
+
+
+def _key(atom: Atom, columns: dict[str, int]) -> Iterator[Term]:
+    return (term for place, term in enumerate(atom.terms) if place != columns[atom.relation])
+
+
+def _step(
+    name: str, written: Variable, rest: Sequence[Literal], program: Program
+) -> tuple[Step, Term | None, list[Literal]] | None:
+    """Return what a rule makes of the value it reads, its weight, and the literals that are left."""
+    if written.name == name:
+        return Step.ADD, None, list(rest)
+    for literal in rest:
+        if not isinstance(literal, Constraint) or literal.op != "=":
+            continue
+        for left, right in ((literal.left, literal.right), (literal.right, literal.left)):
+            if left == written and name in variables_of(right):
+                found = _taken_apart(right, name, program)
+                others = [other for other in rest if other is not literal]
+                return None if found is None else (*found, others)
+    return None
+
+
+def _taken_apart(term: Term, name: str, program: Program) -> tuple[Step, Term | None] | None:
+    """Return a term over a value as a step and its weight."""
+    if isinstance(term, Variable) and term.name == name:
+        return Step.ADD, None
+    if not isinstance(term, Application) or len(term.terms) != 2:
+        return None
+    left, right = term.terms
+    is_left = name in variables_of(left)
+    if is_left == (name in variables_of(right)):
+        return None
+    inner, other = (left, right) if is_left else (right, left)
+    found = _taken_apart(inner, name, program)
+    if found is None or found[0] is not Step.ADD:
+        return None
+    weight = found[1]
+    match term.functor:
+        case "+" if weight is None:
+            return Step.ADD, other
+        case "+" if weight is not None and term.kind is not Kind.FLOAT:
+            # Sums of floats depend on their order, those of integers do not.
+            return Step.ADD, replace(term, terms=(weight, other))
+        case "-" if (
+            is_left and term.kind is not Kind.UNSIGNED and (weight is None or term.kind is Kind.NUMBER)
+        ):
+            zero = Constant(0.0 if term.kind is Kind.FLOAT else 0, term.type, span=term.span)
+            return Step.ADD, replace(term, terms=(zero if weight is None else weight, other))
+        case "min" | "max" if weight is None:
+            return Step.SMALLER if term.functor == "min" else Step.GREATER, other
+        case _:
+            return None
