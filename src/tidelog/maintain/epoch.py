@@ -225,6 +225,9 @@ class Maintainer:
         learned = self._learned[number]
         predicted = rows * learned.work_per_row
         budget = max(settings.switch * learned.recompute_work / UPDATE_COST, _FREE_WORK)
+        advice = self._trace(number).advise(rows, predicted, learned.recompute_work)
+        if advice is not None:
+            return _Decision(action, Strategy.TRACE, f"{how}; {advice}", predicted, budget)
         if predicted > budget:
             reason = (
                 f"{how}, predicted to take {predicted:,.0f} derivations, "
@@ -271,7 +274,7 @@ class Maintainer:
                 )
                 decision = _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, reason, decision.predicted)
             else:
-                learned.learn(rows, update.work)
+                (learned if update.traces is None else self._trace(number)).learn(rows, update.work)
                 if update.dense is not None:
                     # Kept only from here on: a failed epoch leaves it half changed.
                     self._dense[number] = update.dense
@@ -291,14 +294,16 @@ class Maintainer:
             dense = None
         elif dense is None:
             dense = self._count(number, stratum, lower)
-        traces = None
+        traces, steps = None, 0
         if decision.strategy is Strategy.TRACE:
-            traces, said = self._trace(number).follow(self.engine.derivations.traces, lower)
-            decision = replace(decision, reason=f"{decision.reason}; {said}")
+            keeper = self._trace(number)
+            traces, steps = keeper.follow(self.engine.derivations.traces, lower)
+            decision = replace(decision, reason=f"{decision.reason}; {keeper.said}")
         update = StratumUpdate(
             self._rules[number], self.engine.relations,
             {name: self.label(name) for name in stratum.relations}, lower, self.engine.derivations,
             decision.budget, decision.strategy, dense, partial(self.engine.check_level, stratum), traces,
+            steps,
         )  # fmt: skip
         return update, decision
 

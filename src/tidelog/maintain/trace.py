@@ -19,6 +19,12 @@ from tidelog.plan.leapfrog_trace import reason_against_trace
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.program.nodes import Program, Stratum
 
+# What a step of a trace costs beside a binding of an update, and recording beside a recompute.
+_STEP_COST = 3.0
+_RECORD_COST = 4.0
+# Updates that are expected to cost less than this take less time than looking up the trace.
+_WORTH_A_TRACE = 5_000
+
 
 @dataclass
 class TraceKeeper:
@@ -29,12 +35,15 @@ class TraceKeeper:
     program: Program
     traces: Traces | None = None
     is_pending: bool = False
-    recorded_work: int = 0
-    reasons: dict[str, str] = field(init=False)
+    said: str = ""
+    reasons: dict[str, str] = field(default_factory=dict)
+    traced: list[MaintainedRule] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.reasons = {}
-        self.traced: list[MaintainedRule] = []
+        self._recording = 0
+        self._steps_per_row = 0.0
+        self._spent = 0.0
+        self._patience = 1
         for rule in self.rules:
             if not rule.literals:
                 continue
@@ -58,20 +67,45 @@ class TraceKeeper:
         why = "; ".join(f"`{rule}`: {reason}" for rule, reason in self.reasons.items())
         return f"{len(self.traced)} of {len(self.traced) + len(self.reasons)} rules go by trace, not {why}"
 
-    def follow(self, record: "Record", lower: Mapping[str, RowChange]) -> tuple[Traces, str]:
-        """Follow a change, recording the old epoch first if there is no trace of it; return what was done."""
-        said = ""
+    def advise(self, rows: int, predicted: float, recompute_work: int) -> str | None:
+        """Return why `auto` should go by trace, None if it should not.
+
+        `predicted` is what an update is expected to cost. A trace is recorded once updates have cost
+        as much as that would; afterwards whichever was measured to be cheaper is taken.
+        """
+        if self.reasons or not self.traced or predicted < _WORTH_A_TRACE:
+            return None
+        if self.traces is not None and self.traces.is_current():
+            steps = rows * self._steps_per_row
+            if _STEP_COST * steps < predicted:
+                return f"by trace, predicted to take {steps:,.0f} steps against {predicted:,.0f} of an update"
+            return None
+        self._spent += predicted
+        if recompute_work and self._spent > self._patience * _RECORD_COST * recompute_work:
+            spent, self._spent = self._spent, 0.0
+            return f"by trace, since updates have taken {spent:,.0f}, more than recording one"
+        return None
+
+    def learn(self, rows: int, work: int) -> None:
+        """Remember what following the trace cost; recording it is not part of that."""
+        self._steps_per_row = max(work - self._recording, 1) / max(rows, 1)
+
+    def follow(self, record: "Record", lower: Mapping[str, RowChange]) -> tuple[Traces, int]:
+        """Follow a change, recording the old epoch first if it has no trace; return the steps made."""
+        self.said, self._recording = "", 0
         if self.traces is None or not self.traces.is_current():
             self.traces = record(self.traced)
             self.traces.record()
-            self.recorded_work = self.traces.work
-            said = f"a trace of {self.traces.size:,} intervals was recorded; "
+            self._recording = self.traces.work
+            self.said = f"a trace of {self.traces.size:,} intervals was recorded; "
         before = self.traces.work
         self.is_pending = True
         self.traces.follow(
             {name: np.concatenate([change.deleted, change.inserted]) for name, change in lower.items()}
         )
-        return self.traces, f"{said}{self.traces.work - before:,} steps"
+        steps = self.traces.work - before
+        self.said += f"{steps:,} steps"
+        return self.traces, steps + self._recording
 
     def commit(self) -> None:
         """Let the trace be that of the new epoch, if it was followed."""
@@ -87,6 +121,8 @@ class TraceKeeper:
 
     def drop(self) -> None:
         """Give the trace up: the stratum went to this epoch in another way."""
+        if self.traces is not None:
+            self._patience *= 4
         self.traces = None
         self.is_pending = False
 

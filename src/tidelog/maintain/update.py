@@ -82,7 +82,8 @@ class StratumUpdate:
     work: int = 0
 
     def __post_init__(self) -> None:
-        self._derivations_seen = 0
+        # Who prepared the update may have worked already.
+        self._derivations_seen = self.work
         self._work_before = self.derivations.work
 
     def run(self, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:

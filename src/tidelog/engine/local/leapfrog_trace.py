@@ -174,9 +174,15 @@ class RuleTrace:
     """The recorded join of one rule."""
 
     def __init__(
-        self, plan: TracePlan, relations: Mapping[str, StoredRelation], tries: Sequence[TraceTrie]
+        self,
+        plan: TracePlan,
+        relations: Mapping[str, StoredRelation],
+        tries: Sequence[TraceTrie],
+        *,
+        keeps_all: bool = False,
     ) -> None:
         self.plan = plan
+        self._keeps_all = keeps_all
         self.tries = tries
         self._relations = [relations[atom.relation] for atom in plan.atoms]
         self._describe()
@@ -203,13 +209,14 @@ class RuleTrace:
     def _make_indexes(self) -> list[Sensitivity]:
         """Return an index for each level whose variables are no beginning of the order.
 
-        Of the others, a changed branch says itself where the join changes.
+        Of the others, a changed branch says itself where the join changes; with `keeps_all` they have
+        indexes too, to look at.
         """
         self._indexes: Int32s = np.full(self._sought.shape, -1, np.int32)
         found: list[Sensitivity] = []
         for number, atom in enumerate(self.plan.atoms):
             for level, variable in enumerate(atom.variables):
-                if atom.variables[: level + 1] == tuple(range(level + 1)):
+                if not self._keeps_all and atom.variables[: level + 1] == tuple(range(level + 1)):
                     continue
                 before = atom.variables[:level]
                 others = tuple(v for v in range(variable) if v not in before)

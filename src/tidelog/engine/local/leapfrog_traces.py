@@ -96,6 +96,9 @@ class LocalTraces:
 
     def follow(self, changed: Mapping[str, Int64s]) -> None:
         """Find how the bindings of each rule change, given the rows that did."""
+        for name in self._relations:
+            # Whoever evaluates after this must see the rows that were located for the epoch.
+            self._state.show_all(name)
         for trie in self._tries.values():
             trie.look()
         self._changes = {rule: trace.follow(changed) for rule, trace in self._traces.items()}

@@ -1,0 +1,129 @@
+"""The strategy `trace`: after any epochs the state is that of evaluation from nothing."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from epochs import Maintained, examples, follow
+from programs import build
+from test_leapfrog_joins import ARITIES, INPUTS, bodies, codes, inputs
+from tidelog.engine.epoch import Strategy
+
+TRIANGLES = """
+.decl e(x: number, y: number)
+.input e
+.decl t(x: number, y: number, z: number)
+t(x, y, z) :- e(x, y), e(y, z), e(z, x).
+"""
+
+fact_sets = {name: st.lists(st.tuples(*[codes] * arity), max_size=4) for name, arity in ARITIES.items()}
+changes = st.lists(
+    st.tuples(st.fixed_dictionaries(fact_sets), st.fixed_dictionaries(fact_sets)), min_size=1, max_size=5
+)
+
+
+@st.composite
+def two_rules(draw: Any) -> str:
+    """Draw two rules of one relation, so that facts have derivations by both."""
+    first = draw(bodies())
+    declaration, rule = first.splitlines()
+    arity = declaration.count(":")
+    others = [
+        text.splitlines()[1] for text in draw(st.lists(bodies(), max_size=3)) if text.count(": ") == arity
+    ]
+    return "\n".join([declaration, rule, *others[:1]])
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(body=two_rules(), facts=inputs, drawn=changes)
+def test_trace_is_as_from_nothing(body, facts, drawn):
+    """Any conjunctive body: relations, deltas, levels and counts are exact after every epoch."""
+    follow(INPUTS + body, facts, drawn, Strategy.TRACE)
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(body=bodies(), facts=inputs, drawn=changes, data=st.data())
+def test_trace_takes_turns_with_others(body, facts, drawn, data):
+    """A trace that another strategy made stale is recorded anew."""
+    turns = data.draw(
+        st.lists(
+            st.sampled_from([Strategy.TRACE, Strategy.TRACE, Strategy.UPDATE, Strategy.RECOMPUTE]),
+            min_size=2,
+            max_size=4,
+        )
+    )
+
+    follow(INPUTS + body, facts, drawn, turns)
+
+
+def report_of(found: Any, relation: str) -> Any:
+    """Return what an epoch says about the stratum of a relation."""
+    return next(report for report in found.strata if relation in report.relations)
+
+
+def test_trace_is_recorded_once_and_then_followed():
+    """The first epoch records, later ones only follow, at a small part of that cost."""
+    edges = {"e": [(x, (x + step) % 600) for x in range(600) for step in (1, 7, 13, 586, 593)]}
+    run = Maintained(build(TRIANGLES)).start(edges)
+
+    first = report_of(run.change({"e": [(1, 1)]}, strategy=Strategy.TRACE), "t")
+    second = report_of(run.change({"e": [(2, 2)]}, {"e": [(0, 1)]}, strategy=Strategy.TRACE), "t")
+    run.check()
+
+    assert first.strategy is second.strategy is Strategy.TRACE
+    assert "intervals was recorded" in first.reason
+    assert "recorded" not in second.reason
+    assert second.work * 10 < first.work
+
+
+def test_rules_without_a_trace_say_why():
+    """A recursive rule goes by update beside a traced one; where nothing can be traced, all do."""
+    text = """
+    .decl e(x: number, y: number)
+    .input e
+    .decl p(x: number, y: number)
+    p(x, y) :- e(x, y), e(y, x).
+    p(x, z) :- p(x, y), e(y, z).
+    .decl q(x: number, y: number)
+    q(x, y) :- e(x, _), e(y, _), y = x + 1.
+    """
+    run = Maintained(build(text)).start({"e": [(1, 2), (2, 1), (2, 3)]})
+
+    found = run.change({"e": [(3, 2)]}, {"e": [(2, 1)]}, strategy=Strategy.TRACE)
+    run.check()
+
+    mixed, apart = report_of(found, "p"), report_of(found, "q")
+    assert mixed.strategy is Strategy.TRACE
+    assert "1 of 2 rules go by trace" in mixed.reason
+    assert "it is recursive" in mixed.reason
+    assert apart.strategy is Strategy.UPDATE
+    assert "its atoms share no variables" in apart.reason
+
+
+def test_failed_epoch_leaves_the_trace_as_it_was():
+    """After an epoch that raised, the next one follows the trace of the epoch before."""
+    text = TRIANGLES + ".decl keyed(x: number, y: number) keys x\nkeyed(x, y) :- t(x, y, _).\n"
+    run = Maintained(build(text)).start({"e": [(1, 2), (2, 3), (3, 1)]})
+    run.change({"e": [(5, 5)]}, strategy=Strategy.TRACE)
+    before = run.relations()
+
+    failed = False
+    try:
+        run.change({"e": [(1, 4), (4, 3)]}, strategy=Strategy.TRACE)
+    except Exception as error:  # noqa: BLE001 - whatever the epoch raises must leave no trace behind
+        failed = "keyed" in str(error)
+
+    assert failed
+    assert run.relations() == before
+    run.inputs = {"e": {(1, 2), (2, 3), (3, 1), (5, 5)}}
+    run.change({"e": [(1, 4)]}, {"e": [(2, 3)]}, strategy=Strategy.TRACE)
+    run.check()
+
+
+def test_evaluation_after_a_traced_epoch_sees_its_facts():
+    """A recompute in the next epoch reads what a traced epoch inserted."""
+    text = INPUTS + ".decl r()\nr() :- a(x, x), b(x, x, x).\n"
+    epochs = [({"b": [(0, 0, 0)]}, {}), ({"a": [(0, 0)]}, {})]
+
+    follow(text, {}, epochs, [Strategy.TRACE, Strategy.RECOMPUTE])
