@@ -6,6 +6,7 @@ from tidelog.plan.chain import Body
 from tidelog.plan.flatten import flatten_rule, is_fact
 from tidelog.plan.operators import Layout, RulePlan, StratumPlan, View
 from tidelog.plan.order import best_chain
+from tidelog.plan.own_aggregates import own_deltas
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Atom, Constant, Program, Rule, Stratum, Variable
 
@@ -60,6 +61,12 @@ def _plan_rule(
         chain = best_chain(body, order)
         yield RulePlan(
             rule.id, rule.head.relation, delta, chain.operators, chain.cost, rule.span, chain.reason
+        )  # fmt: skip
+    for own in own_deltas(flat, stratum) if stratum.is_recursive else ():
+        body = Body(own.literals, own.views, outputs, program, statistics, growing=frozenset(stratum.relations))
+        chain = best_chain(body)
+        yield RulePlan(
+            rule.id, rule.head.relation, own.delta, chain.operators, chain.cost, rule.span, chain.reason
         )  # fmt: skip
 
 

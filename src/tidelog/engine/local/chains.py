@@ -159,7 +159,7 @@ class ReduceStep(ExtendingStep):
     """Binds a variable to an aggregate per outer binding.
 
     Equal outer bindings of a batch are evaluated once; without outer variables the aggregate is
-    evaluated once for all batches, since what it reads belongs to earlier strata.
+    evaluated once for all batches that see the same facts.
     """
 
     def __init__(self, operator: Reduce, layout: Layout, state: LocalState, expressions: Expressions) -> None:
@@ -174,6 +174,7 @@ class ReduceStep(ExtendingStep):
         if operator.functor.startswith("@"):
             self._fold = expressions.compile_term(_fold_term(operator))
         self._constant: tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None] | None = None
+        self._seen: list[int] = []
 
     def run(self, batch: CodeArray) -> None:
         """Push each binding with its aggregate's value, if it has one."""
@@ -184,8 +185,10 @@ class ReduceStep(ExtendingStep):
             results, has_value = self._evaluate(distinct)
         else:
             group_of = np.zeros(batch.shape[0], np.int64)
-            if self._constant is None:
+            seen = [visible.end for visible in self._state.visible.values()]
+            if self._constant is None or self._seen != seen:
                 self._constant = self._evaluate(np.empty((1, 0), self._state.dtype))
+                self._seen = seen
             results, has_value = self._constant
         codes = results[group_of]
         if has_value is None:
