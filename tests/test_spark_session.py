@@ -4,6 +4,7 @@ import pytest
 
 import tidelog
 from tidelog import TidelogError
+from tidelog.session.spark import apply_once
 
 PATHS = """
 .decl edge(x: symbol, y: symbol)
@@ -39,6 +40,72 @@ def test_an_epoch_is_applied(spark):
         assert set(delta["path"].inserted) == {("c", "d"), ("b", "d")}
         assert set(delta["path"].deleted) == {("a", "b"), ("a", "c")}
         assert set(db["path"]) == {("b", "c"), ("c", "d"), ("b", "d")}
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_epochs_follow_one_another(spark, resident):
+    """Partners keep their state from epoch to epoch, in files or in memory."""
+    options = {**EVERYWHERE, "resident": resident}
+    edges = {("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")}
+    with tidelog.open(PATHS, engine="spark", spark=spark, facts={"edge": edges}, spark_options=options) as db:
+        for gone, come in ((("c", "a"), ("d", "e")), (("b", "c"), ("c", "a")), (("d", "e"), ("b", "c"))):
+            before = set(db["path"])
+            delta = db.apply(insert={"edge": [come]}, delete={"edge": [gone]})
+            edges = (edges - {gone}) | {come}
+
+            after = set(db["path"])
+            assert after == closure(edges)
+            assert (set(delta["path"].inserted), set(delta["path"].deleted)) == (
+                after - before,
+                before - after,
+            )
+
+
+def closure(edges):
+    """Return the pairs that a path leads from and to."""
+    found = set(edges)
+    while True:
+        more = {(x, z) for x, y in found for y2, z in edges if y == y2} - found
+        if not more:
+            return found
+        found |= more
+
+
+def test_a_state_goes_on_from_its_manifest(spark, tmp_path):
+    """Opening the same storage again continues at the last committed epoch; facts are not read again."""
+    options = {"engine": "spark", "spark": spark, "spark_options": {**EVERYWHERE, "storage": str(tmp_path)}}
+    with tidelog.open(PATHS, facts={"edge": [("a", "b")]}, **options) as db:
+        db.apply(insert={"edge": [("b", "c")]})
+
+    with tidelog.open(PATHS, facts={"edge": [("x", "y")]}, **options) as db:
+        assert db.epoch == 1
+        assert set(db["path"]) == {("a", "b"), ("b", "c"), ("a", "c")}
+        delta = db.apply(delete={"edge": [("a", "b")]})
+        assert set(delta["path"].deleted) == {("a", "b"), ("a", "c")}
+        assert db.epoch == 2
+
+
+def test_a_transaction_delivered_again_is_skipped(spark, tmp_path):
+    """A transaction is known by its id, also after a restart."""
+    options = {"engine": "spark", "spark": spark, "spark_options": {**EVERYWHERE, "storage": str(tmp_path)}}
+    with tidelog.open(PATHS, facts={"edge": [("a", "b")]}, **options) as db:
+        assert apply_once(db, "one", insert={"edge": [("b", "c")]}) is not None
+        assert apply_once(db, "one", insert={"edge": [("b", "c")]}) is None
+        assert db.epoch == 1
+
+    with tidelog.open(PATHS, **options) as db:
+        assert apply_once(db, "one", insert={"edge": [("b", "c")]}) is None
+        assert apply_once(db, "two", delete={"edge": [("a", "b")]}) is not None
+        assert set(db["path"]) == {("b", "c")}
+
+
+def test_another_program_cannot_go_on(spark, tmp_path):
+    """Storage that keeps another program's state is refused."""
+    options = {"engine": "spark", "spark": spark, "spark_options": {**EVERYWHERE, "storage": str(tmp_path)}}
+    tidelog.open(PATHS, **options).close()
+
+    with pytest.raises(TidelogError, match="spark-storage-differs"):
+        tidelog.open(PATHS + "path(x, x) :- edge(x, _).", **options)
 
 
 def test_a_session_is_needed():

@@ -201,6 +201,10 @@ class Epochs:
         """Let go of the store and of all facts; only the program and its text can be asked for."""
         if self._store is not None:
             self._store.close()
+        # Partners on Spark stay until they are told to go.
+        close = getattr(self._machine.engine, "close", None)
+        if close is not None:
+            close()
         del self.snapshot, self._machine
 
     def _step(

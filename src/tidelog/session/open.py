@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.protocol import Observer
@@ -13,14 +14,19 @@ from tidelog.session.epochs import Epochs, Machine, fingerprint
 from tidelog.session.history import History, make_delta
 from tidelog.session.load import load_facts
 from tidelog.session.prepare import Prepared, Request, make_settings, prepare, prepare_text
+from tidelog.session.provenance import check_provenance, with_provenance
 from tidelog.session.recorder import Recorder
 from tidelog.session.rules import ProgramText
 from tidelog.session.session import Session
+from tidelog.session.spark import resume
 from tidelog.session.strategy import choose_strategy
 from tidelog.session.text import find_source
 from tidelog.source import Source
 from tidelog.store import FactsEntry, Store
 from tidelog.values import Codec, Value
+
+if TYPE_CHECKING:
+    from tidelog.views.proofs.metric import Metric
 
 
 def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a default
@@ -38,6 +44,7 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
     switch: float = 0.2,
     store: Path | str | None = None,
     read_only: bool = False,
+    provenance: "str | Metric | None" = None,
     spark: object = None,
     spark_options: Mapping[str, object] | None = None,
 ) -> Session:
@@ -55,6 +62,10 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
     `store` is a folder that keeps the program and its state. Where it holds a store already the
     session goes on from there: the program may be left out, and `facts` are not read again.
     `read_only` sees its last epoch while another process writes to it.
+
+    `provenance="height"` lets `why` give proofs of minimal height: iterations are counted through
+    strata, and kept so by every epoch. Another metric, `"nodes"` or a `Metric`, is minimised when a
+    proof is asked for.
 
     With `engine="spark"`, `spark` is the Spark session whose workers take part, `facts` may be its
     DataFrames, and `spark_options` are the fields of `tidelog.engine.spark.SparkOptions`.
@@ -84,7 +95,9 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
         None if store is None else Path(store),
         read_only,
         options,
+        provenance,
     )
+    check_provenance(provenance)
     return start_session(request, Recorder(observer))
 
 
@@ -103,6 +116,7 @@ def evaluate(prepared: Prepared, recorder: Recorder) -> Session:
     request, program = prepared.request, prepared.program
     with recorder.phase("start"):
         kind = find_engine(request.engine, request.spark)
+        kind = with_provenance(kind, request.provenance, prepared.given)
     codec = Codec(program.types)
     store = None
     if request.store is not None:
@@ -110,11 +124,14 @@ def evaluate(prepared: Prepared, recorder: Recorder) -> Session:
     try:
         with recorder.phase("load"):
             engine = kind.maintain(kind.passes(program), codec, request.settings, prepared.functions)
-            load_facts(program, request.facts, codec, engine)
+            resumed = resume(engine) if request.spark is not None else None
+            if resumed is None:
+                load_facts(program, request.facts, codec, engine)
         with recorder.phase("evaluate"):
-            engine.evaluate(recorder)
+            if resumed is None:
+                engine.evaluate(recorder)
         machine = Machine(kind, codec, engine, request.settings, recorder.observer)
-        epochs = Epochs(prepared, machine, store)
+        epochs = Epochs(prepared, machine, store, resumed or 0)
         epochs.save()
     except BaseException:
         if store is not None:
@@ -142,6 +159,7 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
         prepared = prepare_text(plain, ProgramText.read(store.snapshot_sources), store.inputs)
     with recorder.phase("start"):
         kind = find_engine(request.engine, request.spark)
+        kind = with_provenance(kind, request.provenance, prepared.given)
     with recorder.phase("load"):
         codec = Codec(prepared.program.types)
         loaded = store.load(codec)
@@ -155,7 +173,6 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
                     engine.insert(name, [column[relation.given] for column in relation.columns])
             engine.evaluate(recorder)
     given, history = dict.fromkeys(prepared.given), History()
-    history.note_text(0, prepared.text)
     history.note_text(0, prepared.text)
     with recorder.phase("evaluate"):
         for epoch in loaded.epochs:

@@ -181,7 +181,13 @@ class PartnerEngine:
         partners = f"{self.wire.partners} partners"
         if settings.strategy is Strategy.RECOMPUTE and stratum.rules:
             changed, work = self._recompute(number, stratum, own, lower)
-            return Action.RECOMPUTED, Strategy.RECOMPUTE, f"recomputing was asked for; {partners}", work, changed
+            return (
+                Action.RECOMPUTED,
+                Strategy.RECOMPUTE,
+                f"recomputing was asked for; {partners}",
+                work,
+                changed,
+            )
         budget = float("inf")
         if settings.strategy is Strategy.AUTO and stratum.rules:
             budget = max(settings.switch * self.work[number], _FREE_WORK)
@@ -195,10 +201,18 @@ class PartnerEngine:
         except OverBudget:
             for label in labels.values():
                 label.undo()
-            reason = f"{partners} gave the update up after {update.work:,} derivations; {budget:,.0f} are allowed"
+            reason = (
+                f"{partners} gave the update up after {update.work:,} derivations; {budget:,.0f} are allowed"
+            )
             changed, work = self._recompute(number, stratum, own, lower)
             return Action.RECOMPUTED, Strategy.RECOMPUTE, reason, work + update.work, changed
-        return Action.UPDATED, Strategy.UPDATE, f"{rows:,} changed facts reach it; {partners}", update.work, changed
+        return (
+            Action.UPDATED,
+            Strategy.UPDATE,
+            f"{rows:,} changed facts reach it; {partners}",
+            update.work,
+            changed,
+        )
 
     def _rows_of(self, name: str, change: RowsChange) -> RowChange:
         """Return the numbers of the changed rows that this partner keeps."""
@@ -311,5 +325,3 @@ def _compare(old: StoredRelation, new: StoredRelation) -> RowChange:
     new.previous[deleted] = old.levels[gone]
     new.show_rows(deleted)
     return RowChange(deleted, inserted)
-
-

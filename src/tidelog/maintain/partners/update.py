@@ -407,7 +407,8 @@ class PartnerUpdate:
             return np.full(batch.shape[0], self.wire.me == 0)
         place, column = min(columns.items()) if columns else (0, WHOLE_ROW)
         rows = self.relations[rule.literals[place].relation].rows[batch[:, first_row + place]]
-        return owner_of(rows, column, self.wire.partners) == self.wire.me
+        mine: Mask = owner_of(rows, column, self.wire.partners) == self.wire.me
+        return mine
 
     # --- shared -------------------------------------------------------------------------------
 

@@ -1,0 +1,117 @@
+"""The driver's hold on partners: a job for each command, or residents that stay between commands."""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tidelog.engine.protocol import Settings
+from tidelog.engine.spark.cluster import reason_against_barrier, slots
+from tidelog.engine.spark.job import Job, LostError, run_job
+from tidelog.engine.spark.message import Message
+from tidelog.engine.spark.options import SparkOptions
+from tidelog.engine.spark.resident import ResidentJob
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.maintain.partners.service import GroupSpec, ServicePayload
+
+_LOGGER: Final = logging.getLogger("tidelog")
+_MODULE: Final = "tidelog.maintain.partners.service"
+
+
+@dataclass
+class Crew:
+    """All partners of a session; groups of strata are spoken to by number."""
+
+    options: SparkOptions
+    settings: Settings
+    folder: str
+
+    def __post_init__(self) -> None:
+        self.groups: list[GroupSpec] = []
+        available = slots(self.options.spark)
+        # Residents keep their slots, and others need some as well.
+        default = max(1, available // 2) if self.options.resident else available
+        self.partners = self.options.partners or default
+        self._resident: ResidentJob | None = None
+        self._loaded: set[int] = set()
+
+    def reason_against(self) -> str | None:
+        """Return why there can be no partners, None if there can."""
+        return reason_against_barrier(self.options, self.partners)
+
+    def evaluate(self, group: int, said: Mapping[str, object]) -> list[Message]:
+        """Let partners evaluate a group from nothing; residents keep it from then on."""
+        command = Message(text=json.dumps({"do": "evaluate", "group": group, **said}))
+        return self._call(group, command, None)
+
+    def apply(self, group: int, command: Message, load: Callable[[], Mapping[str, object]]) -> list[Message]:
+        """Let partners bring a group to the next epoch; `load` says what they load if they have it not."""
+        return self._call(group, command, load)
+
+    def _call(
+        self, group: int, command: Message, load: Callable[[], Mapping[str, object]] | None
+    ) -> list[Message]:
+        def loading() -> tuple[Message, ...]:
+            if load is None:
+                return ()
+            return (Message(text=json.dumps({"do": "load", "group": group, **load()})),)
+
+        if not self.options.resident:
+            return self._run_once((*loading(), command))
+        for attempt in range(1, self.options.attempts + 1):
+            try:
+                return self._call_residents(group, command, loading)
+            except LostError as lost:
+                self.release()
+                if attempt == self.options.attempts:
+                    raise TidelogError([_lost(attempt, str(lost))]) from lost
+                _LOGGER.warning("resident partners were lost (%s); they start again", lost)
+            except BaseException:
+                # Whatever failed, their state may be half way.
+                self.release()
+                raise
+        raise AssertionError("an attempt returns or raises")
+
+    def _run_once(self, commands: tuple[Message, ...]) -> list[Message]:
+        payload = ServicePayload(tuple(self.groups), self.settings, self.folder, commands)
+        job = Job(
+            _MODULE, "serve", payload, self.partners, self.options.attempts, self.options.tls,
+            self.options.rendezvous,
+        )  # fmt: skip
+        return run_job(self.options.spark, job)
+
+    def _call_residents(
+        self, group: int, command: Message, loading: Callable[[], tuple[Message, ...]]
+    ) -> list[Message]:
+        if self._resident is None:
+            payload = ServicePayload(tuple(self.groups), self.settings, self.folder, None)
+            job = Job(_MODULE, "serve", payload, self.partners, 1, self.options.tls)
+            self._resident = ResidentJob(self.options.spark, job)
+            self._loaded = set()
+        if group not in self._loaded:
+            for message in loading():
+                self._resident.call(message)
+        answers = self._resident.call(command)
+        self._loaded.add(group)
+        return answers
+
+    def release(self) -> None:
+        """Let residents go; their next command starts others."""
+        resident, self._resident = self._resident, None
+        self._loaded = set()
+        if resident is not None:
+            resident.stop()
+
+    def with_groups(self, groups: list[GroupSpec]) -> None:
+        """Speak of these groups from now on."""
+        self.release()
+        self.groups = groups
+
+
+def _lost(attempts: int, reason: str) -> Diagnostic:
+    return Diagnostic(
+        code="spark-lost-partners",
+        message=f"the partners of a job were lost {attempts} times; the last time: {reason}",
+        hint="look into the executors' logs; the state is that of the last committed epoch",
+    )

@@ -1,0 +1,361 @@
+"""Strata that are kept together, in the driver or by partners; each group is an engine of its own.
+
+What a group reads of others is given to it, at first as facts and then as differences.
+"""
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from tidelog.engine.epoch import (
+    Action,
+    EpochResult,
+    MaintenanceSettings,
+    RelationChange,
+    Strategy,
+    StratumReport,
+)
+from tidelog.engine.local.state import NeedsWideCodes, fits_narrow
+from tidelog.engine.protocol import Codes, Observer, SilentObserver, StratumStatistics
+from tidelog.engine.spark.files import Annotated, Folder
+from tidelog.engine.spark.message import Message, Rows
+from tidelog.engine.spark.placement import names_read
+from tidelog.engine.spark.work import file_name
+from tidelog.maintain.engine import MaintainedEngine
+from tidelog.maintain.partners.crew import Crew
+from tidelog.program.nodes import Program
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT
+from tidelog.storage.kernel import CodeArray
+
+# A relation is written whole again once it stands in so many files of each partner.
+_MOST_FILES = 32
+
+
+class Group(Protocol):
+    """Strata with a state of their own."""
+
+    own: tuple[str, ...]
+    reads: tuple[str, ...]
+
+    def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
+        """Evaluate from nothing; `facts` are those given to own relations and all of those it reads."""
+
+    def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
+        """Bring the group to the next epoch and return the differences of its own relations."""
+
+    def describe(self) -> dict[str, object]:
+        """Return what a manifest says of the group."""
+
+    def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
+        """Undo the last epoch, which had these changes; `before` is what the group said of itself then."""
+
+    def size(self, name: str) -> int:
+        """Return the number of facts."""
+
+    def columns(self, name: str) -> list[Codes]:
+        """Return all facts."""
+
+    def match(self, name: str, pattern: Sequence[int | None]) -> list[Codes]:
+        """Return the facts that agree with a pattern."""
+
+
+class DriverGroup:
+    """Strata kept in the driver, by the local engine."""
+
+    def __init__(self, own: tuple[str, ...], reads: tuple[str, ...], engine: MaintainedEngine) -> None:
+        self.own = own
+        self.reads = reads
+        self._engine = engine
+
+    def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
+        """Evaluate from nothing."""
+        for name, rows in facts.items():
+            if len(rows):
+                self._engine.insert(name, [rows[:, place] for place in range(rows.shape[1])])
+        finished = self._engine.evaluate(observer).strata
+        return [each for each in finished if set(each.relations) & set(self.own)]
+
+    def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
+        """Bring the group to the next epoch."""
+        result = self._engine.apply(changes, settings, SilentObserver())
+        return EpochResult(
+            {name: columns for name, columns in result.inserted.items() if name in self.own},
+            {name: columns for name, columns in result.deleted.items() if name in self.own},
+            tuple(report for report in result.strata if set(report.relations) & set(self.own)),
+        )
+
+    def describe(self) -> dict[str, object]:
+        """Return nothing: a driver evaluates its groups again."""
+        return {}
+
+    def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
+        """Undo the last epoch by one that turns it round."""
+        del before
+        turned = {name: RelationChange(change.deleted, change.inserted) for name, change in changes.items()}
+        self._engine.apply(turned, MaintenanceSettings(), SilentObserver())
+
+    def size(self, name: str) -> int:
+        """Return the number of facts."""
+        return self._engine.size(name)
+
+    def columns(self, name: str) -> list[Codes]:
+        """Return all facts."""
+        return self._engine.facts(name)
+
+    def match(self, name: str, pattern: Sequence[int | None]) -> list[Codes]:
+        """Return the facts that agree with a pattern."""
+        return self._engine.match(name, pattern)
+
+
+class PartnerGroup:
+    """Strata kept by partners, as files on shared storage; the driver reads what it is asked for.
+
+    `own` are the relations the user knows; `files` also names those that passes made.
+    """
+
+    def __init__(
+        self, number: int, own: tuple[str, ...], reads: tuple[str, ...], program: Program, crew: Crew,
+        folder: Folder,
+    ) -> None:  # fmt: skip
+        self.own = own
+        self.reads = reads
+        self.number = number
+        self._program = program
+        self._crew = crew
+        self._folder = folder
+        self.files: dict[str, list[str]] = {}
+        # Files with all facts of the relations that the group reads.
+        self.given: dict[str, list[str]] = {}
+        self._sizes: dict[str, int] = {}
+        self.work: list[int] = []
+        self.is_wide = False
+        self._seen: dict[str, StoredRelation] = {}
+
+    # --- epochs ------------------------------------------------------------------------------------
+
+    def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
+        """Evaluate from nothing."""
+        name = _new_name("0")
+        self.is_wide = self.is_wide or not all(fits_narrow(rows.astype(np.int64)) for rows in facts.values())
+        given = {relation: [self._write(relation, rows, name)] for relation, rows in facts.items()}
+        said = {"facts": given, "is_wide": self.is_wide, "name": name}
+        try:
+            answers = [json.loads(answer.text) for answer in self._crew.evaluate(self.number, said)]
+        except NeedsWideCodes:
+            self.is_wide = True
+            return self.evaluate(facts, observer)
+        self.given = {relation: files for relation, files in given.items() if relation in self.reads}
+        self.files = {
+            relation: [answer["files"][relation] for answer in answers] for relation in answers[0]["files"]
+        }
+        self._sizes = {
+            relation: sum(answer["sizes"][relation] for answer in answers) for relation in self.files
+        }
+        self.work = answers[0]["work"]
+        self._seen = {}
+        return _statistics([answer["statistics"] for answer in answers], self.own)
+
+    def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
+        """Bring the group to the next epoch."""
+        name = _new_name("e")
+        tables = []
+        for relation, change in changes.items():
+            arity = self._program.relations[relation].arity
+            tables.append(Rows(f"+{relation}", rows_of(change.inserted, arity)))
+            tables.append(Rows(f"-{relation}", rows_of(change.deleted, arity)))
+        is_wide = not all(fits_narrow(table.rows) for table in tables)
+        if is_wide and not self.is_wide:
+            self._widen()
+        compacted = [r for r, files in self.files.items() if len(files) > _MOST_FILES * self._crew.partners]
+        said = {
+            "do": "apply", "group": self.number, "changed": sorted(changes), "compact": compacted,
+            "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
+        }  # fmt: skip
+        command = Message(text=json.dumps(said), tables=tuple(tables))
+        try:
+            messages = self._crew.apply(self.number, command, lambda: self._to_load(changes))
+        except NeedsWideCodes:
+            self._widen()
+            messages = self._crew.apply(self.number, command, lambda: self._to_load(changes))
+        answers = [json.loads(message.text) for message in messages]
+        inserted = self._collect(messages, "+")
+        deleted = self._collect(messages, "-")
+        self._follow(changes, inserted, deleted, answers, set(compacted), name)
+        return EpochResult(
+            {n: columns_of(rows) for n, rows in inserted.items() if n in self.own},
+            {n: columns_of(rows) for n, rows in deleted.items() if n in self.own},
+            tuple(_report(report) for report in answers[0]["reports"] if set(report[0]) & set(self.own)),
+        )
+
+    def _follow(
+        self, changes: Mapping[str, RelationChange], inserted: Mapping[str, CodeArray],
+        deleted: Mapping[str, CodeArray], answers: Sequence[Mapping[str, Any]], compacted: set[str], name: str,
+    ) -> None:  # fmt: skip
+        """Note what partners wrote, and bring what was read here to the new epoch."""
+        for relation, files in self.files.items():
+            new = [answer["files"][relation] for answer in answers if relation in answer["files"]]
+            self.files[relation] = new if relation in compacted else [*files, *new]
+            come, gone = inserted.get(relation), deleted.get(relation)
+            self._sizes[relation] += (0 if come is None else len(come)) - (0 if gone is None else len(gone))
+            seen = self._seen.get(relation)
+            if seen is not None:
+                if gone is not None and len(gone):
+                    seen.delete_rows(seen.find(gone.astype(np.int64)))
+                if come is not None and len(come):
+                    seen.insert(np.ascontiguousarray(come.astype(np.int64)))
+        for relation, change in changes.items():
+            if relation in self.reads:
+                arity = self._program.relations[relation].arity
+                self._note_given(
+                    relation, rows_of(change.inserted, arity), rows_of(change.deleted, arity), name
+                )
+        self.work = answers[0]["work"]
+
+    def _note_given(self, relation: str, come: CodeArray, gone: CodeArray, name: str) -> None:
+        """Write what changed in a relation that the group reads, for who loads the state later."""
+        rows = np.concatenate([gone, come])
+        levels = np.concatenate([np.full(len(gone), ABSENT), np.zeros(len(come), np.int32)]).astype(np.int32)
+        content = Annotated(rows, levels, np.ones(len(rows), np.int32))
+        file = self._folder.write_rows(file_name(relation, 0, f"given-{self.number}-{name}"), content)
+        self.given.setdefault(relation, []).append(file)
+
+    def _to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
+        """Say what partners need for these changes: what they touch, and what that reads.
+
+        Residents load everything, for they will be asked again.
+        """
+        needed = set(changes)
+        for stratum in self._program.strata:
+            if self._crew.options.resident or (names_read(stratum) | set(stratum.relations)) & needed:
+                needed |= names_read(stratum) | set(stratum.relations)
+        return {
+            "state": {n: files for n, files in {**self.given, **self.files}.items() if n in needed},
+            "facts": {},
+            "is_wide": self.is_wide,
+            "work": self.work,
+        }
+
+    def _widen(self) -> None:
+        self.is_wide = True
+        self._crew.release()
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def size(self, name: str) -> int:
+        """Return the number of facts."""
+        return self._sizes.get(name, 0)
+
+    def columns(self, name: str) -> list[Codes]:
+        """Return all facts."""
+        return columns_of(self._read(name).live_rows(), keep_none=False)
+
+    def match(self, name: str, pattern: Sequence[int | None]) -> list[Codes]:
+        """Return the facts that agree with a pattern."""
+        rows = self._read(name).live_rows()
+        keep = np.ones(len(rows), np.bool_)
+        for place, code in enumerate(pattern):
+            if code is not None:
+                keep &= rows[:, place] == code
+        return columns_of(rows[keep], keep_none=False)
+
+    def _read(self, name: str) -> StoredRelation:
+        """Return the facts of a relation, read from files when first asked for and followed from then on."""
+        if name not in self._seen:
+            self._seen[name] = read_state(
+                self._folder, self.files.get(name, ()), self._program.relations[name].arity
+            )
+        return self._seen[name]
+
+    def _write(self, relation: str, rows: CodeArray, name: str) -> str:
+        levels = np.zeros(len(rows), np.int32)
+        content = Annotated(rows, levels, np.ones(len(rows), np.int32))
+        return self._folder.write_rows(file_name(relation, 0, f"given-{self.number}-{name}"), content)
+
+    def _collect(self, messages: Sequence[Message], sign: str) -> dict[str, CodeArray]:
+        parts: dict[str, list[CodeArray]] = {}
+        for message in messages:
+            for table in message.tables:
+                if table.name[0] == sign:
+                    parts.setdefault(table.name[1:], []).append(table.rows)
+        return {name: np.concatenate(rows) for name, rows in parts.items()}
+
+    # --- manifests ---------------------------------------------------------------------------------
+
+    def describe(self) -> dict[str, object]:
+        """Return what a manifest says of the group."""
+        return {
+            "files": {name: list(files) for name, files in self.files.items()},
+            "given": {name: list(files) for name, files in self.given.items()},
+            "sizes": dict(self._sizes), "work": list(self.work), "is_wide": self.is_wide,
+        }  # fmt: skip
+
+    def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
+        """Undo the last epoch: its files are forgotten, and residents load the state before."""
+        del changes
+        self._crew.release()
+        self.take_over(before)
+
+    def take_over(self, said: Mapping[str, Any]) -> None:
+        """Be the group that a manifest describes."""
+        self.files = {name: list(files) for name, files in said["files"].items()}
+        self.given = {name: list(files) for name, files in said["given"].items()}
+        self._sizes = dict(said["sizes"])
+        self.work = list(said["work"])
+        self.is_wide = bool(said["is_wide"])
+        self._seen = {}
+
+
+def read_state(folder: Folder, files: Sequence[str], arity: int) -> StoredRelation:
+    """Return the facts that files leave: what a later file says of a row is what counts."""
+    found = StoredRelation(arity, np.int64)
+    for file in files:
+        content = folder.read_rows(file, arity)
+        rows = np.ascontiguousarray(content.rows.astype(np.int64))
+        assert content.levels is not None
+        is_fact = content.levels != ABSENT
+        gone = found.find(rows[~is_fact])
+        if (gone >= 0).any():
+            found.delete_rows(gone[gone >= 0])
+        found.insert(np.ascontiguousarray(rows[is_fact]))
+    return found
+
+
+def rows_of(columns: Sequence[Codes], arity: int) -> CodeArray:
+    """Return columns as rows; the first tells how many there are."""
+    count = len(columns[0]) if columns else 0
+    rows = np.empty((count, arity), np.int64)
+    for place in range(arity):
+        rows[:, place] = columns[place]
+    return rows
+
+
+def columns_of(rows: CodeArray, *, keep_none: bool = True) -> list[Codes]:
+    """Return rows as columns; a relation without columns has one that tells the number of facts."""
+    if not rows.shape[1] and keep_none:
+        return [np.zeros(rows.shape[0], np.int64)]
+    return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])]
+
+
+def _new_name(prefix: str) -> str:
+    return f"{prefix}-{uuid.uuid4().hex[:16]}"
+
+
+def _statistics(parts: Sequence[Sequence[Mapping[str, Any]]], own: Sequence[str]) -> list[StratumStatistics]:
+    return [
+        StratumStatistics(
+            tuple(each[0]["relations"]), each[0]["is_recursive"], each[0]["iterations"],
+            sum(one["facts"] for one in each), sum(one["derivations"] for one in each),
+            max(one["seconds"] for one in each),
+        )
+        for each in zip(*parts, strict=True)
+        if set(each[0]["relations"]) & set(own)
+    ]  # fmt: skip
+
+
+def _report(said: Sequence[Any]) -> StratumReport:
+    relations, action, strategy, reason, work, seconds = said
+    return StratumReport(tuple(relations), Action(action), Strategy(strategy), reason, 0, work, seconds)

@@ -1,0 +1,91 @@
+"""The manifest of a state on shared storage: which files are the state, at which epoch.
+
+manifest.json                              the last committed epoch, replaced in one step
+symbols/FIRST.json, records/FIRST.json     what the dictionary learned, from a code on
+RELATION/PARTNER/NAME.parquet              rows with their annotations; a later file goes before
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tidelog.engine.spark.files import Folder
+from tidelog.values.codec import Codec
+from tidelog.values.records import NIL
+
+_NAME = "manifest.json"
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What was committed last.
+
+    `fingerprint` tells programs apart, `applied` are the ids of the last transactions, `given` the files
+    of input facts, `groups` what each group of strata says of itself.
+    """
+
+    epoch: int
+    fingerprint: str
+    applied: tuple[str, ...]
+    given: Mapping[str, Sequence[str]]
+    groups: Sequence[Mapping[str, Any]]
+
+
+@dataclass
+class Manifests:
+    """Writes and reads the manifest of one folder."""
+
+    folder: Folder
+    _symbols: list[str] = field(default_factory=list)
+    _records: list[str] = field(default_factory=list)
+    _symbols_known: int = 0
+    _records_known: int = NIL + 1
+
+    def read(self, codec: Codec) -> Manifest | None:
+        """Return the last manifest, and give the codec the values it speaks of; None if there is none."""
+        said = self.folder.read_json(_NAME)
+        if said is None:
+            return None
+        for name in said["symbols"]:
+            texts = json.loads(self.folder.read_bytes(name) or b"[]")
+            codec.symbols.encode(texts)
+        for name in said["records"]:
+            widths, fields = json.loads(self.folder.read_bytes(name) or b"[[], []]")
+            codec.records.append(np.array(widths, np.int64), np.array(fields, np.int64))
+        self._symbols, self._records = list(said["symbols"]), list(said["records"])
+        self._symbols_known, self._records_known = len(codec.symbols), len(codec.records)
+        return Manifest(
+            said["epoch"], said["fingerprint"], tuple(said["applied"]),
+            said["given"], tuple(said["groups"]),
+        )  # fmt: skip
+
+    def commit(self, manifest: Manifest, codec: Codec) -> None:
+        """Let this manifest be the last one; what it names is written already."""
+        self._write_values(manifest.epoch, codec)
+        self.folder.write_json(
+            _NAME,
+            {
+                "format": _FORMAT, "epoch": manifest.epoch, "fingerprint": manifest.fingerprint,
+                "applied": manifest.applied, "given": manifest.given, "groups": manifest.groups,
+                "symbols": self._symbols, "records": self._records,
+            },
+        )  # fmt: skip
+
+    def _write_values(self, epoch: int, codec: Codec) -> None:
+        """Write the texts and records that were met since the last manifest."""
+        symbols, records = len(codec.symbols), len(codec.records)
+        if symbols > self._symbols_known:
+            texts = codec.symbols.decode(np.arange(self._symbols_known, symbols))
+            name = f"symbols/{self._symbols_known}-{epoch}.json"
+            self.folder.write_bytes(name, json.dumps(texts).encode())
+            self._symbols.append(name)
+        if records > self._records_known:
+            widths, fields = codec.records.rows_from(self._records_known)
+            name = f"records/{self._records_known}-{epoch}.json"
+            self.folder.write_bytes(name, json.dumps([widths.tolist(), fields.tolist()]).encode())
+            self._records.append(name)
+        self._symbols_known, self._records_known = symbols, records

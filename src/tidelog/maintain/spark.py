@@ -1,0 +1,444 @@
+"""A session's engine on Spark: groups of strata, each where it is kept best, brought from epoch to epoch.
+
+Strata that partners can follow are kept by them, as files on shared storage and, if they are resident, in
+their memory. The others are kept in the driver by the local engine. An epoch goes through the groups in
+their order; each is given the differences of what it reads. When all have arrived the driver commits a
+manifest that names the files of every group: the consistent cut to which a restart returns.
+"""
+
+import hashlib
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.epoch import (
+    EngineState,
+    EpochResult,
+    MaintenanceSettings,
+    RelationChange,
+    RelationState,
+    StratumReport,
+)
+from tidelog.engine.protocol import (
+    Codes,
+    Columns,
+    Observer,
+    RunStatistics,
+    Settings,
+    SilentObserver,
+    StratumStatistics,
+    UserFunctions,
+)
+from tidelog.engine.spark.cluster import open_storage
+from tidelog.engine.spark.codes import codes_of_constants
+from tidelog.engine.spark.engine import Placement, Where, subprogram
+from tidelog.engine.spark.files import Annotated
+from tidelog.engine.spark.options import SparkOptions
+from tidelog.engine.spark.placement import names_read, reason_for_driver
+from tidelog.engine.spark.split import split_rules
+from tidelog.engine.spark.work import file_name
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.maintain.engine import MaintainedEngine
+from tidelog.maintain.partners.crew import Crew
+from tidelog.maintain.partners.groups import (
+    DriverGroup,
+    Group,
+    PartnerGroup,
+    columns_of,
+    read_state,
+    rows_of,
+)
+from tidelog.maintain.partners.manifest import Manifest, Manifests
+from tidelog.maintain.partners.service import GroupSpec
+from tidelog.maintain.projections import project_negations
+from tidelog.plan.maintenance import reason_to_recompute
+from tidelog.program import print_program
+from tidelog.program.nodes import Program, Stratum
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT
+from tidelog.storage.kernel import CodeArray
+from tidelog.values.codec import Codec
+
+
+# So many ids of transactions are remembered, to know one that comes again.
+_IDS_KEPT = 1000
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Consecutive strata that are kept in one place."""
+
+    strata: tuple[Stratum, ...]
+    where: Where
+    reason: str
+
+
+class SparkMaintainedEngine:
+    """Runs a program and then epochs on Spark; see `engine.epoch.MaintainedEngine`."""
+
+    def __init__(
+        self,
+        program: Program,
+        codec: Codec,
+        settings: Settings,
+        functions: UserFunctions,
+        options: SparkOptions,
+    ) -> None:
+        self._codec = codec
+        self._settings = settings
+        self._functions = functions
+        self._options = options
+        self._folder = open_storage(options, self)
+        self._crew = Crew(options, replace(settings, jobs=1), self._folder.uri)
+        self._manifests = Manifests(self._folder) if options.storage is not None else None
+        self._epoch = 0
+        self._applied: list[str] = []
+        self._batch: str | None = None
+        self._adopt(program)
+
+    def _adopt(self, program: Program) -> None:
+        self._program = program
+        self._given = {
+            name: StoredRelation(relation.arity, np.int64, counting=True)
+            for name, relation in program.relations.items()
+        }
+        self._given_files: dict[str, list[str]] = {}
+        self._groups: list[Group] = []
+        self._placed: tuple[_Run, ...] = ()
+        self._home: dict[str, Group] = {}
+        self.placements: tuple[Placement, ...] = ()
+
+    # --- the first epoch ---------------------------------------------------------------------------
+
+    def insert(self, relation: str, columns: Columns) -> None:
+        """Insert input facts."""
+        arity = self._program.relations[relation].arity
+        self._given[relation].insert(_rows(columns, arity))
+
+    def evaluate(self, observer: Observer) -> RunStatistics:
+        """Bring every relation to its fixpoint, group by group."""
+        begun = time.perf_counter()
+        finished: list[StratumStatistics] = []
+        self._make_groups(self._runs())
+        for number, group in enumerate(self._groups):
+            observer.stratum_started(number, len(self._groups), group.own)
+            statistics = group.evaluate(self._facts_for(group), SilentObserver())
+            for each in statistics:
+                observer.iteration_finished(number, each.iterations, each.facts, each.facts)
+                observer.stratum_finished(number, each)
+            finished += statistics
+        first = {
+            name: RelationChange(columns_of(given.live_rows()), columns_of(given.live_rows()[:0]))
+            for name, given in self._given.items()
+            if len(given)
+        }
+        self._commit(first, self._epoch)
+        return RunStatistics(tuple(finished), time.perf_counter() - begun)
+
+    def _facts_for(self, group: Group) -> dict[str, CodeArray]:
+        """Return the facts given to a group's own relations, and all of those it reads."""
+        facts = {name: self._given[name].live_rows() for name in group.own}
+        facts.update({n: _rows(self.facts(n), self._arity(n), self.size(n)) for n in group.reads})
+        return facts
+
+    def _make_groups(self, runs: Sequence[_Run]) -> None:
+        """Make groups of strata that are kept in one place."""
+        placements: list[Placement] = []
+        groups: list[Group] = []
+        specs: list[GroupSpec] = []
+        for run in runs:
+            own = tuple(name for stratum in run.strata for name in stratum.relations)
+            reads = tuple(sorted({n for stratum in run.strata for n in names_read(stratum)} - set(own)))
+            part = subprogram(self._program, run.strata)
+            placements += [Placement(stratum.relations, run.where, run.reason) for stratum in run.strata]
+            if run.where is Where.PARTNERS:
+                part = split_rules(project_negations(part))
+                kept = tuple(name for name in part.relations if name not in reads)
+                specs.append(GroupSpec(part, kept, codes_of_constants(part.strata, self._codec)))
+                groups.append(PartnerGroup(len(specs) - 1, own, reads, part, self._crew, self._folder))
+            else:
+                engine = MaintainedEngine(part, self._codec, self._settings, self._functions)
+                groups.append(DriverGroup(own, reads, engine))
+        self._crew.with_groups(specs)
+        self._groups = groups
+        self._home = {name: group for group in groups for name in group.own}
+        self._placed = tuple(runs)
+        self.placements = tuple(placements)
+
+    def _runs(self) -> list[_Run]:
+        """Return the strata that have something to do, neighbours of one place together."""
+        runs: list[_Run] = []
+        refusal = self._crew.reason_against()
+        known: dict[str, int] = {name: len(given) for name, given in self._given.items()}
+        for stratum in self._program.strata:
+            law = reason_for_driver(replace(stratum, rules=()), self._program)
+            if not stratum.rules and law is None:
+                continue
+            where, reason = self._place(stratum, known, refusal)
+            for name in stratum.relations:
+                # Until it is derived, a relation is taken for as large as what it is derived from.
+                known[name] = sum(known.get(n, 0) for n in {*names_read(stratum), *stratum.relations})
+            last = runs[-1] if runs else None
+            if last is not None and last.where is where:
+                reasons = last.reason if reason in last.reason else f"{last.reason}; {reason}"
+                runs[-1] = _Run((*last.strata, stratum), where, reasons)
+            else:
+                runs.append(_Run((stratum,), where, reason))
+        return runs
+
+    def _place(self, stratum: Stratum, known: Mapping[str, int], refusal: str | None) -> tuple[Where, str]:
+        reason = reason_for_driver(stratum, self._program)
+        if reason is None:
+            reason = reason_to_recompute(stratum, project_negations(self._program))
+        if reason is not None:
+            return Where.DRIVER, reason
+        facts = sum(known.get(name, 0) for name in {*names_read(stratum), *stratum.relations})
+        if facts <= self._options.driver_facts:
+            return Where.DRIVER, f"no more than {self._options.driver_facts:,} facts are read"
+        if refusal is not None:
+            return Where.DRIVER, f"there can be no partners: {refusal}"
+        return Where.PARTNERS, f"kept by {self._crew.partners} partners"
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    def _arity(self, name: str) -> int:
+        return self._program.relations[name].arity
+
+    def size(self, relation: str) -> int:
+        """Return the number of facts."""
+        home = self._home.get(relation)
+        return len(self._given[relation]) if home is None else home.size(relation)
+
+    def facts(self, relation: str) -> list[Codes]:
+        """Return all facts as one array of codes per column."""
+        home = self._home.get(relation)
+        if home is None:
+            return columns_of(self._given[relation].live_rows(), keep_none=False)
+        return home.columns(relation)
+
+    def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
+        """Return the facts that agree with the pattern's codes; None agrees with all."""
+        home = self._home.get(relation)
+        if home is not None:
+            return home.match(relation, pattern)
+        rows = self._given[relation].live_rows()
+        keep = np.ones(len(rows), np.bool_)
+        for place, code in enumerate(pattern):
+            if code is not None:
+                keep &= rows[:, place] == code
+        return columns_of(rows[keep], keep_none=False)
+
+    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+        """Say of each fact whether it is an input fact now."""
+        return self._given[relation].find(rows_of(columns, self._arity(relation))) >= 0
+
+    # --- epochs ------------------------------------------------------------------------------------
+
+    def apply(
+        self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings, observer: Observer
+    ) -> EpochResult:
+        """Bring every group to the next epoch, or none."""
+        del observer  # an epoch reports in its result
+        inserted: dict[str, Sequence[Codes]] = {}
+        deleted: dict[str, Sequence[Codes]] = {}
+        for name, change in changes.items():
+            if name not in self._home:
+                inserted.update({name: change.inserted} if len(change.inserted[0]) else {})
+                deleted.update({name: change.deleted} if len(change.deleted[0]) else {})
+        reports: list[StratumReport] = []
+        done: list[tuple[Group, dict[str, object], dict[str, RelationChange]]] = []
+        files = {name: list(names) for name, names in self._given_files.items()}
+        try:
+            for group in self._groups:
+                told = self._told(group, changes, inserted, deleted)
+                if not told:
+                    continue
+                before = group.describe()
+                result = group.apply(told, settings)
+                done.append((group, before, told))
+                inserted.update(result.inserted)
+                deleted.update(result.deleted)
+                reports += result.strata
+            self._commit(changes, self._epoch + 1)
+        except BaseException:
+            self._given_files = files
+            for group, before, told in reversed(done):
+                group.go_back(before, told)
+            raise
+        self._follow_given(changes)
+        return EpochResult(inserted, deleted, tuple(reports))
+
+    def _told(
+        self, group: Group, changes: Mapping[str, RelationChange], inserted: Mapping[str, Sequence[Codes]],
+        deleted: Mapping[str, Sequence[Codes]],
+    ) -> dict[str, RelationChange]:  # fmt: skip
+        """Return the changes of what a group is given."""
+        told = {name: change for name, change in changes.items() if name in group.own}
+        for name in group.reads:
+            if name in inserted or name in deleted:
+                nothing: Sequence[Codes] = [np.empty(0, np.int64)] * max(1, self._arity(name))
+                told[name] = RelationChange(inserted.get(name, nothing), deleted.get(name, nothing))
+        return told
+
+    def _follow_given(self, changes: Mapping[str, RelationChange]) -> None:
+        for name, change in changes.items():
+            given, arity = self._given[name], self._arity(name)
+            gone = rows_of(change.deleted, arity)
+            if len(gone):
+                given.delete_rows(given.find(gone))
+            come = rows_of(change.inserted, arity)
+            if len(come):
+                given.insert(come)
+
+    def change_rules(
+        self, program: Program, settings: MaintenanceSettings, observer: Observer
+    ) -> EpochResult:
+        """Go on with another program: everything is evaluated again and compared."""
+        del settings
+        before, old = dict(self.__dict__), self._all_facts()
+        given = self._given
+        try:
+            self._adopt(program)
+            for name in program.relations:
+                if name in given:
+                    self._given[name].insert(given[name].live_rows())
+            self.evaluate(observer)
+        except BaseException:
+            self.__dict__.update(before)
+            self._crew.with_groups(self._crew.groups)
+            raise
+        inserted: dict[str, Sequence[Codes]] = {}
+        deleted: dict[str, Sequence[Codes]] = {}
+        for name, relation in program.relations.items():
+            new = _rows(self.facts(name), relation.arity, self.size(name))
+            was = old.get(name, np.empty((0, relation.arity), np.int64))
+            for side, rows, others in ((inserted, new, was), (deleted, was, new)):
+                found = _without(rows, others)
+                if len(found):
+                    side[name] = columns_of(found)
+        return EpochResult(inserted, deleted, ())
+
+    def _all_facts(self) -> dict[str, CodeArray]:
+        return {n: _rows(self.facts(n), self._arity(n), self.size(n)) for n in self._program.relations}
+
+    # --- other processes ------------------------------------------------------------------------------
+
+    def export_state(self) -> EngineState:
+        """Return all facts and which of them are given; nothing is told of iterations and counts."""
+        relations = {}
+        for name in self._program.relations:
+            rows = _rows(self.facts(name), self._arity(name), self.size(name))
+            left_out = _without(self._given[name].live_rows(), rows)
+            is_given = np.concatenate([self._given[name].find(rows) >= 0, np.ones(len(left_out), np.bool_)])
+            levels = np.where(is_given, 0, 1).astype(np.int32)
+            levels[len(rows) :] = 2**31 - 1
+            every = np.concatenate([rows, left_out])
+            relations[name] = RelationState(
+                columns_of(every), levels, np.ones(len(every), np.int32), is_given
+            )
+        return EngineState(relations)
+
+    def import_state(self, state: EngineState) -> None:
+        """Take over the given facts of an exported state and evaluate them."""
+        for name, relation in state.relations.items():
+            arity = self._arity(name)
+            given = [column[relation.given] for column in relation.columns]
+            self._given[name].insert(rows_of(given, arity))
+        self.evaluate(SilentObserver())
+
+    def begin(self, batch: str | None) -> bool:
+        """Name the transaction that is applied next; return False if it was applied already."""
+        self._batch = batch
+        return batch is None or batch not in self._applied
+
+    def resume(self) -> int | None:
+        """Go on from the manifest on shared storage; return its epoch, None if there is none to go on from."""
+        if self._manifests is None:
+            return None
+        manifest = self._manifests.read(self._codec)
+        if manifest is None:
+            return None
+        if manifest.fingerprint != self._fingerprint():
+            raise TidelogError([_differs(self._folder.uri)])
+        self._epoch, self._applied = manifest.epoch, list(manifest.applied)
+        for name, files in manifest.given.items():
+            self._given[name].insert(read_state(self._folder, files, self._arity(name)).live_rows())
+        self._given_files = {name: list(files) for name, files in manifest.given.items()}
+        runs = [
+            _Run(tuple(self._program.strata[n] for n in said["strata"]), Where(said["where"]), said["reason"])
+            for said in manifest.groups
+        ]
+        self._make_groups(runs)
+        for group, said in zip(self._groups, manifest.groups, strict=True):
+            if isinstance(group, PartnerGroup):
+                group.take_over(said["state"])
+            else:
+                group.evaluate(self._facts_for(group), SilentObserver())
+        return self._epoch
+
+    def _commit(self, changes: Mapping[str, RelationChange], epoch: int) -> None:
+        """Write the manifest of the epoch that all groups have reached."""
+        applied = self._applied if self._batch is None else [*self._applied, self._batch]
+        if self._manifests is not None:
+            for name, change in changes.items():
+                file = self._write_given(name, change, epoch)
+                self._given_files.setdefault(name, []).append(file)
+            groups = [
+                {
+                    "strata": [self._program.strata.index(stratum) for stratum in run.strata],
+                    "where": run.where.value, "reason": run.reason, "state": group.describe(),
+                }
+                for run, group in zip(self._placed, self._groups, strict=True)
+            ]  # fmt: skip
+            manifest = Manifest(
+                epoch, self._fingerprint(), tuple(applied[-_IDS_KEPT:]), self._given_files, groups
+            )
+            self._manifests.commit(manifest, self._codec)
+        self._epoch, self._applied, self._batch = epoch, applied[-_IDS_KEPT:], None
+
+    def _write_given(self, name: str, change: RelationChange, epoch: int) -> str:
+        arity = self._arity(name)
+        gone, come = rows_of(change.deleted, arity), rows_of(change.inserted, arity)
+        levels = np.concatenate([np.full(len(gone), ABSENT, np.int32), np.zeros(len(come), np.int32)])
+        content = Annotated(np.concatenate([gone, come]), levels, np.ones(len(levels), np.int32))
+        file = file_name(name, 0, f"given-{epoch}-{uuid.uuid4().hex[:12]}")
+        return self._folder.write_rows(file, content)
+
+    def _fingerprint(self) -> str:
+        from tidelog import __version__  # noqa: PLC0415 - the package imports engines
+
+        text = f"{__version__}\n{print_program(self._program)}"
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def close(self) -> None:
+        """Let resident partners go."""
+        self._crew.release()
+
+
+def _differs(uri: str) -> Diagnostic:
+    return Diagnostic(
+        code="spark-storage-differs",
+        message=f"`{uri}` keeps the state of another program, or of another version of tidelog",
+        hint="give another folder as storage, or delete this one",
+    )
+
+
+def _rows(columns: Columns, arity: int, size: int | None = None) -> CodeArray:
+    count = size if size is not None else (len(columns[0]) if columns else 1)
+    rows = np.empty((count, arity), np.int64)
+    for place in range(arity):
+        rows[:, place] = columns[place]
+    return rows
+
+
+def _without(rows: CodeArray, others: CodeArray) -> CodeArray:
+    """Return the rows that are not among the others."""
+    stored = StoredRelation(rows.shape[1], np.int64)
+    stored.insert(np.ascontiguousarray(others.astype(np.int64)))
+    probes = np.ascontiguousarray(rows.astype(np.int64))
+    found: CodeArray = probes[stored.find(probes) < 0]
+    return found
