@@ -53,6 +53,9 @@ from tidelog.values import Kind
 _EXPECTED_GROWTH = 8.0
 # With so many facts to a key, those within bounds are found by an ordered index.
 _FACTS_TO_ORDER = 64
+# Changes are followed through indexes of whole relations. One more index costs memory for good, so it
+# has to spare a binding for this many facts.
+_FACTS_PER_BINDING = 20_000
 # So few facts may be paired with every binding, if that is expected to pay.
 _FEW_FACTS = 64
 _FLIPPED = {">": "<", ">=": "<="}
@@ -318,6 +321,10 @@ class _Builder:
             matches *= _EXPECTED_GROWTH
         self.bindings *= max(matches, 1e-3)
         self.cost += self.bindings
+        if self.body.numbered and 0 < len(key) < arity:
+            statistics = self.body.statistics
+            if not statistics.is_indexed(atom.relation, tuple(key)):
+                self.cost += (statistics.size(atom.relation) or 0.0) / _FACTS_PER_BINDING
 
     def _key_filters(self, found: "_Match") -> list[Comparison]:
         """Turn the constants of a scanned atom into filters on its columns."""

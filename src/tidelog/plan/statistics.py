@@ -17,6 +17,9 @@ class Statistics(Protocol):
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
         """Return the number of distinct values of these columns, None if it was not counted."""
 
+    def is_indexed(self, relation: str, columns: tuple[int, ...]) -> bool:
+        """Say whether facts can be found by these columns without building an index first."""
+
 
 @dataclass(frozen=True)
 class KnownSizes:
@@ -32,6 +35,10 @@ class KnownSizes:
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
         """Return the given number of keys."""
         return self.keys.get((relation, columns))
+
+    def is_indexed(self, relation: str, columns: tuple[int, ...]) -> bool:  # noqa: ARG002 - as asked
+        """Say yes: what a plan needs is there when it runs."""
+        return True
 
 
 def matches_per_key(statistics: Statistics, relation: str, arity: int, key: Iterable[int]) -> float:

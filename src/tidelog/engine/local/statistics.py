@@ -18,6 +18,10 @@ class StateStatistics:
         """Return the number of facts; of an empty relation nothing is known: it may yet grow."""
         return len(self._state.relations[relation]) or None
 
+    def is_indexed(self, relation: str, columns: tuple[int, ...]) -> bool:
+        """Say whether there is an index by these columns."""
+        return columns in self._state.relations[relation].indexes
+
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
         """Return about how many distinct values these columns have.
 
