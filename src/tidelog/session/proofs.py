@@ -1,19 +1,20 @@
 """What a session needs to answer why: the rules as written, and the facts of the present epoch."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.written_program import written_program
 from tidelog.session.asked import AskedFact, read_fact
 from tidelog.session.epochs import Epochs
+from tidelog.session.provenance import HEIGHT
 from tidelog.source import Span
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.cone import Cycles
 from tidelog.views.proofs.engine_facts import EngineFacts, ReadableEngine
 from tidelog.views.proofs.guided import GuidedRefutation
+from tidelog.views.proofs.heights import HeightExplorer, HeightFacts, Heights
 from tidelog.views.proofs.metric import Metric, named_metric, smallest_steps
 from tidelog.views.proofs.proof import Explorer, Proof
 from tidelog.views.proofs.prover import Prover
@@ -60,12 +61,16 @@ class ProofDesk:
         """Return the proof of a fact that holds, the smallest one by a metric if one is given."""
         atom = self._held(asked)
         explorer = self.explorer()
-        if metric is None:
+        provenance = self._epochs.request.provenance
+        if metric is None and provenance != HEIGHT:
+            metric = cast("Metric | str | None", provenance)
+        if metric is None or metric == provenance == HEIGHT:
             return explorer.node(atom)
         chosen = named_metric(metric) if isinstance(metric, str) else metric
         found = smallest_steps(explorer.prover, atom, chosen)
         steps = {place: step for place, (_, step) in found.items()}
-        return replace(explorer, nodes={}, chosen=steps).node(atom)
+        plain = Explorer(explorer.prover, explorer.epoch_now, explorer.epoch, explorer.lock, chosen=steps)
+        return plain.node(atom)
 
     def all_proofs(self, asked: AskedFact, limit: int | None) -> list[Proof]:
         """Return proofs that begin with different derivations, at most `limit` of them."""
@@ -108,19 +113,37 @@ class ProofDesk:
         self._refresh()
         if self._explorer is None:
             epochs = self._epochs
-            self._explorer = Explorer(
-                Prover(self._book, self._source), lambda: epochs.epoch, epochs.epoch, epochs.lock
-            )
+            prover = Prover(self._book, self._source)
+            now = lambda: epochs.epoch  # noqa: E731 - a property as a function
+            if epochs.request.provenance == HEIGHT:
+                heights = Heights(prover, self._exact)
+                proving = Prover(self._book, HeightFacts(self._with_heights(), heights))
+                self._explorer = HeightExplorer(proving, now, epochs.epoch, epochs.lock, heights=heights)
+            else:
+                self._explorer = Explorer(prover, now, epochs.epoch, epochs.lock)
         return self._explorer
 
+    def _with_heights(self) -> FactSource:
+        """Return the facts with heights for levels, where the engine counts them."""
+        from tidelog.views.proofs.local import LocalFacts  # noqa: PLC0415 - see `_make_source`
+
+        return self._source.with_heights() if isinstance(self._source, LocalFacts) else self._source
+
     def _refresh(self) -> None:
-        snapshot = self._epochs.snapshot
+        snapshot, machine = self._epochs.snapshot, self._epochs.machine
         text = self._epochs.text
         if self._text is not text:
             ids = {_place(rule.span): rule.id for rule in text.rules}
+            checked = snapshot.program
+            self._exact: frozenset[str] = frozenset()
+            if self._epochs.request.provenance == HEIGHT and machine.kind.name == "local":
+                from tidelog.plan.heights import exact_relations  # noqa: PLC0415 - only who asks pays
+
+                checked = machine.kind.passes(checked)
+                self._exact = exact_relations(checked)
             self._book = RuleBook(
                 written_program(text.tree, snapshot.program),
-                snapshot.program,
+                checked,
                 snapshot.codec,
                 self._epochs.functions,
                 lambda span: ids.get(_place(span), 0),
@@ -133,8 +156,8 @@ class ProofDesk:
             self._explorer = None
 
     def _make_source(self) -> FactSource:
-        snapshot, machine = self._epochs.snapshot, self._epochs.machine
-        engine = machine.engine
+        machine = self._epochs.machine
+        engine, codec = machine.engine, machine.codec
         if machine.kind.name == "local":
             # Imported here: the local engine brings its compiler, and other engines need none.
             from tidelog.maintain import MaintainedEngine as LocalState  # noqa: PLC0415
@@ -145,11 +168,11 @@ class ProofDesk:
             if self._epoch >= 0 and isinstance(self._source, LocalFacts):
                 self._source.start_epoch()
                 return self._source
-            return LocalFacts(snapshot.program, snapshot.codec, engine)
+            return LocalFacts(self._book.checked, codec, engine)
         if isinstance(engine, HasFactSource):
             return engine.fact_source()
         if isinstance(engine, ReadableEngine):
-            return EngineFacts(snapshot.program, snapshot.codec, engine)
+            return EngineFacts(self._book.checked, codec, engine)
         raise TidelogError([_no_proofs(machine.kind.name)])
 
 

@@ -1,6 +1,6 @@
 """All that a fact can rest on: the graph of every derivation below it."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -29,9 +29,14 @@ class Cone:
 
 
 def explore_cone(
-    prover: Prover, atom: GroundAtom, *, by_levels: bool = False, limit: int = FACT_LIMIT
+    prover: Prover,
+    atom: GroundAtom,
+    *,
+    by_levels: bool = False,
+    limit: int = FACT_LIMIT,
+    is_end: Callable[[GroundAtom], bool] = lambda _atom: False,
 ) -> Cone:
-    """Return the cone of a fact.
+    """Return the cone of a fact; facts that `is_end` names are not looked into.
 
     With `by_levels` only derivations count whose premises have smaller levels than their head, so
     that no fact rests on itself. A fact that a law of its relation adds, an equivalence or a lattice,
@@ -46,6 +51,9 @@ def explore_cone(
             continue
         if len(steps) >= limit:
             raise TidelogError([_too_large(atom, limit)])
+        if not place[2] and is_end(place[0]):
+            steps[place] = ()
+            continue
         steps[place] = tuple(_steps(prover, place, by_levels=by_levels))
         waiting.extend(below for _, premises in steps[place] for below in premises)
     return Cone(root, steps)

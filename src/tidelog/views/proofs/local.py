@@ -185,6 +185,12 @@ class LocalFacts:
         self._last = (relation, fact, number)
         return number
 
+    def with_heights(self) -> "LocalFacts":
+        """Return the same facts, whose levels are heights; indexes are shared."""
+        other = LocalFacts(self.program, self.codec, self._engine, across=True)
+        other._built = self._built
+        return other
+
     def start_epoch(self) -> None:
         """Forget what was looked up in the epoch before; indexes follow their relations."""
         self._last = None

@@ -9,8 +9,10 @@ from typing import Any, Final
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.suggest import did_you_mean
 from tidelog.views.proofs.atom import GroundAtom
-from tidelog.views.proofs.cone import FACT_LIMIT, Place, explore_cone
+from tidelog.views.proofs.cone import FACT_LIMIT, Cone, Place, explore_cone
+from tidelog.views.proofs.derivation import Derivation
 from tidelog.views.proofs.prover import Prover
+from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.steps import Given, Step
 
 
@@ -33,6 +35,16 @@ HEIGHT: Final = Metric("height", lambda _atom: 0, lambda _step, sizes: 1 + max(s
 NODES: Final = Metric("nodes", lambda _atom: 1, lambda _step, sizes: 1 + sum(sizes))
 
 
+def _height_in(book: RuleBook) -> Metric:
+    """Return the height of proofs, to which facts of inlined relations add nothing of their own."""
+
+    def combine(step: Step, sizes: Sequence[Any]) -> Any:
+        is_inlined = isinstance(step, Derivation) and not book.is_stored(step.head.relation)
+        return max(sizes, default=0) + (not is_inlined)
+
+    return Metric(HEIGHT.name, HEIGHT.leaf, combine)
+
+
 def named_metric(name: str) -> Metric:
     """Return `height` or `nodes`."""
     match name:
@@ -45,40 +57,73 @@ def named_metric(name: str) -> Metric:
 
 
 def smallest_steps(
-    prover: Prover, atom: GroundAtom, metric: Metric, *, fact_limit: int = FACT_LIMIT
+    prover: Prover,
+    atom: GroundAtom,
+    metric: Metric,
+    *,
+    fact_limit: int = FACT_LIMIT,
+    known: Callable[[GroundAtom], Any] = lambda _atom: None,
 ) -> dict[Place, tuple[Any, Step]]:
     """Return the size of the smallest proof of every fact below one, and the step it begins with.
 
     All derivations of all facts below are looked at, and facts are settled in the order of their
-    sizes, as in the search for shortest paths.
+    sizes, as in the search for shortest paths. `known` gives sizes that are known, or None; such facts
+    are not looked into, and stand in the result with a step that means nothing.
     """
-    cone = explore_cone(prover, atom, limit=fact_limit)
-    uses: dict[Place, list[tuple[Place, int]]] = {}
-    waiting: dict[tuple[Place, int], set[Place]] = {}
-    offers: list[tuple[Any, int, Place, Step]] = []
-    numbers = count()
+    if metric.name == HEIGHT.name:
+        metric = _height_in(prover.book)
+    cone = explore_cone(prover, atom, limit=fact_limit, is_end=lambda each: known(each) is not None)
+    search = _Search(cone, metric)
     for place, steps in cone.steps.items():
+        if not steps:
+            search.offer(known(place[0]), place, Given())
         for number, (step, premises) in enumerate(steps):
-            if isinstance(step, Given):
-                heapq.heappush(offers, (metric.leaf(place[0]), next(numbers), place, step))
-            elif not premises:
-                heapq.heappush(offers, (metric.combine(step, ()), next(numbers), place, step))
-            else:
-                waiting[place, number] = set(premises)
-                for premise in set(premises):
-                    uses.setdefault(premise, []).append((place, number))
-    settled: dict[Place, tuple[Any, Step]] = {}
-    while offers:
-        size, _, place, step = heapq.heappop(offers)
-        if place in settled:
-            continue
-        settled[place] = (size, step)
-        for head, number in uses.get(place, ()):
-            missing = waiting[head, number]
-            missing.discard(place)
-            if not missing and head not in settled:
-                step, premises = cone.steps[head][number]
-                distinct = tuple(dict.fromkeys(premises))
-                sizes = [settled[premise][0] for premise in distinct]
-                heapq.heappush(offers, (metric.combine(step, sizes), next(numbers), head, step))
-    return settled
+            search.add(place, number, step, premises)
+    return search.run()
+
+
+class _Search:
+    """Settles facts in the order of their sizes; a step offers one when its premises are settled."""
+
+    def __init__(self, cone: Cone, metric: Metric) -> None:
+        self.cone = cone
+        self.metric = metric
+        self.uses: dict[Place, list[tuple[Place, int]]] = {}
+        self.waiting: dict[tuple[Place, int], set[Place]] = {}
+        self.offers: list[tuple[Any, int, Place, Step]] = []
+        self.settled: dict[Place, tuple[Any, Step]] = {}
+        # Equal sizes are settled in the order of their offers: places cannot be compared.
+        self.numbers = count()
+
+    def offer(self, size: Any, place: Place, step: Step) -> None:  # noqa: ANN401 - sizes are the user's
+        """Offer a size to a fact."""
+        heapq.heappush(self.offers, (size, next(self.numbers), place, step))
+
+    def add(self, place: Place, number: int, step: Step, premises: tuple[Place, ...]) -> None:
+        """Enter a step of a fact."""
+        if isinstance(step, Given):
+            self.offer(self.metric.leaf(place[0]), place, step)
+        elif not premises:
+            self.offer(self.metric.combine(step, ()), place, step)
+        else:
+            self.waiting[place, number] = set(premises)
+            for premise in set(premises):
+                self.uses.setdefault(premise, []).append((place, number))
+
+    def run(self) -> dict[Place, tuple[Any, Step]]:
+        """Return all facts with their sizes and steps."""
+        while self.offers:
+            size, _, place, step = heapq.heappop(self.offers)
+            if place not in self.settled:
+                self.settled[place] = (size, step)
+                for head, number in self.uses.get(place, ()):
+                    self._use(place, head, number)
+        return self.settled
+
+    def _use(self, place: Place, head: Place, number: int) -> None:
+        missing = self.waiting[head, number]
+        missing.discard(place)
+        if not missing and head not in self.settled:
+            step, premises = self.cone.steps[head][number]
+            sizes = [self.settled[premise][0] for premise in dict.fromkeys(premises)]
+            self.offer(self.metric.combine(step, sizes), head, step)

@@ -286,11 +286,15 @@ class Proof:
 
     @cached_property
     def height(self) -> int:
-        """Return the number of steps on the longest way down to an input fact."""
+        """Return the number of steps on the longest way down to an input fact.
+
+        A fact of an inlined relation is part of the rule that reads it and adds nothing.
+        """
         heights: dict[int, int] = {}
+        book = self._explorer.prover.book
         for node in self.in_order():
-            is_leaf = isinstance(node.step, Given)
-            heights[id(node)] = 0 if is_leaf else 1 + max((heights[id(p)] for p in node.premises), default=0)
+            is_step = not isinstance(node.step, Given) and book.is_stored(node.relation)
+            heights[id(node)] = is_step + max((heights[id(each)] for each in node.premises), default=0)
         return heights[id(self)]
 
     @cached_property

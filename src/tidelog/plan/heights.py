@@ -1,0 +1,258 @@
+"""Pass: strata in which the iteration of a fact is the height of its smallest proof.
+
+A proof's height is 0 for an input fact and one more than the highest premise for a rule application.
+Iteration k of a stratum finds what follows from facts of earlier iterations, so the two are the same
+wherever everything a stratum reads, beside itself, is input. Strata are divided more finely than that:
+
+    vpt(v, o) :- new(v, o).                         stratum 1
+    alias(v, w) :- vpt(v, o), vpt(w, o), v != w.    stratum 2, all of whose facts have iteration 1
+
+Here strata that only read each other positively become one, so that the iterations go on counting. A
+relation that must be complete below, because it is negated too, and has rules that are quick to apply
+again, is derived a second time above. The answers are the same, and maintenance keeps the iterations as it
+always does.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tidelog.program.nodes import (
+    Aggregate,
+    Atom,
+    Counter,
+    Program,
+    Relation,
+    Rule,
+    RuleId,
+    Stratum,
+    UserApplication,
+)
+from tidelog.program.walk_nodes import deep_atoms, subterms, terms_of
+
+
+def count_heights(program: Program, changeable: frozenset[str] = frozenset()) -> Program:
+    """Return the program with strata merged, so that most iterations are heights.
+
+    `changeable` are relations that may be given facts beside those that their rules derive.
+    """
+    merged = _merge(program)
+    copier = _Copier(merged, changeable)
+    strata = tuple(copier.stratum(stratum) for stratum in merged.strata)
+    relations = {**program.relations, **{copy.name: copy for copy in copier.copies.values()}}
+    return replace(program, relations=relations, strata=strata)
+
+
+def exact_relations(program: Program) -> frozenset[str]:
+    """Return the relations in which the iteration of a fact is the height of its smallest proof."""
+    given = frozenset(program.relations) - {rule.head.relation for rule in program.rules}
+    exact = set(given)
+    for stratum in program.strata:
+        if _is_exact(stratum, given, program):
+            exact.update(stratum.relations)
+    return frozenset(exact)
+
+
+# --- merging -----------------------------------------------------------------------------------------
+
+
+def _merge(program: Program) -> Program:
+    """Return the program with strata joined that read each other positively only.
+
+    A stratum's depth is the number of negations, aggregates and laws on the way to it. It goes as deep
+    as those who read it allow, so as to be found together with them.
+    """
+    edges = list(_edges(program))
+    depth = dict.fromkeys(range(len(program.strata)), 0)
+    for reader, read, is_plain in edges:
+        depth[reader] = max(depth[reader], depth[read] + (not is_plain))
+    is_read = {read for _, read, _ in edges}
+    last = max(depth.values(), default=0) + 1
+    for reader, _, is_plain in edges:
+        if not is_plain and reader not in is_read and not program.strata[reader].is_recursive:
+            # Nothing rests on its iterations, so what it negates may go deeper for the sake of others.
+            depth[reader] = last
+    wanted: dict[int, int] = {}
+    for reader, read, is_plain in reversed(edges):
+        # All who read the reader come after it, and have said how deep it may go.
+        depth[reader] = max(depth[reader], wanted.get(reader, 0))
+        allowed = depth[reader] - (not is_plain)
+        wanted[read] = min(wanted.get(read, allowed), allowed)
+    depth = {number: max(each, wanted.get(number, 0)) for number, each in depth.items()}
+    group = {number: number for number in depth}
+    for reader, read, is_plain in edges:
+        if is_plain and depth[reader] == depth[read] and group[reader] != group[read]:
+            old, new = group[read], group[reader]
+            group.update((number, new) for number, each in group.items() if each == old)
+    parts: dict[int, list[Stratum]] = {}
+    for number, stratum in enumerate(program.strata):
+        parts.setdefault(group[number], []).append(stratum)
+    order = sorted(parts, key=lambda each: (depth[each], each))
+    return replace(program, strata=tuple(_joined(parts[each]) for each in order))
+
+
+def _edges(program: Program) -> Iterator[tuple[int, int, bool]]:
+    """Yield which stratum reads which other derived one, and whether they could be one stratum."""
+    number_of = {name: number for number, each in enumerate(program.strata) for name in each.relations}
+    plain = [bool(each.rules) and _is_plain(each, program) for each in program.strata]
+    for number, stratum in enumerate(program.strata):
+        reads: dict[int, bool] = {}
+        for name, is_positive in _reads(stratum):
+            read = number_of[name]
+            if read != number and program.strata[read].rules:
+                reads[read] = reads.get(read, True) and is_positive and plain[read] and plain[number]
+        for read, is_plain in reads.items():
+            yield number, read, is_plain
+
+
+def _joined(parts: list[Stratum]) -> Stratum:
+    if len(parts) == 1:
+        return parts[0]
+    return Stratum(
+        tuple(name for part in parts for name in part.relations),
+        # A `.plan` numbers delta rules, of which there are others now.
+        tuple(replace(rule, plan=()) for part in parts for rule in part.rules),
+        (),
+        is_recursive=True,
+    )
+
+
+def _reads(stratum: Stratum) -> Iterator[tuple[str, bool]]:
+    """Yield the relations a stratum reads, and whether positively outside aggregates."""
+    for rule in stratum.rules:
+        for atom, is_positive in deep_atoms((rule.head, *rule.body)):
+            if atom is not rule.head:
+                yield atom.relation, is_positive
+    for subsumption in stratum.subsumptions:
+        for atom, _ in deep_atoms(subsumption.body):
+            yield atom.relation, False
+
+
+def _is_plain(stratum: Stratum, program: Program) -> bool:
+    """Say whether facts of a stratum simply add up, whatever the iteration that finds them."""
+    # Copies are not in the program; they have no law.
+    relations = (program.relations.get(name) for name in stratum.relations)
+    return (
+        not stratum.subsumptions
+        and not any(_has_law(relation) for relation in relations if relation is not None)
+        and not any(_is_peculiar(rule, program) for rule in stratum.rules)
+    )
+
+
+def _has_law(relation: Relation) -> bool:
+    return (
+        relation.is_equivalence
+        or bool(relation.choices)
+        or relation.size_limit is not None
+        or any(column.is_lattice for column in relation.columns)
+    )
+
+
+def _is_peculiar(rule: Rule, program: Program) -> bool:
+    """Say whether a rule aggregates, counts or remembers."""
+    for literal in (rule.head, *rule.body):
+        for term in terms_of(literal):
+            for part in subterms(term):
+                match part:
+                    case Aggregate() | Counter():
+                        return True
+                    case UserApplication() if program.functors[part.name].is_stateful:
+                        return True
+                    case _:
+                        pass
+    return False
+
+
+# --- copies ------------------------------------------------------------------------------------------
+
+
+class _Copier:
+    """Derives relations again in the strata that read them."""
+
+    def __init__(self, program: Program, changeable: frozenset[str]) -> None:
+        self.program = program
+        self.changeable = changeable
+        self.given = frozenset(program.relations) - {rule.head.relation for rule in program.rules}
+        self.copies: dict[str, Relation] = {}
+        self.next_id = max((rule.id for rule in program.rules), default=-1) + 1
+        self.stratum_of = {name: each for each in program.strata for name in each.relations}
+
+    def stratum(self, stratum: Stratum) -> Stratum:
+        """Return a stratum that reads copies of its own where those are quick to derive."""
+        if not stratum.rules or not _is_plain(stratum, self.program):
+            return stratum
+        names: dict[str, str] = {}
+        made: list[Rule] = []
+        for rule in stratum.rules:
+            for literal in rule.body:
+                if isinstance(literal, Atom) and literal.relation not in stratum.relations:
+                    self._copy(literal.relation, stratum, names, made)
+        rules = tuple(_renamed(rule, names) for rule in stratum.rules)
+        relations = (*stratum.relations, *names.values())
+        enlarged = Stratum(relations, (*rules, *made), (), is_recursive=True)
+        if not names or not _is_exact(enlarged, self.given, self.program):
+            return stratum
+        for name, copy in names.items():
+            declared = self.program.relations[name]
+            self.copies[copy] = replace(declared, name=copy, qualifiers=())
+        return enlarged
+
+    def _copy(self, name: str, reader: Stratum, names: dict[str, str], made: list[Rule]) -> None:
+        if name in names or name in reader.relations or not self._is_quick(name):
+            return
+        copy = f"{name}/{reader.relations[0]}"
+        names[name] = copy
+        for rule in self.stratum_of[name].rules:
+            if rule.head.relation == name:
+                for literal in rule.body:
+                    if isinstance(literal, Atom):
+                        self._copy(literal.relation, reader, names, made)
+                renamed = _renamed(rule, names)
+                head = replace(renamed.head, relation=copy)
+                made.append(replace(renamed, id=RuleId(self.next_id), head=head, plan=()))
+                self.next_id += 1
+
+    def _is_quick(self, name: str) -> bool:
+        """Say whether a derived relation follows from inputs without recursion."""
+        stratum = self.stratum_of[name]
+        rules = [rule for rule in stratum.rules if rule.head.relation == name]
+        if not rules or name in self.changeable or not _is_plain(stratum, self.program):
+            return False
+        return all(
+            atom.relation not in self._path and self._follows(name, atom.relation)
+            for rule in rules
+            for atom in rule.body
+            if isinstance(atom, Atom)
+        )
+
+    _path: frozenset[str] = frozenset()
+
+    def _follows(self, reader: str, name: str) -> bool:
+        if not any(rule.head.relation == name for rule in self.stratum_of[name].rules):
+            return True
+        if name == reader:
+            return False
+        outer, self._path = self._path, self._path | {reader}
+        try:
+            return self._is_quick(name)
+        finally:
+            self._path = outer
+
+
+def _renamed(rule: Rule, names: Mapping[str, str]) -> Rule:
+    body = tuple(
+        replace(literal, relation=names.get(literal.relation, literal.relation))
+        if isinstance(literal, Atom)
+        else literal
+        for literal in rule.body
+    )
+    return replace(rule, body=body, plan=())
+
+
+def _is_exact(stratum: Stratum, given: frozenset[str], program: Program) -> bool:
+    """Say whether a stratum reads nothing but inputs and itself positively, under no law."""
+    return _is_plain(stratum, program) and all(
+        atom.relation in given or atom.relation in stratum.relations
+        for rule in stratum.rules
+        for atom in rule.body
+        if isinstance(atom, Atom)
+    )
