@@ -27,10 +27,13 @@ from tidelog.storage.leapfrog_cursor import (
     LOWEST,
     find_key,
     find_row,
+    leap,
     next_key,
     open_level,
     seek_key,
 )
+from tidelog.storage.trie import VALUES
+from tidelog.storage.trie_memory import code_at
 
 # Places in `state`.
 GIVEN = 0
@@ -87,11 +90,55 @@ def _bound(
 
 
 @inlined
+def _agree_two(
+    one: Integer, one_level: Integer, two: Integer, two_level: Integer, highest: Integer, spans: Int64s,
+    tables: Int64s, places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray, state: Int64s,
+) -> bool:  # fmt: skip
+    """Let two cursors over a single batch each leap until they agree; as `_agree`, but with less to do.
+
+    Most steps of most joins are made here, so everything is kept at hand.
+    """
+    first, second = spans[one], spans[two]
+    one_values, two_values = tables[first, one_level, VALUES], tables[second, two_level, VALUES]
+    one_place, two_place = places[first, one_level], places[second, two_level]
+    one_end, two_end = ends[first, one_level], ends[second, two_level]
+    one_key, two_key = keys[one, one_level], keys[two, two_level]
+    steps = 0
+    while one_key != two_key:
+        steps += 1
+        if one_key < two_key:
+            if two_key > highest:
+                break
+            one_place = leap(one_values, one_place, one_end, two_key, like)
+            if one_place == one_end:
+                break
+            one_key = code_at(one_values, one_place, like)
+        else:
+            if one_key > highest:
+                break
+            two_place = leap(two_values, two_place, two_end, one_key, like)
+            if two_place == two_end:
+                break
+            two_key = code_at(two_values, two_place, like)
+    state[STEPS] += steps
+    places[first, one_level], places[second, two_level] = one_place, two_place
+    keys[one, one_level], keys[two, two_level] = one_key, two_key
+    return bool(one_key == two_key and one_key <= highest)
+
+
+@inlined
 def _agree(
     parts: Int32s, first: Integer, last: Integer, highest: Integer, spans: Int64s, tables: Int64s,
     places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray, state: Int64s,
 ) -> bool:  # fmt: skip
     """Let the cursors of one variable leap until all stand on one value that is not above `highest`."""
+    if last - first == 2:
+        one, two = parts[first, 0], parts[first + 1, 0]
+        if one != two and spans[one + 1] - spans[one] == 1 and spans[two + 1] - spans[two] == 1:
+            return _agree_two(
+                one, parts[first, 1], two, parts[first + 1, 1], highest, spans, tables, places, ends, keys,
+                like, state,
+            )  # fmt: skip
     target = keys[parts[first, 0], parts[first, 1]]
     for other in range(first + 1, last):
         target = max(target, keys[parts[other, 0], parts[other, 1]])

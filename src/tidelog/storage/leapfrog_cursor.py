@@ -75,34 +75,39 @@ def next_key(
 
 
 @inlined
+def leap(values: Integer, place: Integer, end: Integer, sought: Integer, like: CodeArray) -> np.int64:
+    """Return the first place before `end` whose value is not below `sought`, `end` if there is none.
+
+    Requires the value at `place` to be below. Steps of doubling length and then halving ones: the cost is
+    the logarithm of the way gone, so that many leaps over one level together cost no more than its length.
+    """
+    low = np.int64(place)
+    step = 1
+    while low + step < end and code_at(values, low + step, like) < sought:
+        low += step
+        step *= 2
+    beyond = np.int64(min(low + step, end))
+    while beyond - low > 1:
+        middle = (low + beyond) >> 1
+        if code_at(values, middle, like) < sought:
+            low = middle
+        else:
+            beyond = middle
+    return beyond
+
+
+@inlined
 def seek_key(
     atom: Integer, level: Integer, sought: Integer, spans: Int64s, tables: Int64s, places: Int64s,
     ends: Int64s, keys: Int64s, like: CodeArray,
 ) -> bool:  # fmt: skip
-    """Stand on the least value that is not below `sought`; it never goes back.
-
-    Steps of doubling length and then halving ones: the cost is the logarithm of the way gone, so that
-    many seeks over one level together cost no more than its length.
-    """
+    """Stand on the least value that is not below `sought`; it never goes back."""
     for batch in range(spans[atom], spans[atom + 1]):
         values = tables[batch, level, VALUES]
         place = places[batch, level]
         end = ends[batch, level]
-        if place >= end or code_at(values, place, like) >= sought:
-            continue
-        step = 1
-        while place + step < end and code_at(values, place + step, like) < sought:
-            place += step
-            step *= 2
-        # The value at `place` is below what is sought, that at `beyond` is not, or is none.
-        beyond = min(place + step, end)
-        while beyond - place > 1:
-            middle = (place + beyond) >> 1
-            if code_at(values, middle, like) < sought:
-                place = middle
-            else:
-                beyond = middle
-        places[batch, level] = beyond
+        if place < end and code_at(values, place, like) < sought:
+            places[batch, level] = leap(values, place, end, sought, like)
     return least_key(atom, level, spans, tables, places, ends, keys, like)
 
 
