@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tidelog.errors import Diagnostic, TidelogError
-    from tidelog.session import Change, Session, functor
+    from tidelog.session import Change, Session, aggregate, functor
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
     from tidelog.session.open_tree import open_tree
     from tidelog.values import Branch
@@ -34,6 +34,7 @@ __all__ = [
     "Session",
     "TidelogError",
     "__version__",
+    "aggregate",
     "functor",
     "open",
     "open_tree",
@@ -50,6 +51,7 @@ _HOMES: Final = {
     "RelationView": ("tidelog.views", "RelationView"),
     "Session": ("tidelog.session", "Session"),
     "TidelogError": ("tidelog.errors", "TidelogError"),
+    "aggregate": ("tidelog.session", "aggregate"),
     "functor": ("tidelog.session", "functor"),
     "open": ("tidelog.session", "open_session"),
     "open_tree": ("tidelog.session.open_tree", "open_tree"),

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from tidelog.plan.bound import bound_by
 from tidelog.plan.flatten import flatten_rule, variables_of
 from tidelog.program.nodes import (
+    CONCAT,
     Aggregate,
     Atom,
     Column,
@@ -247,6 +248,8 @@ def _has_empty_value(aggregate: Aggregate) -> bool:
 
 def _empty_value(aggregate: Aggregate) -> Term:
     """Return the value of an aggregate over nothing."""
+    if aggregate.functor == CONCAT:
+        return Constant("", aggregate.type, span=aggregate.span)
     if aggregate.init is not None:
         return aggregate.init
     is_float = aggregate.functor == "sum" and aggregate.kind is Kind.FLOAT

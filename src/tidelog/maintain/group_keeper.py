@@ -6,25 +6,24 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tidelog.engine.local.chains import make_chain
+from tidelog.engine.local.combine import combiner
 from tidelog.engine.local.derive import SinkStep
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import StratumStatistics
+from tidelog.engine.user_aggregates import UserAggregate
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.group_values import GroupValues, numeric_values
 from tidelog.maintain.groups import Groups, changed_derivations, replace_rows, some_rows, value_rows
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
-from tidelog.maintain.user_groups import Folds, OrderedValues
+from tidelog.maintain.user_groups import Combined, Objects, OrderedValues, Scans
 from tidelog.plan import plan_stratum
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.plan.statistics import Statistics
-from tidelog.program.nodes import Stratum, UserApplication, Variable
-from tidelog.source import Source, Span
+from tidelog.program.nodes import Stratum
 from tidelog.storage.kernel import CodeArray, Int64s
-
-_NOWHERE = Span(Source("aggregate", ""), 0, 0)
 
 
 class GroupKeeper:
@@ -129,14 +128,19 @@ class GroupKeeper:
             return found
         if aggregate.functor in ("min", "max"):
             return OrderedValues(codec, aggregate.target_type, is_greatest=aggregate.functor == "max")
-        assert aggregate.init is not None
-        so_far = Variable("left", aggregate.type, span=_NOWHERE)
-        following = Variable("right", aggregate.target_type, span=_NOWHERE)
-        step = UserApplication(aggregate.functor[1:], (so_far, following), aggregate.type, span=_NOWHERE)
-        return Folds(
-            codec, aggregate.target_type, self._expressions.compile_term(step),
-            self._expressions.compile_term(aggregate.init), aggregate.group_names,
-        )  # fmt: skip
+        if aggregate.functor.startswith("@") and aggregate.init is None:
+            name = aggregate.functor[1:]
+            user = UserAggregate(name, self._expressions.functions[name])
+            types = aggregate.target_type, aggregate.type
+            if user.can_remove:
+                return Objects(user, codec, *types)
+            if user.can_merge:
+                return Scans(user, codec, *types)
+        combine = combiner(
+            aggregate.functor, aggregate.target_type, aggregate.type, aggregate.init, self._expressions
+        )
+        assert combine is not None
+        return Combined(combine, aggregate.group_names)
 
 
 def _copying(rows: list[Int64s]) -> Callable[[CodeArray], None]:

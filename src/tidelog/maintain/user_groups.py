@@ -2,19 +2,21 @@
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.aggregates import Evaluated, fold_groups
+from tidelog.engine.local.combine import Combine
+from tidelog.engine.user_aggregates import AggregateObject, UserAggregate
 from tidelog.storage.kernel import Int64s
+from tidelog.storage.scan_tree import ScanTree
+from tidelog.values import NoValueError, Value
 from tidelog.values.codec import Codec
 from tidelog.values.functors import order_key
 
 Mask = npt.NDArray[np.bool_]
-Term = Callable[[Mapping[str, Int64s], int], Evaluated]
 
 
 class OrderedValues:
@@ -53,14 +55,11 @@ class OrderedValues:
         return np.array(found, np.int64), counts > 0
 
 
-class Folds:
-    """What a user's functor makes of an initial value and the values of a group, in value order."""
+class Combined:
+    """What is made of the values of a group one by one, from the first again when the group changes."""
 
-    def __init__(self, codec: Codec, type_name: str, step: Term, init: Term, names: tuple[str, ...]) -> None:
-        self._codec = codec
-        self._type = type_name
-        self._step = step
-        self._init = init
+    def __init__(self, combine: Combine, names: tuple[str, ...]) -> None:
+        self._combine = combine
         self._names = names
         self._values: dict[int, Counter[int]] = {}
 
@@ -73,20 +72,88 @@ class Folds:
             self._values.setdefault(group, Counter())[code] += diff
 
     def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:
-        """Return the folded values."""
-        numbers: list[int] = []
-        codes: list[int] = []
-        for number, group in enumerate(groups.tolist()):
-            values = list(self._values.get(group, Counter()).elements())
-            codes.extend(values)
-            numbers.extend([number] * len(values))
+        """Return the values."""
+        members = [list(self._values.get(group, Counter()).elements()) for group in groups.tolist()]
+        numbers = np.repeat(np.arange(len(members)), [len(values) for values in members])
+        codes = np.array([code for values in members for code in values], np.int64)
         outer = {name: columns[:, place] for place, name in enumerate(self._names)}
-        init, has_init = self._init(outer, groups.size)
-        values_of = np.array(codes, np.int64)
-        order = self._codec.order_keys(values_of, self._type)
-        folded, has_value = fold_groups(self._step, init, np.array(numbers, np.int64), values_of, order)
+        found, has_value = self._combine(numbers, codes, groups.size, outer)
         mask: Mask = counts > 0
-        for part in (has_init, has_value):
-            if part is not None:
-                mask = mask & part
-        return folded, mask
+        return found, mask if has_value is None else mask & has_value
+
+
+class Objects:
+    """One object of the user's class for each group, which takes values out again."""
+
+    def __init__(self, aggregate: UserAggregate, codec: Codec, target_type: str, result_type: str) -> None:
+        self._aggregate = aggregate
+        self._codec = codec
+        self._types = target_type, result_type
+        self._objects: dict[int, AggregateObject] = {}
+
+    def reserve(self, groups: int) -> None:
+        """Keep nothing for groups without values."""
+
+    def change(self, groups: Int64s, values: Int64s, diffs: Int64s) -> None:
+        """Insert or delete values."""
+        # What comes is added first: an object never has to take out more than it has.
+        for place in np.argsort(-diffs, kind="stable").tolist():
+            group = int(groups[place])
+            if group not in self._objects:
+                self._objects[group] = self._aggregate.make()
+            value = self._codec.decode(int(values[place]), self._types[0])
+            self._aggregate.add(self._objects[group], value, int(diffs[place]))
+
+    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - as the others
+        """Return the results of the objects."""
+        found = [
+            self._objects[group] if count else None
+            for group, count in zip(groups.tolist(), counts.tolist(), strict=True)
+        ]
+        return results(self._aggregate, found, self._codec, self._types[1])
+
+
+class Scans:
+    """A scan tree of objects of the user's class for each group, merged on the way up."""
+
+    def __init__(self, aggregate: UserAggregate, codec: Codec, target_type: str, result_type: str) -> None:
+        self._aggregate = aggregate
+        self._codec = codec
+        self._types = target_type, result_type
+        self._trees: dict[int, ScanTree[AggregateObject]] = {}
+
+    def reserve(self, groups: int) -> None:
+        """Keep nothing for groups without values."""
+
+    def change(self, groups: Int64s, values: Int64s, diffs: Int64s) -> None:
+        """Insert or delete values."""
+        for place in np.argsort(-diffs, kind="stable").tolist():
+            group = int(groups[place])
+            if group not in self._trees:
+                self._trees[group] = ScanTree(self._summary, self._aggregate.merge)
+            value = self._codec.decode(int(values[place]), self._types[0])
+            self._trees[group].change(order_key(value), value, int(diffs[place]))
+
+    def _summary(self, value: Value, count: int) -> AggregateObject:
+        return self._aggregate.make([value] * count)
+
+    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - as the others
+        """Return the results of the trees."""
+        found = [self._trees[group].whole() if group in self._trees else None for group in groups.tolist()]
+        return results(self._aggregate, found, self._codec, self._types[1])
+
+
+def results(
+    aggregate: UserAggregate, objects: Sequence[AggregateObject | None], codec: Codec, type_name: str
+) -> tuple[Int64s, Mask]:
+    """Return the codes of the objects' results, and which of them have one."""
+    codes, has_value = np.zeros(len(objects), np.int64), np.zeros(len(objects), np.bool_)
+    for place, found in enumerate(objects):
+        if found is None:
+            continue
+        try:
+            codes[place] = codec.encode(aggregate.result(found), type_name)
+        except NoValueError:
+            continue
+        has_value[place] = True
+    return codes, has_value

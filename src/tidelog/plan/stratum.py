@@ -63,7 +63,9 @@ def _plan_rule(
             rule.id, rule.head.relation, delta, chain.operators, chain.cost, rule.span, chain.reason
         )  # fmt: skip
     for own in own_deltas(flat, stratum) if stratum.is_recursive else ():
-        body = Body(own.literals, own.views, outputs, program, statistics, growing=frozenset(stratum.relations))
+        body = Body(
+            own.literals, own.views, outputs, program, statistics, growing=frozenset(stratum.relations)
+        )
         chain = best_chain(body)
         yield RulePlan(
             rule.id, rule.head.relation, own.delta, chain.operators, chain.cost, rule.span, chain.reason

@@ -350,6 +350,8 @@ class Inference:
             case "sum":
                 known = None if term.target is None else self.type_of(term.target)
                 return None if known is None else self.weak(self.env.kind(known.type), term)
+            case "@concat" if "concat" not in self.declarations.functors:
+                return self.weak(Kind.SYMBOL, term)
             case _:
                 declared = self.declarations.functors.get(term.functor.removeprefix("@"))
                 if declared is None or declared.result == UNKNOWN:

@@ -100,9 +100,16 @@ class Counter:
     span: Span = _span()
 
 
+# The aggregate that joins texts, written `@@concat x : separator, { body }`.
+CONCAT: Final = "concat"
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`functor target : { body }`, functor one of count, sum, min, max, mean or `@name`.
+    """`functor target : { body }`, functor one of count, sum, min, max, mean, concat or `@name`.
+
+    `@name` is a functor that folds if there is an `init`, else a class. The `init` of concat is what
+    stands between the texts.
 
     `kind` is the target's kind. Variables of the body that also stand outside the aggregate,
     named in `outer`, are bound from there; the others are its own. Every derivation of the body

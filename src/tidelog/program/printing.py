@@ -4,6 +4,7 @@ import json
 from typing import assert_never
 
 from tidelog.program import nodes
+from tidelog.program.nodes import CONCAT
 from tidelog.values import PRIMITIVES, Field, Kind, ValueType
 
 INFIX = frozenset(
@@ -184,7 +185,11 @@ def _application(term: nodes.Application) -> str:
 
 
 def _aggregate(term: nodes.Aggregate) -> str:
-    words = [f"@{term.functor}" if term.functor.startswith("@") else term.functor]
+    words = [term.functor]
+    if term.functor.startswith("@"):
+        words = [f"@{term.functor}"]
+    elif term.functor == CONCAT:
+        words = [f"@@{CONCAT}"]
     if term.init is not None:
         words.append(f"{print_term(term.init)},")
     if term.target is not None:

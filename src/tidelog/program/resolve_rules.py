@@ -225,9 +225,15 @@ class _RuleResolver(TermResolver):
         kind = Kind.NUMBER if target is None else self.env.kind(target.type)
         result = self.aggregate_type(term, target)
         self.fit(result, expected, term.span)
+        functor = nodes.CONCAT if self.is_concat(term) else term.functor
         return nodes.Aggregate(
-            term.functor, kind, target, body, outer, self.settled(result, expected), init, span=term.span
+            functor, kind, target, body, outer, self.settled(result, expected), init, span=term.span
         )
+
+    def is_concat(self, term: tree.Aggregate) -> bool:
+        """Say whether an aggregate joins texts; a functor of that name goes before it."""
+        is_named = term.functor == f"@{nodes.CONCAT}" and nodes.CONCAT not in self.declarations.functors
+        return is_named and term.init is not None
 
     def aimed(self, term: tree.Aggregate) -> tuple[nodes.Term | None, nodes.Term | None]:
         """Return the target and the init of an aggregate."""
@@ -256,14 +262,18 @@ class _RuleResolver(TermResolver):
         name = term.functor.removeprefix("@")
         declared = self.declarations.functors.get(name)
         wanted: tuple[str, ...] = (UNKNOWN, UNKNOWN)
-        if declared is None:
+        if self.is_concat(term):
+            wanted = (Kind.SYMBOL.value, Kind.SYMBOL.value)
+        elif declared is not None and term.init is None and len(declared.parameters) == 1:
+            wanted = (UNKNOWN, *declared.parameters)
+        elif declared is None:
             self.undeclared_functor(name, term.span)
-        elif len(declared.parameters) != 2:
+        elif len(declared.parameters) != 2 or term.init is None:
             self.report(
                 "wrong-operand-count",
                 f"`@{name}` takes {len(declared.parameters)} operands; an aggregate needs one that takes two",
                 term.span,
-                "it gets the value so far and the next target",
+                "it gets the value so far and the next target; without an init it is a class and takes one",
             )
         else:
             wanted = declared.parameters
@@ -277,6 +287,8 @@ class _RuleResolver(TermResolver):
             return Kind.NUMBER.value
         if term.functor == "mean":
             return Kind.FLOAT.value
+        if self.is_concat(term):
+            return Kind.SYMBOL.value
         if term.functor.startswith("@"):
             declared = self.declarations.functors.get(term.functor.removeprefix("@"))
             return UNKNOWN if declared is None else declared.result

@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tidelog.session.changes import Change
-    from tidelog.session.functions import functor
+    from tidelog.session.functions import aggregate, functor
     from tidelog.session.open import open_session
     from tidelog.session.session import Session
 
-__all__ = ["Change", "Session", "functor", "open_session"]
+__all__ = ["Change", "Session", "aggregate", "functor", "open_session"]
 
 # Imported when first asked for: `tidelog check` reads programs as a session does, but needs no engine.
 _HOMES: Final = {
     "Change": "tidelog.session.changes",
     "Session": "tidelog.session.session",
+    "aggregate": "tidelog.session.functions",
     "functor": "tidelog.session.functions",
     "open_session": "tidelog.session.open",
 }

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeVar, overload
 
 from tidelog.engine.protocol import UserFunctions
+from tidelog.engine.user_aggregates import is_object
 from tidelog.errors import Diagnostic, raise_if_any
 from tidelog.program import nodes
 from tidelog.program.nodes import Program
@@ -44,6 +45,34 @@ def functor(
     return register if function is None else register(function)
 
 
+Class = TypeVar("Class", bound=type)
+
+
+@overload
+def aggregate(cls: Class, /) -> Class: ...
+@overload
+def aggregate(*, name: str) -> Callable[[Class], Class]: ...
+def aggregate(cls: Class | None = None, /, *, name: str | None = None) -> Class | Callable[[Class], Class]:
+    """Register a class for `.functor` declarations of the same name; return it unchanged.
+
+        @tidelog.aggregate
+        class product:
+            def __init__(self): self.value = 1
+            def add(self, value): self.value *= value
+            def result(self): return self.value
+
+    goes with `.functor product(x: number): number` and `@@product x : { ... }`. `remove(value)` takes
+    a value out again; `merge(other)` returns a new object of the values of both, the others after
+    its own. With one of them, a change of a group costs little.
+    """
+
+    def register(registered: Class) -> Class:
+        _REGISTERED[name or registered.__name__] = registered
+        return registered
+
+    return register if cls is None else register(cls)
+
+
 def bind_functions(program: Program, given: Mapping[str, Callable[..., Value]] | None) -> UserFunctions:
     """Return the function of every functor the program uses.
 
@@ -70,9 +99,29 @@ def _uses(program: Program) -> Iterator[tuple[str, Span | None]]:
                     yield node.functor.removeprefix("@"), node.span
 
 
+def _classes(program: Program) -> Iterator[str]:
+    """Yield the names of aggregates that are classes."""
+    for node in walk([stratum.rules for stratum in program.strata]):
+        if isinstance(node, nodes.Aggregate) and is_object(node):
+            yield node.functor.removeprefix("@")
+
+
+def _class_mistakes(name: str, known: Callable[..., Value], span: Span | None) -> Iterator[Diagnostic]:
+    lacking = [method for method in ("add", "result") if not hasattr(known, method)]
+    if lacking or not _takes(known, 0):
+        what = f"has no `{lacking[0]}`" if lacking else "cannot be made without operands"
+        yield Diagnostic(
+            code="bad-aggregate",
+            message=f"what is given for the aggregate `{name}` {what}",
+            span=span,
+            hint="give a class with the methods `add(value)` and `result()`, see @tidelog.aggregate",
+        )
+
+
 def _mistakes(
     program: Program, used: Mapping[str, Span | None], known: Mapping[str, Callable[..., Value]]
 ) -> Iterator[Diagnostic]:
+    classes = frozenset(_classes(program))
     for name, span in used.items():
         if name not in known:
             yield Diagnostic(
@@ -83,6 +132,9 @@ def _mistakes(
                     name, known, f"decorate one with @tidelog.functor, or pass functions={{{name!r}: ...}}"
                 ),
             )
+            continue
+        if name in classes:
+            yield from _class_mistakes(name, known[name], span)
             continue
         count = len(program.functors[name].parameters) if name in program.functors else 2
         if not _takes(known[name], count):

@@ -204,7 +204,8 @@ def _aggregate(term: Aggregate) -> str:
     target = "" if term.target is None else f"{print_node(term.target)} "
     if term.init is not None:
         return f"@{term.functor} {target}: {print_node(term.init)}, {{ {_body(term.body)} }}"
-    return f"{term.functor} {target}: {{ {_body(term.body)} }}"
+    functor = f"@{term.functor}" if term.functor.startswith("@") else term.functor
+    return f"{functor} {target}: {{ {_body(term.body)} }}"
 
 
 # --- items ---------------------------------------------------------------------------------

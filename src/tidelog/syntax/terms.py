@@ -228,14 +228,17 @@ class TermParser(Cursor):
         return UserApplication(name, self.terms_until(")"), span=self.span_from(start))
 
     def _user_aggregate(self, start: Token) -> Aggregate:
-        """Return `@@name x : init, { body }`; `@@name init, x : { body }` means the same."""
+        """Return `@@name x : init, { body }`; `@@name init, x : { body }` means the same.
+
+        An aggregate that is a class has no init: `@@name x : { body }`.
+        """
         name = self.label("the name of an aggregate").text
         target: Term | None = None if self.token.kind == ":" else self.term()
         init: Term | None = None
         if target is not None and self.accept(","):
             init, target = target, self.term()
         self.expect(":", "a user aggregate is written `@@name x : init, { body }`")
-        if init is None:
+        if init is None and self.token.kind != "{":
             init = self.term()
             self.expect(",", "a user aggregate is written `@@name x : init, { body }`")
         body = self.aggregate_body()

@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.aggregates import fold_groups, reduce_groups
+from tidelog.engine.local.aggregates import reduce_groups
+from tidelog.engine.local.combine import combiner
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.leapfrog import LeapfrogStep
 from tidelog.engine.local.state import LocalState
@@ -41,7 +42,7 @@ from tidelog.plan.operators import (
     Start,
     TakeApart,
 )
-from tidelog.program.nodes import Constant, UserApplication, Variable
+from tidelog.program.nodes import Constant
 from tidelog.source import Source, Span
 from tidelog.storage.kernel import CodeArray
 
@@ -169,10 +170,9 @@ class ReduceStep(ExtendingStep):
         self._has_values = len(operator.body[-1].outputs) > 0
         self._collect = CollectStep()
         self._body = make_chain(_numbered(operator.body), state, expressions, self._collect)
-        self._init = None if operator.init is None else expressions.compile_term(operator.init)
-        self._fold = None
-        if operator.functor.startswith("@"):
-            self._fold = expressions.compile_term(_fold_term(operator))
+        self._combine = combiner(
+            operator.functor, operator.target_type, operator.type, operator.init, expressions
+        )
         self._constant: tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None] | None = None
         self._seen: list[int] = []
 
@@ -210,28 +210,14 @@ class ReduceStep(ExtendingStep):
                 self._body.first.run(numbered[first : first + BUFFER_ROWS])
         groups, values = self._collect.take(has_values=self._has_values)
         operator = self._operator
+        if self._combine is not None:
+            assert values is not None
+            columns = {name: outer[:, place].astype(np.int64) for place, name in enumerate(operator.outer)}
+            return self._combine(groups, values, count, columns)
         order = None
-        if values is not None and (self._fold is not None or not operator.kind.is_numeric):
+        if values is not None and not operator.kind.is_numeric:
             order = self._expressions.codec.order_keys(values, operator.target_type)
-        if self._fold is None:
-            return reduce_groups(operator.functor, operator.kind, groups, values, count, order=order)
-        assert self._init is not None
-        assert values is not None
-        assert order is not None
-        columns = {name: outer[:, place].astype(np.int64) for place, name in enumerate(operator.outer)}
-        init, has_init = self._init(columns, count)
-        folded, has_value = fold_groups(self._fold, init, groups, values, order)
-        if has_init is None:
-            return folded, has_value
-        return folded, has_init if has_value is None else has_init & has_value
-
-
-def _fold_term(operator: Reduce) -> UserApplication:
-    """Return the application of a user's aggregate to what there is so far and the next value."""
-    span = _FIRST_GROUP.span
-    so_far = Variable("left", operator.type, span=span)
-    following = Variable("right", operator.target_type, span=span)
-    return UserApplication(operator.functor[1:], (so_far, following), operator.type, span=span)
+        return reduce_groups(operator.functor, operator.kind, groups, values, count, order=order)
 
 
 def _numbered(body: Sequence[Operator]) -> tuple[Operator, ...]:

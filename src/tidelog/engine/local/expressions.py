@@ -52,7 +52,7 @@ class Expressions:
     def __init__(self, program: nodes.Program, codec: Codec, functions: UserFunctions) -> None:
         self._program = program
         self.codec = codec
-        self._functions = functions
+        self.functions = functions
         self._known_ranks: Codes = np.empty(0, dtype=np.int64)
         # Dictionaries grow while texts and records are made, so one thread at a time makes them.
         self._growing = RLock()
@@ -182,7 +182,7 @@ class Expressions:
 
     def _compile_user_application(self, term: UserApplication) -> Compiled:
         functor = self._program.functors[term.name]
-        call = _user_call(term, self._functions, self.codec, functor.result)
+        call = _user_call(term, self.functions, self.codec, functor.result)
         if not functor.is_stateful:
             return self._compile_calls(call, term.terms, functor.parameters, _as_codes)
         calls = _Calls(self.codec, self._growing, call, functor.parameters, _as_codes)

@@ -6,8 +6,10 @@ from typing import assert_never
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.reference.aggregates import combine
 from tidelog.engine.reference.variables import awaited, counts
+from tidelog.engine.user_aggregates import UserAggregate, concatenated, is_object
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import (
+    CONCAT,
     INTRINSIC_JOINS,
     Aggregate,
     Application,
@@ -136,13 +138,28 @@ class Terms:
                 values.append(0 if term.target is None else self.value(term.target, derivation))
             except NoValueError:
                 continue
-        if not term.functor.startswith("@"):
+        if not term.functor.startswith("@") and term.functor != CONCAT:
             return canonical(combine(term.functor, term.kind, values), self._kind(term))
+        if is_object(term):
+            return self._object(term, sorted(values, key=order_key))
         assert term.init is not None
         result = self.value(term.init, shared)
+        if term.functor == CONCAT:
+            return concatenated(result, sorted(values, key=order_key))
         for value in sorted(values, key=order_key):
             result = self.call(term.functor[1:], (result, value), term.span)
         return result
+
+    def _object(self, term: Aggregate, values: list[Value]) -> Value:
+        """Return what a class of the user's makes of values; nothing of none."""
+        name = term.functor[1:]
+        function = self._functions.get(name)
+        if function is None:
+            raise TidelogError([_missing(name, term.span)])
+        if not values:
+            raise NoValueError
+        result = UserAggregate(name, function, term.span).combine(values)
+        return canonical_value(self._codec.decode(self._codec.encode(result, term.type), term.type))
 
     def _fit_all(
         self,

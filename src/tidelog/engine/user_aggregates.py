@@ -1,0 +1,103 @@
+"""Aggregates written in Python: a class with `add` and `result`, and what else it offers.
+
+    class Median:
+        def __init__(self): self.values = []
+        def add(self, value): self.values.append(value)
+        def result(self): return sorted(self.values)[len(self.values) // 2]
+
+`remove(value)` undoes `add` in any order; `merge(other)` returns a new aggregate of the values of both,
+those of `other` after its own. With `remove` a group keeps one object, with `merge` a scan tree of them;
+with neither, a group that changes is made anew from its values.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.nodes import Aggregate
+from tidelog.source import Span
+from tidelog.values import NoValueError, Value
+
+
+class AggregateObject(Protocol):
+    """What every aggregate of the user's can do."""
+
+    def add(self, value: Any) -> None:
+        """Take a value."""
+
+    def result(self) -> Value:
+        """Return what the values make; raise `NoValueError` if that is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserAggregate:
+    """A class of the user's, called with care: what it raises becomes a diagnostic."""
+
+    name: str
+    factory: Callable[[], Any]
+    span: Span | None = None
+
+    @property
+    def can_remove(self) -> bool:
+        """Say whether values can be taken out again."""
+        return hasattr(self.factory, "remove")
+
+    @property
+    def can_merge(self) -> bool:
+        """Say whether two aggregates can be made one."""
+        return hasattr(self.factory, "merge")
+
+    def make(self, values: Iterable[Value] = ()) -> AggregateObject:
+        """Return an aggregate of values."""
+        made = cast("AggregateObject", self._careful(self.factory))
+        for value in values:
+            self._careful(made.add, value)
+        return made
+
+    def add(self, aggregate: AggregateObject, value: Value, diff: int) -> None:
+        """Let values come, or go with a negative diff."""
+        change = aggregate.add if diff > 0 else cast("Any", aggregate).remove
+        for _ in range(abs(diff)):
+            self._careful(change, value)
+
+    def merge(self, left: AggregateObject, right: AggregateObject) -> AggregateObject:
+        """Return an aggregate of the values of both."""
+        return cast("AggregateObject", self._careful(cast("Any", left).merge, right))
+
+    def result(self, aggregate: AggregateObject) -> Value:
+        """Return what the values make, or raise `NoValueError`."""
+        return cast("Value", self._careful(aggregate.result))
+
+    def combine(self, values: Iterable[Value]) -> Value:
+        """Return what values in value order make, or raise `NoValueError`."""
+        return self.result(self.make(values))
+
+    def _careful(self, function: Callable[..., object], *operands: object) -> object:
+        try:
+            return function(*operands)
+        except (NoValueError, TidelogError):
+            raise
+        except Exception as error:
+            what = f"{getattr(function, '__name__', self.name)}({', '.join(map(repr, operands))})"
+            raise TidelogError(
+                [
+                    Diagnostic(
+                        code="aggregate-failed",
+                        message=f"`{what}` of the aggregate `{self.name}` failed: "
+                        f"{type(error).__name__}: {error}",
+                        span=self.span,
+                        hint="`result` may raise NoValueError where there is no value; nothing else may fail",
+                    )
+                ]
+            ) from error
+
+
+def is_object(aggregate: Aggregate) -> bool:
+    """Say whether an aggregate is a class of the user's, and not a functor that folds."""
+    return aggregate.functor.startswith("@") and aggregate.init is None
+
+
+def concatenated(separator: Value, values: Iterable[Value]) -> Value:
+    """Return texts in value order with a separator between them; of none, an empty one."""
+    return cast("str", separator).join(cast("Iterable[str]", values))

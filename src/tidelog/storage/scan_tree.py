@@ -1,0 +1,110 @@
+"""A sorted multiset that knows what all its values make together.
+
+Every node of a balanced tree keeps the summary of the values below it, in order. Inserting or deleting
+a value makes the summaries on one path anew, so a change costs the logarithm of the number of values,
+whatever associative operation makes the summaries: it needs no inverse and need not commute.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+Summary = TypeVar("Summary")
+
+
+@dataclass(slots=True)
+class _Node(Generic[Summary]):
+    """A distinct value, how often it is there, and what all values of its subtree make."""
+
+    key: Any
+    value: Any
+    priority: int
+    count: int
+    own: Summary
+    whole: Summary
+    left: "_Node[Summary] | None" = None
+    right: "_Node[Summary] | None" = None
+
+
+@dataclass(slots=True)
+class ScanTree(Generic[Summary]):
+    """Values by key, summarised.
+
+    `summarise(value, count)` is the summary of a value that is there so often, `merge(left, right)` that
+    of two neighbours; neither may change what it is given.
+
+        tree = ScanTree(lambda text, count: text * count, lambda left, right: left + right)
+        tree.change("b", "b", 1); tree.change("a", "a", 2)
+        tree.whole()  ->  "aab"
+    """
+
+    summarise: Callable[[Any, int], Summary]
+    merge: Callable[[Summary, Summary], Summary]
+    _root: "_Node[Summary] | None" = None
+    # Priorities need not be random, only unrelated to the order of keys; the same changes give the same tree.
+    _seed: int = field(default=0x9E3779B97F4A7C15)
+
+    def change(self, key: Any, value: Any, diff: int) -> None:
+        """Insert a value so often, or delete it with a negative diff; it must be there often enough."""
+        self._root = self._changed(self._root, key, value, diff)
+
+    def whole(self) -> Summary | None:
+        """Return what all values make, None if there is none."""
+        return None if self._root is None else self._root.whole
+
+    def _changed(
+        self, node: "_Node[Summary] | None", key: Any, value: Any, diff: int
+    ) -> "_Node[Summary] | None":
+        if node is None:
+            assert diff > 0, "a deleted value was there"
+            own = self.summarise(value, diff)
+            self._seed = (self._seed * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+            return _Node(key, value, self._seed, diff, own, own)
+        if key == node.key:
+            node.count += diff
+            if not node.count:
+                return self._joined(node.left, node.right)
+            node.own = self.summarise(node.value, node.count)
+        elif key < node.key:
+            node.left = self._changed(node.left, key, value, diff)
+            if node.left is not None and node.left.priority > node.priority:
+                return self._turned_right(node)
+        else:
+            node.right = self._changed(node.right, key, value, diff)
+            if node.right is not None and node.right.priority > node.priority:
+                return self._turned_left(node)
+        return self._summed(node)
+
+    def _turned_right(self, node: "_Node[Summary]") -> "_Node[Summary]":
+        above = node.left
+        assert above is not None
+        node.left, above.right = above.right, node
+        self._summed(node)
+        return self._summed(above)
+
+    def _turned_left(self, node: "_Node[Summary]") -> "_Node[Summary]":
+        above = node.right
+        assert above is not None
+        node.right, above.left = above.left, node
+        self._summed(node)
+        return self._summed(above)
+
+    def _joined(
+        self, left: "_Node[Summary] | None", right: "_Node[Summary] | None"
+    ) -> "_Node[Summary] | None":
+        if left is None or right is None:
+            return right if left is None else left
+        if left.priority > right.priority:
+            left.right = self._joined(left.right, right)
+            return self._summed(left)
+        right.left = self._joined(left, right.left)
+        return self._summed(right)
+
+    def _summed(self, node: "_Node[Summary]") -> "_Node[Summary]":
+        whole = node.own
+        if node.left is not None:
+            whole = self.merge(node.left.whole, whole)
+        if node.right is not None:
+            whole = self.merge(whole, node.right.whole)
+        node.whole = whole
+        return node
