@@ -6,15 +6,17 @@ found whole elsewhere: then it was moved, and is left for the second walk, which
 wherever they are, larger ones first. What remains is paired in place, then by equal shape.
 """
 
+from enum import Enum
 from typing import Final
 
 import numpy as np
 
 from tidelog.trees.chains import first_free, make_chains, rows_by_size
 from tidelog.trees.nodes import Nodes
-from tidelog.trees.pairing import children_of, pair_children
+from tidelog.trees.pairing import SMALL, children_of, pair_children
 from tidelog.trees.sides import (
     Flags,
+    Hashes,
     Int32s,
     Side,
     break_upwards,
@@ -27,13 +29,19 @@ from tidelog.trees.sides import (
 )
 from tidelog.values.kernel import kernel, load_compiler
 
-# A smaller subtree that has gone elsewhere is cheaper to change in place than to move.
-_WORTH_MOVING: Final = 3
 _NEVER: Final = 2**31 - 1
 _MANY: Final = 2048
 
 
-def match_nodes(old: Nodes, new: Nodes) -> Int32s:
+class Strategy(Enum):
+    """What comes first: subtrees in their place unless they were moved, subtrees of equal shape, places."""
+
+    MOVES = "moves"
+    SHAPES = "shapes"
+    PLACES = "places"
+
+
+def match_nodes(old: Nodes, new: Nodes, strategy: Strategy = Strategy.MOVES) -> Int32s:
     """Return for every new node the old node that lives on in it, or -1; both have the same type.
 
     Values must be numbered by one pool. Takes time linear in the number of nodes.
@@ -44,20 +52,36 @@ def match_nodes(old: Nodes, new: Nodes) -> Int32s:
     partners = np.full(new.count, -1, dtype=np.int32)
     left, right = make_side(old), make_side(new)
     held = np.zeros(new.count, dtype=np.uint8)
-    redo = match_in_place(left, right, partners, held, np.full((1, 2), -1, dtype=np.int32), _WORTH_MOVING)
     order = rows_by_size(new.sizes)
-    share_elsewhere(left, right, partners, order, held, _WORTH_MOVING)
+    heads, following = make_chains(left.shapes)
+    roots = np.full((1, 2), -1, dtype=np.int32)
+    if strategy is Strategy.SHAPES:
+        share_elsewhere(left, right, partners, order, held, SMALL)
+        match_shapes(left, right, partners, order, heads, following, SMALL)
+    worth = _NEVER if strategy is Strategy.PLACES else SMALL
+    redo = match_in_place(left, right, partners, held, roots, worth)
+    share_elsewhere(left, right, partners, order, held, SMALL)
     match_in_place(left, right, partners, held, redo, _NEVER)
     held[:] = 0
-    heads, following = make_chains(left.shapes)
-    for least in (_WORTH_MOVING, 1):
-        share_elsewhere(left, right, partners, order, held, least)
-        match_shapes(left, right, partners, order, heads, following, least)
+    share_elsewhere(left, right, partners, order, held, SMALL)
+    match_shapes(left, right, partners, order, heads, following, SMALL)
+    for old_keys, new_keys in ((_by_values(left), _by_values(right)), (_by_type(left), _by_type(right))):
+        alike = match_alike(left, right, partners, order, old_keys, new_keys, *make_chains(old_keys))
+        match_in_place(left, right, partners, held, alike, _NEVER)
+    share_elsewhere(left, right, partners, order, held, 1)
+    match_shapes(left, right, partners, order, heads, following, 1)
     around = match_around(left, right, partners)
     match_in_place(left, right, partners, held, around, _NEVER)
-    alike = match_alike(left, right, partners, order, *make_chains(left.owns))
-    match_in_place(left, right, partners, held, alike, _NEVER)
     return partners
+
+
+def _by_values(side: Side) -> Hashes:
+    """Return the hashes of type and values, and zero for nodes without values."""
+    return np.where(np.diff(side.value_starts) > 0, side.owns, np.uint64(0))
+
+
+def _by_type(side: Side) -> Hashes:
+    return (side.types + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
 @kernel
@@ -177,6 +201,8 @@ def match_around(left: Side, right: Side, partners: Int32s) -> Int32s:
         if old >= 0 and not left.used[old] and left.types[old] == right.types[new]:
             partners[new] = old
             left.used[old] = right.used[new] = 1
+            break_upwards(left, old)
+            break_upwards(right, new)
             pairs[count, 0], pairs[count, 1] = old, new
             count += 1
     return pairs[:count].copy()
@@ -184,19 +210,33 @@ def match_around(left: Side, right: Side, partners: Int32s) -> Int32s:
 
 @kernel
 def match_alike(
-    left: Side, right: Side, partners: Int32s, order: Int32s, heads: Int32s, following: Int32s
+    left: Side,
+    right: Side,
+    partners: Int32s,
+    order: Int32s,
+    old_keys: Hashes,
+    new_keys: Hashes,
+    heads: Int32s,
+    following: Int32s,
 ) -> Int32s:
-    """Match nodes whose type and values are equal, whatever is below them, and return the pairs."""
+    """Match nodes of equal keys but zero, whatever is below them, and return the pairs.
+
+    Only nodes of subtrees that are not small are matched.
+    """
     pairs = np.empty((partners.size, 2), dtype=np.int32)
     count = 0
     never = np.zeros(left.used.size, dtype=np.uint8)
     for new in order:
-        if right.used[new] or right.value_starts[new] == right.value_starts[new + 1]:
+        if right.sizes[new] < SMALL:
+            break
+        if right.used[new] or not new_keys[new]:
             continue
-        old = first_free(right.owns[new], left.owns, heads, following, left.used, never)
-        if old >= 0 and left.types[old] == right.types[new]:
+        old = first_free(new_keys[new], old_keys, heads, following, left.used, never)
+        if old >= 0 and left.types[old] == right.types[new] and left.sizes[old] >= SMALL:
             partners[new] = old
             left.used[old] = right.used[new] = 1
+            break_upwards(left, old)
+            break_upwards(right, new)
             pairs[count, 0], pairs[count, 1] = old, new
             count += 1
     return pairs[:count].copy()

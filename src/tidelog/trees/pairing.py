@@ -11,6 +11,8 @@ from tidelog.values.kernel import inlined
 # What the children are paired by, one after the other.
 _BY_VALUES: Final = 0
 _BY_SHAPE: Final = 1
+# A subtree of fewer nodes is cheaper to change in place than to move.
+SMALL: Final = 3
 
 
 @inlined
@@ -66,14 +68,15 @@ def pair_children(
         if old_free[0] and new_free[0] and left.types[olds[0]] == right.types[news[0]]:
             pairs[0] = 0
         return pairs, False
+    old_before, new_before = old_free.copy(), new_free.copy()
     found = pair_by_hash(left.exacts[olds], right.exacts[news], old_free, new_free)
-    first_turn = _BY_VALUES
-    if is_cheap_in_place(left, right, olds, news, found):
-        first_turn = _BY_SHAPE
+    least = 0
+    if is_cheap_in_place(left, right, olds, news, old_before, new_before, found):
+        least = SMALL
         for place in range(news.size):
-            if found[place] >= 0:
+            if found[place] >= 0 and right.sizes[news[place]] < SMALL:
                 old_free[found[place]] = new_free[place] = 1
-        found[:] = -1
+                found[place] = -1
     for place in range(news.size):
         if found[place] >= 0:
             old, new = olds[found[place]], news[place]
@@ -82,9 +85,9 @@ def pair_children(
             else:
                 old_free[found[place]] = new_free[place] = 1
     waits = set_aside(left, right, held, olds, news, old_free, new_free, worth)
-    for turn in range(first_turn, 3):
-        old_keys, old_asked = keys_of(left, olds, old_free, turn)
-        new_keys, new_asked = keys_of(right, news, new_free, turn)
+    for turn in range(3):
+        old_keys, old_asked = keys_of(left, olds, old_free, turn, least)
+        new_keys, new_asked = keys_of(right, news, new_free, turn, least)
         found = pair_by_hash(old_keys, new_keys, old_asked, new_asked)
         for place in range(news.size):
             if found[place] >= 0:
@@ -145,15 +148,18 @@ def set_aside(
 
 
 @inlined
-def keys_of(side: Side, rows: Int32s, is_free: Flags, turn: int) -> tuple[Hashes, Flags]:
-    """Return what the children are paired by in this turn, and which of them take part."""
+def keys_of(side: Side, rows: Int32s, is_free: Flags, turn: int, least: int) -> tuple[Hashes, Flags]:
+    """Return what the children are paired by in this turn, and which of them take part.
+
+    Those of less than `least` nodes are not paired by their values.
+    """
     keys = np.empty(rows.size, dtype=np.uint64)
     asked = is_free.copy()
     for place in range(rows.size):
         row = rows[place]
         if turn == _BY_VALUES:
             keys[place] = side.owns[row]
-            if side.value_starts[row] == side.value_starts[row + 1]:
+            if side.value_starts[row] == side.value_starts[row + 1] or side.sizes[row] < least:
                 asked[place] = 0
         elif turn == _BY_SHAPE:
             keys[place] = side.shapes[row]
@@ -163,14 +169,25 @@ def keys_of(side: Side, rows: Int32s, is_free: Flags, turn: int) -> tuple[Hashes
 
 
 @inlined
-def is_cheap_in_place(left: Side, right: Side, olds: Int32s, news: Int32s, found: Int32s) -> bool:
-    """Say whether children are so small, and so few of them equal, that they are better changed in place."""
-    equal = 0
+def is_cheap_in_place(
+    left: Side, right: Side, olds: Int32s, news: Int32s, old_free: Flags, new_free: Flags, found: Int32s
+) -> bool:
+    """Say whether the small children are better changed in place than moved to where they are equal.
+
+    Changing one is an update. Moving takes two edits wherever the order is not the old one.
+    """
+    updates = breaks = old_place = 0
+    last = -2
     for place in range(news.size):
-        if right.sizes[news[place]] > 1:
-            return False
-        equal += found[place] >= 0
-    for place in range(olds.size):
-        if left.sizes[olds[place]] > 1:
-            return False
-    return 2 * equal <= min(olds.size, news.size)
+        if not new_free[place] or right.sizes[news[place]] >= SMALL:
+            continue
+        while old_place < olds.size and (not old_free[old_place] or left.sizes[olds[old_place]] >= SMALL):
+            old_place += 1
+        if old_place < olds.size:
+            if left.exacts[olds[old_place]] != right.exacts[news[place]]:
+                updates += 1
+            old_place += 1
+        if found[place] != last + 1:
+            breaks += 1
+        last = found[place]
+    return updates <= 2 * breaks

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -12,12 +12,15 @@ from tidelog.source import Span
 from tidelog.trees.declarations import declare
 from tidelog.trees.edits import EditScript, NodeRef, Row
 from tidelog.trees.facts import rows_of, tree_facts
-from tidelog.trees.match import match_nodes
+from tidelog.trees.match import Strategy, match_nodes
 from tidelog.trees.nodes import Int32s, Int64s, Nodes
 from tidelog.trees.places import Places
 from tidelog.trees.pool import ABSENT, Pool, TreeValue
 from tidelog.trees.schema import Schema
 from tidelog.trees.write_script import Version, write_script
+
+# Trees of this many nodes together are compared in every way there is, and the shortest script is taken.
+_SMALL: Final = 128
 
 
 class Form(Protocol):
@@ -200,10 +203,14 @@ class Tree:
         Time is linear in the size of both trees. Nodes that are new get ids that were never used.
         """
         new = adapt(new, self)
-        partners = match_nodes(self.nodes, new.nodes)
-        step = self._step(new, partners)
+        is_small = self.nodes.count + new.nodes.count <= _SMALL
+        steps = [
+            self._step(new, match_nodes(self.nodes, new.nodes, strategy))
+            for strategy in (Strategy if is_small else [Strategy.MOVES])
+        ]
+        step = min(steps, key=lambda each: len(each.script))
         if len(step.script) > _replacing(self) + _replacing(new):
-            return self._step(new, np.full_like(partners, -1))
+            return self._step(new, np.full(new.nodes.count, -1, dtype=np.int32))
         return step
 
     def _step(self, new: "Tree", partners: Int32s) -> Step:
