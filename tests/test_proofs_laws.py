@@ -1,9 +1,10 @@
 """Laws of proofs over random programs and epochs."""
 
-from collections.abc import Iterator, Mapping
-from itertools import islice
-from typing import Any, cast
+from collections.abc import Iterator
+from itertools import islice, product
+from typing import Any
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -13,22 +14,25 @@ from programs import build, run_program
 from strategies import RandomProgram, dense_programs, epochs, programs
 from tidelog.program.nodes import Program
 from tidelog.session import Session
-from tidelog.values import Fact
+from tidelog.values import Fact, Value
 from tidelog.values.functors import canonical_value
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivations import derivations
-from tidelog.views.proofs.judge import Verdict
 from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.source import PlainFacts
 
 _SUPPORTS = 3
 
 
+def _canonical(fact: Fact) -> Fact:
+    """Return the fact with the one NaN that equals itself."""
+    return tuple(map(canonical_value, fact))
+
+
 def _held(db: Session) -> Iterator[GroundAtom]:
     for name in db.relations:
         for fact in db[name]:
-            # One NaN equals itself.
-            yield GroundAtom(name, cast("Fact", canonical_value(fact)))
+            yield GroundAtom(name, _canonical(fact))
 
 
 def _check_state(db: Session, program: Program) -> None:
@@ -41,7 +45,7 @@ def _check_state(db: Session, program: Program) -> None:
         assert proof.check(), (str(proof), proof.check().problems)
         if atom in evaluated:
             again = run_program(program, inputs=proof.support())
-            found = {canonical_value(fact) for fact in again[atom.relation]}
+            found = set(map(_canonical, again[atom.relation]))
             assert atom.fact in found, (str(proof), proof.support())
 
 
@@ -58,13 +62,71 @@ def test_every_fact_has_a_proof_that_checks_and_whose_support_suffices(data: Any
             _check_state(db, checked)
 
 
+# --- what does not hold ------------------------------------------------------------------------------
+
+
+def _absent(db: Session) -> Iterator[GroundAtom]:
+    """Yield facts that do not hold, made of values that occur in the columns' types."""
+    values: dict[str, dict[Value, None]] = {}
+    for name in db.relations:
+        for fact in db[name]:
+            for value, column in zip(_canonical(fact), db.program.relations[name].columns, strict=True):
+                values.setdefault(column.type, {})[value] = None
+    for name, relation in db.program.relations.items():
+        choices = [list(values.get(column.type, ()))[:3] for column in relation.columns]
+        held = set(map(_canonical, db[name]))
+        for fact in product(*choices):
+            if fact not in held:
+                yield GroundAtom(name, fact)
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(dense_programs() | programs())
+def test_no_other_fact_has_a_proof(program: RandomProgram) -> None:
+    """A fact that does not hold has no proof but a refutation; a rule that applies is held back by a law."""
+    with tidelog.open(program.text, facts=dict(program.inputs)) as db:
+        for atom in islice(_absent(db), 40):
+            with pytest.raises(tidelog.TidelogError, match="fact-absent"):
+                db.why(atom)
+            refutation = db.why_not(atom)
+
+            applies = any(not miss.failing for miss in refutation.near_misses)
+            assert not applies or db.proofs.book.has_law(atom.relation)
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(dense_programs() | programs())
+def test_a_near_miss_lacks_just_what_it_says(program: RandomProgram) -> None:
+    """With the missing facts of a near miss, and without those in its way, the rule derives the fact."""
+    with tidelog.open(program.text, facts=dict(program.inputs)) as db:
+        book = db.proofs.book
+        held = {name: set(map(_canonical, db[name])) for name in db.relations}
+        for atom in islice(_absent(db), 25):
+            for miss in db.why_not(atom).near_misses:
+                if not all(each.atom is not None for each in miss.failing):
+                    continue
+                facts = {name: set(some) for name, some in held.items()}
+                for each in miss.failing:
+                    assert each.atom is not None
+                    there = facts.setdefault(each.atom.relation, set())
+                    there.discard(each.atom.fact) if each.is_negated else there.add(each.atom.fact)
+                stored = all(book.is_stored(each.atom.relation) for each in miss.failing if each.atom)
+                # An aggregate that looks at what is missing may change with it.
+                if not stored or "{" in miss.rule.text:
+                    continue
+
+                found = derivations(PlainFacts(facts), book, atom, rules=[miss.rule.name])
+
+                assert any(True for _ in found), (str(atom), miss)
+
+
 # --- heights -----------------------------------------------------------------------------------------
 
 
 def _smallest_heights(db: Session, program: Program) -> dict[GroundAtom, int]:
     """Return the least height of every fact, by going through all derivations until nothing changes."""
-    facts = {name: {canonical_value(fact) for fact in db[name]} for name in db.relations}
-    given = {name: set(map(canonical_value, db.proofs.source.given(name))) for name in db.relations}
+    facts = {name: {_canonical(fact) for fact in db[name]} for name in db.relations}
+    given = {name: set(map(_canonical, db.proofs.source.given(name))) for name in db.relations}
     source = PlainFacts(facts, given=given)
     book = RuleBook(program, program, db.snapshot.codec, {})
     atoms = [GroundAtom(name, fact) for name in facts for fact in facts[name]]

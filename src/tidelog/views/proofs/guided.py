@@ -13,7 +13,7 @@ from tidelog.views.proofs.derivations import written_variables
 from tidelog.views.proofs.judge import JudgedLiteral, Verdict, judge_body
 from tidelog.views.proofs.proof import Explorer, Proof
 from tidelog.views.proofs.rules import QuotedRule
-from tidelog.views.proofs.solve import Binding, Solver
+from tidelog.views.proofs.solve import Binding, Body, Solver
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +46,8 @@ class GuidedRefutation:
             raise TidelogError(
                 [Diagnostic("head-differs", f"the head of {quoted.name} cannot be {self.atom}", quoted.span)]
             )
-        return GuidedRule(self.explorer, self.atom, chosen, dict(step[0]))
+        binding, later = step
+        return GuidedRule(self.explorer, self.atom, chosen, (*chosen.body, *later), dict(binding))
 
     def __repr__(self) -> str:
         return f"<{self.atom} does not hold; rules: {', '.join(rule.name for rule in self.rules) or 'none'}>"
@@ -69,6 +70,7 @@ class GuidedRule:
     explorer: Explorer
     atom: GroundAtom
     _rule: Rule
+    _body: Body
     _binding: Mapping[str, Value]
 
     @property
@@ -91,7 +93,7 @@ class GuidedRule:
         """Return the body's literals, each judged under the values chosen so far."""
         with self.explorer.lock:
             self.explorer.check_epoch(self.atom)
-            return judge_body(self._rule, self._binding, self._solver())
+            return judge_body(self._body, self._binding, self._solver())
 
     def bind(self, **values: Value) -> "GuidedRule":
         """Return the rule with values for more variables."""
@@ -109,7 +111,7 @@ class GuidedRule:
             found[name] = book.codec.decode(book.codec.encode(value, types[name]), types[name])
         if mistakes:
             raise TidelogError(mistakes)
-        return GuidedRule(self.explorer, self.atom, self._rule, found)
+        return GuidedRule(self.explorer, self.atom, self._rule, self._body, found)
 
     def suggest(self, variable: str, limit: int = 10) -> tuple[Value, ...]:
         """Return values for a variable under which most literals hold, best first.
@@ -150,7 +152,7 @@ class GuidedRule:
         return f"<{self.rule.name} for {self.atom}: {judged}>"
 
     def _holding(self, binding: Binding, solver: Solver) -> int:
-        return sum(each.verdict is Verdict.HOLDS for each in judge_body(self._rule, binding, solver))
+        return sum(each.verdict is Verdict.HOLDS for each in judge_body(self._body, binding, solver))
 
     def _solver(self) -> Solver:
         return Solver(self.explorer.prover.book, self.explorer.prover.source)

@@ -1,10 +1,11 @@
 """Literals judged under a binding: each holds, fails, or waits for a value."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned, terms_of
-from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom, Rule, Term
+from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom, Term
 from tidelog.values import NoValueError, Value
 from tidelog.values.functors import range_values
 from tidelog.views.proofs.atom import GroundAtom
@@ -47,12 +48,21 @@ class JudgedLiteral:
         return self.text
 
 
-def judge_body(rule: Rule, binding: Binding, solver: Solver) -> tuple[JudgedLiteral, ...]:
-    """Return the literals of a rule's body, each judged by itself.
+def judge_body(
+    body: Sequence[Literal], binding: Binding, solver: Solver, left_out: Collection[int] = ()
+) -> tuple[JudgedLiteral, ...]:
+    """Return the literals of a body, each judged by itself.
 
-    A positive atom with free variables holds if some fact matches it.
+    A positive atom with free variables holds if some fact matches it; it is open if it is among those
+    left out, for then it holds together with the others under no choice of values.
     """
-    return tuple(judge(literal, binding, solver) for literal in rule.body)
+    judged = [judge(literal, binding, solver) for literal in body]
+    return tuple(
+        replace(each, verdict=Verdict.OPEN)
+        if place in left_out and each.verdict is Verdict.HOLDS and each.atom is None
+        else each
+        for place, each in enumerate(judged)
+    )
 
 
 def judge(literal: Literal, binding: Binding, solver: Solver) -> JudgedLiteral:

@@ -95,7 +95,7 @@ class _Search:
         # Equal sizes are settled in the order of their offers: places cannot be compared.
         self.numbers = count()
 
-    def offer(self, size: Any, place: Place, step: Step) -> None:  # noqa: ANN401 - sizes are the user's
+    def offer(self, size: Any, place: Place, step: Step) -> None:
         """Offer a size to a fact."""
         heapq.heappush(self.offers, (size, next(self.numbers), place, step))
 

@@ -1,6 +1,6 @@
 """Why a fact does not hold: for each rule, how near it comes to deriving the fact."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from html import escape
 from itertools import combinations
@@ -13,7 +13,7 @@ from tidelog.views.proofs.derivations import written_variables
 from tidelog.views.proofs.judge import JudgedLiteral, Verdict, judge_body
 from tidelog.views.proofs.prover import Prover
 from tidelog.views.proofs.rules import QuotedRule
-from tidelog.views.proofs.solve import Binding, Solver
+from tidelog.views.proofs.solve import Binding, Body, Solver
 from tidelog.views.proofs.work import SearchEndedError, Work
 
 # Steps a search for near misses may take for one rule, before it tells what it found so far.
@@ -140,38 +140,37 @@ class Refuter:
         step = solver.fit_fact(rule.head, atom.fact, {})
         if step is None:
             return RuleRefutation(quoted, (), "its head cannot be this fact")
-        binding, _ = step
+        binding, later = step
+        # A computed term of the head must have the value that the fact has there.
+        body = (*rule.body, *later)
         note = ""
         misses: list[NearMiss] = []
         try:
-            misses.extend(self._near_misses(rule, atom, solver))
+            misses.extend(self._near_misses(rule, body, binding, solver))
         except SearchEndedError:
             note = f"the search ended after {_WORK_LIMIT:,} steps"
         if not misses:
             judging = Solver(self.book, self.prover.source)
-            misses = [self.near_miss(rule, binding, judging)]
+            misses = [self._near_miss(rule, body, binding, judging, range(len(body)))]
         if not misses[0].failing and not note:
             note = self._law(atom.relation)
         return RuleRefutation(quoted, tuple(sorted(misses, key=NearMiss.rank)[: self.limit]), note)
 
-    def _near_misses(self, rule: Rule, atom: GroundAtom, solver: Solver) -> Iterator[NearMiss]:
+    def _near_misses(self, rule: Rule, body: Body, binding: Binding, solver: Solver) -> Iterator[NearMiss]:
         """Yield bindings that fail as few literals as possible.
 
         Sets of literals to leave out are tried in the order of their size; with all smaller sets in
         vain, a binding that satisfies the others fails exactly the literals left out.
         """
-        step = solver.fit_fact(rule.head, atom.fact, {})
-        assert step is not None
-        binding, later = step
         judging = Solver(self.book, self.prover.source)
-        places = range(len(rule.body))
-        for size in range(len(rule.body) + 1):
+        places = range(len(body))
+        for size in range(len(body) + 1):
             is_found = False
             for left_out in combinations(places, size):
-                kept = tuple(rule.body[place] for place in places if place not in left_out)
+                kept = tuple(body[place] for place in places if place not in left_out)
                 seen: set[tuple[tuple[str, Value], ...]] = set()
-                for found in solver.bindings((*kept, *later), binding):
-                    miss = self.near_miss(rule, found, judging)
+                for found in solver.bindings(kept, binding):
+                    miss = self._near_miss(rule, body, found, judging, left_out)
                     if miss.bindings in seen:
                         continue
                     seen.add(miss.bindings)
@@ -182,10 +181,12 @@ class Refuter:
             if is_found:
                 return
 
-    def near_miss(self, rule: Rule, binding: Binding, solver: Solver) -> NearMiss:
+    def _near_miss(
+        self, rule: Rule, body: Body, binding: Binding, solver: Solver, left_out: Collection[int]
+    ) -> NearMiss:
         """Return a rule's literals judged under a binding."""
         named = tuple((name, binding[name]) for name in written_variables(rule) if name in binding)
-        return NearMiss(self.book.quote(rule), named, judge_body(rule, binding, solver))
+        return NearMiss(self.book.quote(rule), named, judge_body(body, binding, solver, left_out))
 
     def _note(self, atom: GroundAtom) -> str:
         relation = self.book.program.relations[atom.relation]

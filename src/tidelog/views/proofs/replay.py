@@ -83,7 +83,8 @@ class ReplayedFacts:
 
     def joins(self, relation: str) -> bool:
         """Say whether the source underneath can join the relation's atoms."""
-        return self._joining is not None and relation not in self._replayed
+        joining = self._joining
+        return joining is not None and relation not in self._replayed and joining.joins(relation)
 
     def join(
         self, atoms: Sequence[Atom], binding: Mapping[str, Value], below: Level | None, work: Work
