@@ -17,6 +17,8 @@ from tidelog.pipeline.spark_types import accepts, check_value
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+# The mark of a change that a later one of the same fact makes void.
+_SUPERSEDED: Final = "superseded"
 _REASON: Final = "_tidelog_reason"
 _DETAIL: Final = "_tidelog_detail"
 _ROW: Final = "_tidelog_row"
@@ -55,7 +57,7 @@ class CheckedRows:
 
     def bad_rows(self) -> "DataFrame":
         """Return the rows of the quarantine: the code and words of what is wrong, the row, its file."""
-        return self.frame.where(F.col(_REASON).isNotNull()).select(
+        return self.frame.where(F.col(_REASON) != _SUPERSEDED).select(
             F.col(_REASON).alias("reason"),
             F.col(_DETAIL).alias("detail"),
             F.col(_ROW).alias("row"),
@@ -78,8 +80,8 @@ def check_rows(rows: "DataFrame", source: Source, bound: Bound) -> CheckedRows:
     totals = frame.groupBy(_REASON).agg(F.count("*"), F.max(_BOOKMARK)).collect()
     counts = {row[0]: row[1] for row in totals}
     good = counts.pop(None, 0)
-    # Changes that a later one of the same batch makes void are neither facts nor bad.
-    counts.pop("superseded", None)
+    # Such changes are neither facts nor bad.
+    counts.pop(_SUPERSEDED, None)
     marks = [row[2] for row in totals if row[2] is not None]
     names = tuple(column.name for column in bound.relation(source.relation).columns)
     return CheckedRows(source, frame, names, good, counts, str(max(marks)) if marks else None)
@@ -204,7 +206,7 @@ def _settle(marked: "DataFrame", source: Source, bound: Bound) -> "DataFrame":
     late_op = F.when(is_late, F.col(_OP))
     differs = F.min(late_op).over(facts) != F.max(late_op).over(facts)
     reason = (
-        F.when(~is_good, F.col(_REASON)).when(~is_late, F.lit("superseded")).when(differs, F.lit("conflict"))
+        F.when(~is_good, F.col(_REASON)).when(~is_late, F.lit(_SUPERSEDED)).when(differs, F.lit("conflict"))
     )
     words = "the fact is inserted and deleted at once"
     if source.order is None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NOTE: Final = "published.json"
+_VIEW: Final = "tidelog_feed_of_an_epoch"
 
 
 class Publisher:
@@ -117,14 +118,20 @@ class Publisher:
         files = self._folder.feed(output.relation, epoch)
         if not files.exists():
             return
-        name = feed_names(self._folder.read(epoch).outputs[output.relation].columns)[1]
-        frame = self._spark.read.parquet(str(files)).withColumn(name, F.lit(epoch).cast("bigint"))
+        columns = self._folder.read(epoch).outputs[output.relation].columns
+        op, name = feed_names(columns)
+        frame = self._spark.read.parquet(str(files))
         try:
-            if self._spark.catalog.tableExists(output.feed_table):
-                writer = frame.write.mode("overwrite").option("partitionOverwriteMode", "dynamic")
-                writer.insertInto(output.feed_table)
-            else:
-                frame.write.partitionBy(name).saveAsTable(output.feed_table)
+            if not self._spark.catalog.tableExists(output.feed_table):
+                empty = frame.limit(0).withColumn(name, F.lit(epoch).cast("bigint"))
+                empty.write.partitionBy(name).saveAsTable(output.feed_table)
+            frame.createOrReplaceTempView(_VIEW)
+            own = ", ".join(f"`{column}`" for column in (op, *(column for column, _ in columns)))
+            self._spark.sql(
+                f"INSERT OVERWRITE TABLE {output.feed_table} PARTITION (`{name}` = {epoch})"  # noqa: S608 - names of the user's own job
+                f" SELECT {own} FROM {_VIEW}"
+            )
+            self._spark.catalog.dropTempView(_VIEW)
         except PySparkException as cause:
             raise TidelogError([_unpublished(output.feed_table, str(cause).split("\n")[0])]) from cause
 

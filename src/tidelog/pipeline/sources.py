@@ -101,6 +101,8 @@ def _file_options(source: Source) -> dict[str, str]:
     if source.format is Format.CSV:
         # Files whose header names other columns, or in another order, must not be read by position.
         usual |= {"header": "false" if source.fields else "true", "enforceSchema": "false"}
+        # A quote inside quotes is written twice, as in RFC 4180.
+        usual |= {"escape": '"'}
     return {**usual, **source.options}
 
 
@@ -110,7 +112,7 @@ def _text_schema(spark: "SparkSession", bound: Bound, source: Source) -> StructT
     if source.fields:
         names = list(source.fields)
     elif source.format is Format.CSV and _file_options(source)["header"].lower() == "true":
-        found = spark.read.options(**source.options).option("header", "true").csv(_address(bound, source))
+        found = spark.read.options(**_file_options(source)).csv(_address(bound, source))
         names = found.columns or names
     return _texts([*names, MALFORMED])
 

@@ -133,4 +133,4 @@ def _nested_check(type_name: str, types: TypeTable) -> "Callable[[Column], Colum
             return f"holds `{text[:60]}`: {error.message}"
         return None
 
-    return F.udf(problem, "string")
+    return F.udf(problem, "string", useArrow=False)
