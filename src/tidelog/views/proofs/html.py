@@ -18,7 +18,8 @@ _STYLE: Final = """
 .tidelog-proof pre { margin: .2em 0 .4em 1em; padding: .3em .6em; white-space: pre-wrap; }
 .tidelog-proof pre { border-left: 3px solid #48c8; }
 """
-_NODE_LIMIT: Final = 5000
+_NODE_LIMIT: Final = 20_000
+_OPEN_DEPTH: Final = 3
 
 
 def write_page(proof: "Proof", depth: int | None = None) -> str:
@@ -46,7 +47,7 @@ def write_fragment(proof: "Proof", depth: int | None = None) -> str:
         item, at = piece
         count += 1
         if count > _NODE_LIMIT:
-            parts.append("<li class='leaf'>...</li>")
+            parts.append('<li class="leaf">...</li>')
             continue
         opening, below, closing = _write_item(item, at, depth, seen)
         parts.append(opening)
@@ -65,7 +66,7 @@ def _write_item(item: Item, at: int, depth: int | None, seen: set[int]) -> tuple
         text = f"{escape(item.text)}{_note(item.note)}"
         if not item.below:
             return f'<li class="leaf">{text}</li>', (), ""
-        return f"<li><details open><summary>{text}</summary><ul>", item.below, "</ul></details></li>"
+        return f'<li><details open=""><summary>{text}</summary><ul>', item.below, "</ul></details></li>"
     if depth is not None and at >= depth and not is_leaf_relation(proof):
         return f"<li>{escape(item.text)}{_note('...')}</li>", (), ""
     note = ", ".join(part for part in (note_of(proof), item.note) if part)
@@ -81,7 +82,7 @@ def _write_item(item: Item, at: int, depth: int | None, seen: set[int]) -> tuple
         quoted = escape(proof.rule.text)
         bound = escape(written_bindings(proof.bindings))
         rule = f"<pre>{quoted}\n<small>{bound}</small></pre>"
-    is_open = " open" if at < 3 else ""
+    is_open = ' open=""' if at < _OPEN_DEPTH else ""
     head = f"<li><details{is_open}><summary>{escape(item.text)}{_note(note)}</summary>{rule}<ul>"
     return head, below, "</ul></details></li>"
 

@@ -52,7 +52,7 @@ class _Drawing:
             yield ""
             yield from self._tree(f"({number}) ", part, depth)
         if self.lines > _LINE_LIMIT:
-            yield f"... cut after {_LINE_LIMIT:,} lines; give a depth, or go on from a premise"
+            yield f"... cut after {_LINE_LIMIT:,} lines; give a depth"
 
     def _tree(self, start: str, proof: "Proof", depth: int) -> Iterator[str]:
         """Yield a tree; an explicit stack, for proofs may be thousands of steps deep."""
