@@ -128,6 +128,10 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
         str | None,
         typer.Option("--memory-limit", metavar="SIZE", help="Stop beyond this much memory, as 4G."),
     ] = None,
+    iteration_limit: Annotated[
+        int | None,
+        typer.Option("--iteration-limit", metavar="N", help="Stop a stratum after so many iterations."),
+    ] = None,
     functions: Functions = None,
     include: Includes = None,
     macro: Macros = None,
@@ -150,6 +154,7 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
             engine=engine.value,
             master=master,
             memory_limit=memory_limit,
+            iteration_limit=iteration_limit,
             functions=tuple(functions or ()),
             include_path=tuple(include or ()),
             defines=_defines(macro),

@@ -34,6 +34,7 @@ class RunOptions:
     engine: str
     master: str | None
     memory_limit: str | None
+    iteration_limit: int | None
     functions: tuple[Path, ...]
     include_path: tuple[Path, ...]
     defines: Mapping[str, str]
@@ -51,7 +52,7 @@ def run_program(options: RunOptions) -> None:
     recorder = Recorder(progress)
     if options.stats is not None:
         recorder.add("start", seconds_since_start())
-    settings = make_settings(options.jobs, options.memory_limit)
+    settings = make_settings(options.jobs, options.memory_limit, options.iteration_limit)
     try:
         with ExitStack() as held:
             snapshot = _evaluate(options, settings, recorder, held)

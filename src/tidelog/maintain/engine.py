@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.convergence import check_convergence
 from tidelog.engine.epoch import (
     EngineState,
     EpochResult,
@@ -22,7 +23,7 @@ from tidelog.engine.local.functional import FunctionalRelations
 from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
-from tidelog.engine.local.stratum import Surroundings, check_iterations
+from tidelog.engine.local.stratum import Surroundings
 from tidelog.engine.protocol import (
     Codes,
     Columns,
@@ -307,7 +308,7 @@ class MaintainedEngine(LocalEngine):
 
     def check_level(self, stratum: Stratum, level: int) -> None:
         """Raise if an update goes on for more iterations or takes more memory than allowed."""
-        check_iterations(level, stratum, self._settings)
+        check_convergence(level, stratum, self._program, self._settings, 0)
         if level % _LEVELS_PER_MEMORY_CHECK == 0:
             self._check_memory()
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidelog.engine.local.paths import PathStratum, endless
+from tidelog.engine.convergence import endless
+from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.state import LocalState
 from tidelog.errors import TidelogError
 from tidelog.maintain.derivations import Derivations

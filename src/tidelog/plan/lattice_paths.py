@@ -78,7 +78,7 @@ def plan_paths(stratum: Stratum, program: Program, first_id: int) -> PathPlan | 
     bases: list[Rule] = []
     arcs: list[ArcRule] = []
     for rule in stratum.rules:
-        flat = flatten_rule(_opened(rule, columns, lattices[0].extreme), program)
+        flat = _opened(flatten_rule(rule, program), columns, lattices[0].extreme)
         read = [atom for atom, _ in deep_atoms(flat.body) if atom.relation in columns]
         if not read:
             bases.append(replace(flat, id=RuleId(first_id + rule.id)))
@@ -104,43 +104,45 @@ def _lattice_columns(stratum: Stratum, program: Program) -> dict[str, int] | Non
 
 
 def _opened(rule: Rule, columns: dict[str, int], extreme: str | None) -> Rule:
-    """Return the rule with an extreme over its own stratum opened, where the head takes the extreme anyway.
+    """Return a flat rule with extremes over its own stratum opened: the head takes the extreme anyway.
 
-    dist(y, d) :- node(y), d = min e + w : { dist(x, e), edge(x, y, w) }.
+        dist(y, d) :- node(y), d = min e + w : { dist(x, e), edge(x, y, w) }.
 
-    dist(y, d) :- node(y), d = e + w, dist(x, e), edge(x, y, w).
+        dist(y, d) :- node(y), d = e + w, dist(x, e), edge(x, y, w).
+
+    The value may also be an operand of what the head has: the checks saw to it that this is monotone.
     """
     written = rule.head.terms[columns[rule.head.relation]]
     body: list[Literal] = []
     for literal in rule.body:
-        aggregate = _own_extreme(literal, columns, extreme)
-        is_written = (
-            aggregate is not None
-            and isinstance(literal, Constraint)
-            and isinstance(written, Variable)
-            and literal.left == written
-            and _times(written.name, rule) == 2
-        )
-        if is_written and aggregate is not None and aggregate.target is not None:
+        if _is_opened(literal, rule, written, columns, extreme):
             assert isinstance(literal, Constraint)
-            body.extend((replace(literal, right=aggregate.target), *aggregate.body))
+            assert isinstance(literal.right, Aggregate)
+            assert literal.right.target is not None
+            body.extend((replace(literal, right=literal.right.target), *literal.right.body))
         else:
             body.append(literal)
     return replace(rule, body=tuple(body))
 
 
-def _own_extreme(literal: Literal, columns: dict[str, int], extreme: str | None) -> Aggregate | None:
+def _is_opened(
+    literal: Literal, rule: Rule, written: Term, columns: dict[str, int], extreme: str | None
+) -> bool:
+    """Say whether a literal gives a variable an extreme that is used for nothing but the head's value."""
     if not isinstance(literal, Constraint) or literal.op != "=" or not isinstance(literal.right, Aggregate):
-        return None
-    aggregate = literal.right
+        return False
+    aggregate, value = literal.right, literal.left
     is_own = any(atom.relation in columns for atom, _ in deep_atoms(aggregate.body))
-    return aggregate if is_own and aggregate.functor == extreme else None
-
-
-def _times(name: str, rule: Rule) -> int:
-    """Return in how many places of a rule a variable stands."""
-    terms = [*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))]
-    return sum(name in variables_of(term) for term in terms)
+    if not is_own or aggregate.functor != extreme or not isinstance(value, Variable):
+        return False
+    others = [x for x in rule.body if x is not literal]
+    uses = [x for x in others if any(value.name in variables_of(term) for term in terms_of(x))]
+    if not uses:
+        return written == value
+    # One more equality may stand between: `h = 1 + max k : { ... }`.
+    use = uses[0]
+    is_defining = isinstance(use, Constraint) and use.op == "=" and written in (use.left, use.right)
+    return len(uses) == 1 and is_defining and written != value
 
 
 def _arc(rule: Rule, columns: dict[str, int], program: Program) -> ArcRule | None:
@@ -186,17 +188,39 @@ def _step(
     name: str, written: Variable, rest: Sequence[Literal], program: Program
 ) -> tuple[Step, Term | None, list[Literal]] | None:
     """Return what a rule makes of the value it reads, its weight, and the literals that are left."""
-    if written.name == name:
-        return Step.ADD, None, list(rest)
-    for literal in rest:
-        if not isinstance(literal, Constraint) or literal.op != "=":
-            continue
-        for left, right in ((literal.left, literal.right), (literal.right, literal.left)):
-            if left == written and name in variables_of(right):
-                found = _taken_apart(right, name, program)
-                others = [other for other in rest if other is not literal]
-                return None if found is None else (*found, others)
-    return None
+    used: list[Literal] = []
+    term = _expanded(written, name, rest, used)
+    if term is None:
+        return None
+    found = _taken_apart(term, name, program)
+    if found is None:
+        return None
+    return (*found, [literal for literal in rest if not any(literal is other for other in used)])
+
+
+def _expanded(term: Term, name: str, rest: Sequence[Literal], used: list[Literal]) -> Term | None:
+    """Return a term over the value called `name`, with variables that depend on it replaced; else None."""
+    if isinstance(term, Variable):
+        if term.name == name:
+            return term
+        for literal in rest:
+            if not isinstance(literal, Constraint) or literal.op != "=" or any(literal is x for x in used):
+                continue
+            for left, right in ((literal.left, literal.right), (literal.right, literal.left)):
+                if left != term:
+                    continue
+                tried = [*used, literal]
+                found = _expanded(right, name, rest, tried)
+                if found is not None:
+                    used[:] = tried
+                    return found
+        return None
+    if not isinstance(term, Application):
+        return None
+    parts = [(part, _expanded(part, name, rest, used)) for part in term.terms]
+    if all(found is None for _, found in parts):
+        return None
+    return replace(term, terms=tuple(part if found is None else found for part, found in parts))
 
 
 def _taken_apart(term: Term, name: str, program: Program) -> tuple[Step, Term | None] | None:

@@ -36,6 +36,7 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
     engine: EngineName = "local",
     jobs: int | None = None,
     memory_limit: int | str | None = None,
+    iteration_limit: int | None = None,
     functions: Mapping[str, Callable[..., Value]] | None = None,
     include_path: Sequence[Path | str] = (),
     defines: Mapping[str, str] | None = None,
@@ -55,8 +56,9 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
     tuples, a pandas or polars frame, anything that speaks Arrow, a mapping of columns, or the path
     of a CSV, TSV, Parquet or JSON file. Without facts the inputs are empty. `jobs` is the number of
     threads (all cores unless told), `memory_limit` an amount such as `"4G"` beyond which the
-    evaluation stops, `functions` Python callables for `.functor` declarations (before those
-    registered with `@tidelog.functor`), `include_path` folders for `#include`, `defines` macros,
+    evaluation stops, `iteration_limit` the iterations a stratum may take, `functions` Python
+    callables for `.functor` declarations (before those registered with `@tidelog.functor` and
+    `@tidelog.aggregate`), `include_path` folders for `#include`, `defines` macros,
     `observer` receives progress. `strategy` and `switch` say how epochs are brought about.
 
     `store` is a folder that keeps the program and its state. Where it holds a store already the
@@ -87,7 +89,7 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
         None if program is None else find_source(program),
         facts,
         engine,
-        make_settings(jobs, memory_limit),
+        make_settings(jobs, memory_limit, iteration_limit),
         functions,
         tuple(Path(folder) for folder in include_path),
         defines,

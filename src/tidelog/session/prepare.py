@@ -76,7 +76,9 @@ def prepare_text(request: Request, text: ProgramText, given: Sequence[str]) -> P
     return Prepared(request, text, program, _without_given(warnings, program, given), functions, tuple(given))
 
 
-def make_settings(jobs: int | None, memory_limit: int | str | None) -> Settings:
+def make_settings(
+    jobs: int | None, memory_limit: int | str | None, iteration_limit: int | None = None
+) -> Settings:
     """Return the settings a user chose; None leaves the default."""
     settings = Settings()
     if jobs is not None:
@@ -85,6 +87,11 @@ def make_settings(jobs: int | None, memory_limit: int | str | None) -> Settings:
         settings = replace(settings, jobs=jobs)
     if memory_limit is not None:
         settings = replace(settings, memory_limit_bytes=parse_memory_size(memory_limit))
+    if iteration_limit is not None:
+        if iteration_limit < 1:
+            message = f"{iteration_limit} is not a number of iterations"
+            raise TidelogError([Diagnostic(code="bad-iteration-limit", message=message)])
+        settings = replace(settings, iteration_limit=iteration_limit)
     return settings
 
 

@@ -6,9 +6,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from tidelog.engine.convergence import endless
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.functional import FunctionalRelations
-from tidelog.engine.local.paths import PathStratum, endless
+from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.stratum import StratumRun, Surroundings

@@ -10,7 +10,6 @@ from tidelog.engine.local.chains import make_chain
 from tidelog.engine.local.derive import SinkStep
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
-from tidelog.errors import Diagnostic
 from tidelog.plan.flatten import is_fact
 from tidelog.plan.lattice_paths import ArcRule, PathPlan
 from tidelog.plan.statistics import Statistics
@@ -207,18 +206,6 @@ class PathStratum:
             columns.insert(self.plan.columns[name], codes[own])
             found[name] = self._state.pack(columns, len(keys))
         return found
-
-
-def endless(stratum: Stratum) -> Diagnostic:
-    """Return the diagnostic for values that improve for ever."""
-    names = ", ".join(f"`{name}`" for name in stratum.relations)
-    recursive = [rule for rule in stratum.rules if rule.body]
-    return Diagnostic(
-        code="no-convergence",
-        message=f"the values of {names} improve for ever along a cycle, so there is no best one",
-        span=recursive[-1].span if recursive else None,
-        hint="bound the values by a constraint, or delete the facts of the cycle, such as negative weights",
-    )
 
 
 def _codes(values: npt.NDArray[np.generic]) -> Int64s:

@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from tidelog.engine.convergence import check_convergence
 from tidelog.engine.local.chains import Chain, make_chain
 from tidelog.engine.local.emit import EmitStep, SharedEmitStep
 from tidelog.engine.local.expressions import Expressions
@@ -20,7 +21,6 @@ from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.subsume import delete_dominated
 from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
-from tidelog.errors import Diagnostic, TidelogError
 from tidelog.plan import RulePlan, StratumPlan, plan_stratum
 from tidelog.plan.flatten import is_fact
 from tidelog.plan.operators import Check, Join
@@ -262,14 +262,5 @@ class StratumRun:
         )
 
     def _check_iterations(self, iteration: int) -> None:
-        check_iterations(iteration, self._stratum, self._around.settings)
-
-
-def check_iterations(iteration: int, stratum: Stratum, settings: Settings) -> None:
-    """Raise a diagnostic if a stratum has gone on for more iterations than the settings allow."""
-    limit = settings.iteration_limit
-    if limit is not None and iteration > limit:
-        names = ", ".join(f"`{name}`" for name in stratum.relations)
-        message = f"{names} reached no fixpoint within {limit} iterations"
-        hint = "bound the values the rules can make"
-        raise TidelogError([Diagnostic(code="iteration-limit", message=message, hint=hint)])
+        facts = sum(len(self._state.relations[name]) for name in self._stratum.relations)
+        check_convergence(iteration, self._stratum, self._state.program, self._around.settings, facts)

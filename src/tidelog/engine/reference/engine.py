@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 
+from tidelog.engine.convergence import check_convergence
 from tidelog.engine.functional import Claim, two_values
 from tidelog.engine.protocol import (
     Codes,
@@ -31,7 +32,7 @@ from tidelog.engine.reference.facts import Facts
 from tidelog.engine.reference.settle import Join, choose, close_equivalence, dominated, join_lattices
 from tidelog.engine.reference.solve import Solver
 from tidelog.engine.reference.variables import name_wildcards
-from tidelog.errors import Diagnostic, TidelogError, raise_if_any
+from tidelog.errors import Diagnostic, raise_if_any
 from tidelog.program.nodes import Column, Program, Relation, Rule, Stratum
 from tidelog.syntax.macros import quote
 from tidelog.values import Codec, Fact, NoValueError, Value
@@ -180,17 +181,8 @@ class ReferenceEngine:
         return any(limit is not None and self.size(name) >= limit for name, limit in limits.items())
 
     def _check_limit(self, iteration: int, stratum: Stratum) -> None:
-        limit = self._settings.iteration_limit
-        if limit is not None and iteration > limit:
-            names = ", ".join(f"`{name}`" for name in stratum.relations)
-            message = f"{names} reached no fixpoint within {limit} iterations"
-            raise TidelogError(
-                [
-                    Diagnostic(
-                        code="iteration-limit", message=message, hint="bound the values the rules can make"
-                    )
-                ]
-            )
+        facts = sum(self.size(name) for name in stratum.relations)
+        check_convergence(iteration, stratum, self._program, self._settings, facts)
 
     # --- codes -----------------------------------------------------------------------------
 

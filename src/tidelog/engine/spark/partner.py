@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.convergence import check_iterations
 from tidelog.engine.local.chains import make_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.steps import ScanStep, Step
-from tidelog.engine.local.stratum import check_iterations
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics
 from tidelog.engine.spark.kernels import WHOLE_ROW, owners, sort_by_owner, take_own
 from tidelog.engine.spark.message import NO_WEIGHTS, Message, Rows

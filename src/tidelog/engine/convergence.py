@@ -1,0 +1,49 @@
+"""When a stratum counts as one that reaches no fixpoint."""
+
+from tidelog.engine.protocol import Settings
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.nodes import Program, Stratum
+
+# A lattice whose values improve in every one of so many iterations, and of so many for each fact
+# beyond, is taken to improve for ever: a best path is no longer than there are nodes.
+_LATTICE_ITERATIONS = 10_000
+_ITERATIONS_PER_FACT = 4
+
+
+def check_convergence(
+    iteration: int, stratum: Stratum, program: Program, settings: Settings, facts: int
+) -> None:
+    """Raise a diagnostic if a stratum has gone on for more iterations than it may.
+
+    The settings say how many; without them only strata with a lattice have a bound, since their values
+    may improve for ever without a single new key.
+    """
+    check_iterations(iteration, stratum, settings)
+    allowed = _LATTICE_ITERATIONS + _ITERATIONS_PER_FACT * facts
+    if settings.iteration_limit is not None or iteration <= allowed:
+        return
+    if any(column.is_lattice for name in stratum.relations for column in program.relations[name].columns):
+        raise TidelogError([endless(stratum)])
+
+
+def check_iterations(iteration: int, stratum: Stratum, settings: Settings) -> None:
+    """Raise a diagnostic if a stratum has gone on for more iterations than the settings allow."""
+    limit = settings.iteration_limit
+    if limit is not None and iteration > limit:
+        names = ", ".join(f"`{name}`" for name in stratum.relations)
+        message = f"{names} reached no fixpoint within {limit} iterations"
+        hint = "bound the values the rules can make"
+        raise TidelogError([Diagnostic(code="iteration-limit", message=message, hint=hint)])
+
+
+def endless(stratum: Stratum) -> Diagnostic:
+    """Return the diagnostic for values that improve for ever."""
+    names = ", ".join(f"`{name}`" for name in stratum.relations)
+    recursive = [rule for rule in stratum.rules if rule.body]
+    return Diagnostic(
+        code="no-convergence",
+        message=f"the values of {names} improve for ever along a cycle, so there is no best one",
+        span=recursive[-1].span if recursive else None,
+        hint="bound the values by a constraint, or delete the facts of the cycle, such as negative weights; "
+        "`iteration_limit` allows more iterations",
+    )
