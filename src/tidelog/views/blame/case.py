@@ -12,7 +12,7 @@ from tidelog.values import Codec
 from tidelog.views.blame.cone import Cones
 from tidelog.views.blame.ground import Ground
 from tidelog.views.blame.possible import Possible, find_possible
-from tidelog.views.blame.reasons import Explainer, Explanation
+from tidelog.views.blame.reasons import Certain, Explainer, Explanation
 from tidelog.views.blame.suspects import Key, Rows, Suspect, taken_back
 from tidelog.views.fact_text import write_value
 
@@ -75,6 +75,7 @@ class Case:
         self.ground = Ground(self.engine)
         self.cones = Cones(self.ground, self.codec, self.suspects)
         self.numbers = {suspect.key: number for number, suspect in enumerate(self.suspects)}
+        self.certain = Certain(self.ground.above({suspect.key[0] for suspect in self.suspects}))
         self._possible: Possible | None = None
         self._old: dict[str, set[tuple[int, ...]]] = {}
 
@@ -152,7 +153,13 @@ class Case:
             texts = [places.get(place, "_") for place in range(self.engine.program.relations[name].arity)]
         return f"{name}({', '.join(texts)})"
 
-    def explain(self, taken: frozenset[int], facts: Iterable[Key], *, are_there: bool) -> Explanation:
-        """Return why facts are there, or not, in the world that the engine stands in."""
-        explainer = Explainer(self.ground, self.numbers, self.cones, taken, self.inserted)
-        return explainer.explain(facts, are_there=are_there)
+    def explain(
+        self, taken: frozenset[int], facts: Iterable[Key], *, are_there: bool, assumes: bool = False
+    ) -> Explanation:
+        """Return why facts are there, or not, in the world that the engine stands in.
+
+        With `assumes` proofs stop at facts that the epoch did not touch, as if these held always.
+        """
+        return Explainer(
+            self.ground, self.numbers, self.cones, self.certain, taken, self.inserted, assumes=assumes
+        ).explain(facts, are_there=are_there)

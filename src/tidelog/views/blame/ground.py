@@ -7,7 +7,7 @@ import numpy as np
 
 from tidelog.maintain import MaintainedEngine
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral, maintained_rule, reason_to_recompute
-from tidelog.program.nodes import Aggregate, NegatedAtom, Program, Stratum
+from tidelog.program.nodes import Aggregate, Atom, NegatedAtom, Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -58,6 +58,17 @@ class Ground:
                 self.readers[literal.relation].append((followed, literal))
                 if literal.relation in self.unsure:
                     self.unsure.update(stratum.relations)
+
+    def above(self, names: Collection[str]) -> frozenset[str]:
+        """Return relations and all that depend on them."""
+        found = set(names)
+        for stratum in self.program.strata:
+            bodies = [(rule.head, rule.body) for rule in stratum.rules]
+            parts = (*bodies, *((each.less, each.body) for each in stratum.subsumptions))
+            read = {atom.relation for atom in walk(parts) if isinstance(atom, Atom)}
+            if found & read:
+                found.update(stratum.relations)
+        return frozenset(found)
 
     def relation(self, name: str) -> StoredRelation:
         """Return a stored relation."""

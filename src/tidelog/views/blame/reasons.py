@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.cone import Cones
@@ -39,8 +40,11 @@ class Explanation:
 
     literals: set[Literal] = field(default_factory=set)
     derivations: dict[Place, Derivation] = field(default_factory=dict)
-    present: set[Place] = field(default_factory=set)
-    absent: set[Place] = field(default_factory=set)
+    # Rows by relation.
+    present: dict[str, set[int]] = field(default_factory=dict)
+    absent: dict[str, set[int]] = field(default_factory=dict)
+    # Facts that the epoch did not touch, taken for granted.
+    assumed: dict[Key, None] = field(default_factory=dict)
     # For an absent fact, the derivations it had and which of their literals fails.
     failures: dict[Place, list[tuple[Derivation, int]]] = field(default_factory=dict)
 
@@ -50,21 +54,46 @@ class Explanation:
         return frozenset(self.literals)
 
 
+class Certain:
+    """Facts that were proved without any suspect, so that they hold in every world.
+
+    Rows keep their numbers as long as the relation is not replaced, whatever trial comes and goes.
+    """
+
+    def __init__(self, affected: frozenset[str]) -> None:
+        self._affected = affected
+        self._known: dict[str, tuple[StoredRelation, set[int]]] = {}
+
+    def of(self, name: str, stored: StoredRelation) -> set[int]:
+        """Return the rows of a relation that are known to hold always."""
+        known = self._known.get(name)
+        if known is None or known[0] is not stored:
+            known = self._known[name] = stored, set()
+        return known[1]
+
+    def is_affected(self, name: str) -> bool:
+        """Say whether any suspect can have an effect on a relation."""
+        return name in self._affected
+
+
 class Explainer:
     """Explains facts of the world that the engine stands in.
 
     All possible facts must be visible to joins. `changed` are the facts that the epoch brought:
-    proofs go around them where they can.
+    proofs go around them where they can, and with `assumes` stop at all others.
     """
 
-    def __init__(
-        self, ground: Ground, suspects: Mapping[Key, int], cones: Cones, taken: frozenset[int], changed: Rows
-    ) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 - what there is to know about a case
+        self, ground: Ground, suspects: Mapping[Key, int], cones: Cones, certain: Certain,
+        taken: frozenset[int], changed: Rows, *, assumes: bool = False,
+    ) -> None:  # fmt: skip
         self._ground = ground
         self._suspects = suspects
         self._cones = cones
+        self._certain = certain
         self._taken = taken
         self._changed = changed
+        self._assumes = assumes
         self._flags: dict[str, Mask] = {}
 
     def explain(self, facts: Iterable[Key], *, are_there: bool) -> Explanation:
@@ -79,11 +108,39 @@ class Explainer:
         while present or absent:
             if present:
                 name, numbers = present.popitem()
-                self._present(name, numbers - _of(found.present, name), found, present, absent)
+                self._present(name, numbers - found.present.get(name, set()), found, present, absent)
             else:
                 name, numbers = absent.popitem()
-                self._absent(name, numbers - _of(found.absent, name), found, present, absent)
+                self._absent(name, numbers - found.absent.get(name, set()), found, present, absent)
+        self._remember(found)
         return found
+
+    def _remember(self, found: Explanation) -> None:
+        """Note the facts whose proofs rest on no suspect."""
+        stratum_of = self._ground.stratum_of
+        levels = {name: self._ground.relation(name).levels for name in found.present}
+        places = [(name, number) for name, numbers in found.present.items() for number in numbers]
+        for name, number in sorted(places, key=lambda each: (stratum_of[each[0]], levels[each[0]][each[1]])):
+            known = self._certain.of(name, self._ground.relation(name))
+            derivation = found.derivations.get((name, number))
+            if number in known or derivation is None:
+                continue
+            pairs = zip(derivation.rule.literals, derivation.numbers, strict=True)
+            if all(self._is_certain(literal, row) for literal, row in pairs):
+                known.add(number)
+
+    def _is_certain(self, literal: RuleLiteral, row: int) -> bool:
+        if literal.is_negated:
+            return row < 0
+        name = literal.relation
+        if not self._certain.is_affected(name):
+            return True
+        stored = self._ground.relation(name)
+        if row in self._certain.of(name, stored):
+            return True
+        # A given fact that nobody suspects.
+        is_given = name not in self._ground.opaque and stored.levels[row] == 0
+        return bool(is_given and self._ground.keys(name, [row])[0] not in self._suspects)
 
     # --- facts that are there --------------------------------------------------------------------
 
@@ -91,12 +148,19 @@ class Explainer:
         self, name: str, asked: set[int], found: Explanation,
         present: dict[str, set[int]], absent: dict[str, set[int]],
     ) -> None:  # fmt: skip
-        numbers = np.array(sorted(asked), np.int64)
-        found.present.update((name, number) for number in asked)
+        stored = self._ground.relation(name)
+        found.present.setdefault(name, set()).update(asked)
+        if not self._certain.is_affected(name):
+            return
+        numbers = np.array(sorted(asked - self._certain.of(name, stored)), np.int64)
         if name in self._ground.opaque:
             self._by_cone(name, numbers, found)
             return
-        levels = self._ground.relation(name).levels[numbers]
+        if self._assumes:
+            is_touched = self._flags_of(name)[numbers]
+            found.assumed.update(dict.fromkeys(self._ground.keys(name, numbers[~is_touched])))
+            numbers = numbers[is_touched]
+        levels = stored.levels[numbers]
         self._given(name, numbers[levels == 0], found)
         for number, derivation in self._proofs(name, numbers[levels != 0]).items():
             found.derivations[name, number] = derivation
@@ -172,7 +236,7 @@ class Explainer:
         present: dict[str, set[int]], absent: dict[str, set[int]],
     ) -> None:  # fmt: skip
         numbers = np.array(sorted(asked), np.int64)
-        found.absent.update((name, number) for number in asked)
+        found.absent.setdefault(name, set()).update(asked)
         if name in self._ground.unsure:
             self._by_cone(name, numbers, found)
             return
@@ -238,7 +302,7 @@ class Explainer:
     @staticmethod
     def _is_explained(derivation: Derivation, place: int, found: Explanation) -> bool:
         is_positive, name, number = _place(derivation, place)
-        return (name, number) in (found.absent if is_positive else found.present)
+        return number in (found.absent if is_positive else found.present).get(name, ())
 
     # --- both ----------------------------------------------------------------------------------------
 
@@ -252,10 +316,6 @@ class Explainer:
     def _by_cone(self, name: str, numbers: Int64s, found: Explanation) -> None:
         for key in self._ground.keys(name, numbers):
             found.literals.update((each, each in self._taken) for each in self._cones.of(key))
-
-
-def _of(places: set[Place], name: str) -> set[int]:
-    return {number for relation, number in places if relation == name}
 
 
 def _place(derivation: Derivation, place: int) -> tuple[bool, str, int]:

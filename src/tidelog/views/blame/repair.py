@@ -13,6 +13,7 @@ from typing import Final
 
 from tidelog.views.blame.case import Case, Faults
 from tidelog.views.blame.ddmin import ddmin
+from tidelog.views.blame.reasons import Explanation
 from tidelog.views.blame.solver import Master, is_less
 
 # Faults explained in one world; the next world shows whether others are left.
@@ -53,11 +54,15 @@ class Search:
     def __post_init__(self) -> None:
         suspects = self.case.suspects
         self._fixed = frozenset(n for n, suspect in enumerate(suspects) if suspect.is_untouchable)
-        self._master = Master([suspect.cost for suspect in suspects], self._fixed)
-        for taken in self.demands.excluded:
-            self._master.exclude(taken)
+        self._master = self._new_master()
         self._faults = self.case.faults
         self._end = time.monotonic() + self.demands.seconds
+
+    def _new_master(self) -> Master:
+        master = Master([suspect.cost for suspect in self.case.suspects], self._fixed)
+        for taken in self.demands.excluded:
+            master.exclude(taken)
+        return master
 
     def by_reasons(self) -> list[Found]:
         """Return the cheapest repairs, cheapest first; none if there is none."""
@@ -66,13 +71,63 @@ class Search:
                 "more facts are possible between the epochs than were looked at;"
                 " what is missing is explained by all changes it may depend on"
             )
-        answers: list[Found] = []
         best = self._first_guess()
+        if best is None and self.demands.count == 1:
+            best = self._quick()
+            if best is not None and best.is_optimal:
+                return [best]
+        return self._exact(best)
+
+    def _quick(self) -> Found | None:
+        """Return a repair found as if facts that the epoch did not touch held in every world.
+
+        Afterwards these facts are looked at more closely. If they hold always, or if the reasons with
+        what they rest on still ask for as much, the repair is proven to be a cheapest one.
+        """
+        master = self._new_master()
+        noted: list[tuple[frozenset[int], Explanation]] = []
+        taken: frozenset[int] = frozenset()
+        while True:
+            if self._look_at(taken, master, noted) is None:
+                break
+            try:
+                choice = master.solve(self._end - time.monotonic())
+            except TimeoutError:
+                return None
+            if choice is None or time.monotonic() > self._end:
+                return None
+            taken = choice.taken
+        cost = self._cost(taken)
+        least = min((suspect.cost for suspect in self.case.suspects), default=0.0)
+        if not is_less(least, cost):
+            # Something must be taken back, and this is as cheap as one change can be.
+            return Found(taken, cost, cost)
+        return Found(taken, cost, self._bound(noted))
+
+    def _bound(self, noted: list[tuple[frozenset[int], Explanation]]) -> float:
+        """Return what repairs cost at least, by reasons in which nothing is taken for granted."""
+        case = self.case
+        assumed = dict.fromkeys(key for _, each in noted for key in each.assumed)
+        with case.ground.showing(case.prepare().rows):
+            are_certain = not case.explain(frozenset(), assumed, are_there=True).literals
+            for _, each in noted:
+                reason = each.reason
+                if each.assumed and not are_certain:
+                    reason |= case.explain(frozenset(), each.assumed, are_there=True).reason
+                self._master.forbid(reason)
+        try:
+            choice = self._master.solve(self._end - time.monotonic())
+        except TimeoutError:
+            return 0.0
+        return 0.0 if choice is None else choice.bound
+
+    def _exact(self, best: Found | None) -> list[Found]:
+        """Return repairs in the order of their cost; `best` is one that is known already."""
+        answers: list[Found] = []
         taken: frozenset[int] = frozenset()
         bound = 0.0
         while len(answers) < self.demands.count:
-            left = self._look_at(taken)
-            if left is None:
+            if self._look_at(taken, self._master) is None:
                 answers.append(Found(taken, self._cost(taken), bound))
                 self._master.exclude(taken)
                 best = None
@@ -118,8 +173,14 @@ class Search:
         found = [best] if best is not None else self.by_ddmin()
         return [replace(each, bound=bound) for each in found]
 
-    def _look_at(self, taken: frozenset[int]) -> Faults | None:
-        """Return the faults of a world and give their reasons to the master; None if it has none."""
+    def _look_at(
+        self, taken: frozenset[int], master: Master,
+        noted: list[tuple[frozenset[int], Explanation]] | None = None,
+    ) -> Faults | None:  # fmt: skip
+        """Return the faults of a world and give their reasons to a master; None if it has none.
+
+        Explanations that are to be noted take untouched facts for granted.
+        """
         case = self.case
         with case.world(taken) as result:
             left = case.remaining(self._faults, result)
@@ -131,8 +192,10 @@ class Search:
             with case.ground.showing(case.prepare().rows):
                 for are_there, faults in ((True, left.unwanted), (False, left.missing)):
                     for fault in faults[:_FAULTS_PER_WORLD]:
-                        reason = case.explain(taken, [fault], are_there=are_there).reason
-                        self._master.forbid(reason)
+                        found = case.explain(taken, [fault], are_there=are_there, assumes=noted is not None)
+                        master.forbid(found.reason)
+                        if noted is not None:
+                            noted.append((taken, found))
         return left
 
     def _is_repair(self, taken: Sequence[int]) -> bool:
