@@ -6,6 +6,7 @@ python -m benchmarks picture out.json out.png
 python -m benchmarks results out.json > benchmarks/RESULTS.md
 python -m benchmarks generate rdfs_lubm1 FOLDER
 python -m benchmarks epochs cspa100k --data DIR --json out.json --pictures FOLDER
+python -m benchmarks faults --data DIR --json out.json
 """
 
 import argparse
@@ -16,6 +17,8 @@ from pathlib import Path
 
 from benchmarks.data import default_cache, facts_folder, generate
 from benchmarks.epochs.command import add_arguments, run_epochs
+from benchmarks.faults.command import add_arguments as add_fault_arguments
+from benchmarks.faults.command import run_faults
 from benchmarks.peers import PEERS
 from benchmarks.report import line, read_json, results_page, write_json
 from benchmarks.runner import How, Run, is_installed, run_peer, run_tidelog
@@ -40,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             generate(options.name, options.folder)
         case "epochs":
             return run_epochs(options)
+        case "faults":
+            return run_faults(options)
     return 0
 
 
@@ -147,6 +152,9 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("name", choices=[w.name for w in WORKLOADS if isinstance(w.facts, Generated)])
     make.add_argument("folder", type=Path)
     add_arguments(commands.add_parser("epochs", help="measure what changes of the facts cost"))
+    add_fault_arguments(
+        commands.add_parser("faults", help="measure blame and repair against delta debugging")
+    )
     return parser
 
 

@@ -1,0 +1,1 @@
+"""Blame and repair against delta debugging."""

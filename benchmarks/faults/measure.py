@@ -1,0 +1,84 @@
+"""What one case takes: blame and repair by reasons, and delta debugging on the same engine."""
+
+import time
+from dataclasses import asdict, dataclass
+
+from benchmarks.epochs.subject import Subject
+from benchmarks.faults.cases import FaultyEpoch, make_case, standing_after
+from tidelog.maintain import MaintainedEngine
+from tidelog.views.blame.localize import Localization
+from tidelog.views.blame.repair import Demands, Search
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One case; seconds are CPU seconds.
+
+    `evaluation_seconds` is what evaluating the program from nothing takes. Delta debugging as the
+    thesis runs it evaluates the program for every probe; `ddmin_seconds` is what it takes with trial
+    epochs in the place of evaluations.
+    """
+
+    workload: str
+    number: int
+    unwanted: int
+    missing: int
+    changed_facts: int
+    size: int
+    is_optimal: bool
+    repair_seconds: float
+    repair_trials: int
+    blame_size: int
+    blame_seconds: float
+    ddmin_size: int
+    ddmin_seconds: float
+    ddmin_probes: int
+    evaluation_seconds: float
+
+    @property
+    def evaluating_ddmin_seconds(self) -> float:
+        """Return what delta debugging takes if every probe evaluates the program."""
+        return self.ddmin_probes * self.evaluation_seconds
+
+    @property
+    def speedup(self) -> float:
+        """Return the speedup over delta debugging that evaluates the program for every probe."""
+        return self.evaluating_ddmin_seconds / self.repair_seconds
+
+    @property
+    def trial_speedup(self) -> float:
+        """Return the speedup over delta debugging by trial epochs."""
+        return self.ddmin_seconds / self.repair_seconds
+
+    def to_json(self) -> dict[str, object]:
+        """Return what json.dumps takes."""
+        return asdict(self)
+
+
+def measure_case(
+    subject: Subject, engine: MaintainedEngine, number: int, epoch: FaultyEpoch, evaluation_seconds: float
+) -> Measured:
+    """Return what the case takes; the engine is as it was afterwards."""
+    with standing_after(engine, epoch):
+        case = make_case(subject, engine, epoch)
+        begun = time.process_time()
+        found = Search(case, Demands(seconds=600)).by_reasons()[0]
+        repair_seconds = time.process_time() - begun
+        trials = case.trials
+
+        case = make_case(subject, engine, epoch)
+        begun = time.process_time()
+        blamed = Localization(case).by_reasons()
+        blame_seconds = time.process_time() - begun
+
+        case = make_case(subject, engine, epoch)
+        begun = time.process_time()
+        other = Search(case, Demands(seconds=600)).by_ddmin()[0]
+        ddmin_seconds = time.process_time() - begun
+    result = epoch.result
+    changed = sum(len(columns[0]) for side in (result.inserted, result.deleted) for columns in side.values())
+    return Measured(
+        subject.name, number, len(epoch.faults.unwanted), len(epoch.faults.missing), changed,
+        len(found.taken), found.is_optimal, repair_seconds, trials, len(blamed), blame_seconds,
+        len(other.taken), ddmin_seconds, case.trials, evaluation_seconds,
+    )  # fmt: skip
