@@ -24,8 +24,10 @@ from tidelog.engine.protocol import (
 )
 from tidelog.engine.spark.cluster import open_storage, reason_against_barrier, slots
 from tidelog.engine.spark.codes import codes_of_constants
+from tidelog.engine.spark.dataframes import FrameStratum, reason_against_frames
+from tidelog.engine.spark.frames import read_codes, write_codes
 from tidelog.engine.spark.holding import Holding
-from tidelog.engine.spark.job import Job, run_job
+from tidelog.engine.spark.job import Job, run_apart, run_job
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import names_read, reason_for_driver
 from tidelog.engine.spark.routes import find_routes
@@ -131,12 +133,21 @@ class SparkEngine:
         read = sum(self._holdings[name].size for name in {*names_read(stratum), *stratum.relations})
         if read <= self._options.driver_facts:
             return Placement(names, Where.DRIVER, f"it reads {read:,} facts, which no worker is needed for")
-        refusal = reason_against_barrier(self._options, self._partners)
-        if refusal is not None:
-            return Placement(names, Where.SHUFFLE, refusal)
-        if find_routes(stratum, self._program).is_decomposed:
+        return self._place_on_workers(stratum, names)
+
+    def _place_on_workers(self, stratum: Stratum, names: tuple[str, ...]) -> Placement:
+        """Choose the way that asks least of the cluster among those that serve."""
+        no_frames = reason_against_frames(stratum, self._program)
+        if not stratum.is_recursive and no_frames is None:
+            return Placement(names, Where.DATAFRAME, "not recursive: Spark joins and spills")
+        if stratum.is_recursive and find_routes(stratum, self._program).is_decomposed:
             return Placement(names, Where.DECOMPOSED, "every derivation stays with one column's value")
-        return Placement(names, Where.PARTNERS, f"{self._partners} partners exchange facts")
+        refusal = reason_against_barrier(self._options, self._partners)
+        if refusal is None:
+            return Placement(names, Where.PARTNERS, f"{self._partners} partners exchange facts")
+        if no_frames is None:
+            return Placement(names, Where.SHUFFLE, refusal)
+        return Placement(names, Where.DRIVER, f"{refusal}, and {no_frames}")
 
     def _run(
         self, number: int, stratum: Stratum, placement: Placement, observer: Observer
@@ -153,6 +164,8 @@ class SparkEngine:
                 )
             case Where.NOWHERE | Where.DRIVER:
                 return self._run_in_driver(stratum, observer)
+            case Where.DATAFRAME | Where.SHUFFLE:
+                return self._run_as_frames(number, stratum, observer)
             case _:
                 return self._run_on_partners(number, stratum)
 
@@ -169,6 +182,39 @@ class SparkEngine:
             size = engine.size(name)
             self._holdings[name].put_rows(_rows(columns, size))
         return statistics
+
+    def _run_as_frames(self, number: int, stratum: Stratum, observer: Observer) -> StratumStatistics:
+        """Run a stratum as data frames over codes."""
+        begun = time.perf_counter()
+        spark, name = self._options.spark, f"{number}-{uuid.uuid4().hex[:12]}"
+        needed = {*names_read(stratum), *stratum.relations}
+        frames = {
+            n: read_codes(
+                spark, self._folder, self._holdings[n].files(f"{name}-in"), self._program.relations[n].arity
+            )
+            for n in needed
+        }
+        rules = FrameStratum(spark, stratum, self._program, self._codec, self._settings)
+        iterations = 1
+        if stratum.is_recursive:
+
+            def iterate(iteration: int, new: int) -> None:
+                observer.iteration_finished(number, iteration, new, new)
+
+            found, iterations = rules.loop(frames, iterate)
+        else:
+            found = rules.once(frames)
+        is_wide = any(self._holdings[n].is_wide for n in needed)
+        for n, frame in found.items():
+            files = write_codes(frame, self._folder, n, name)
+            self._holdings[n].put_files(
+                files, sum(self._folder.count_rows(file) for file in files), is_wide=is_wide
+            )
+        facts = sum(self._holdings[n].size for n in stratum.relations)
+        # Frames do not tell how many derivations they went through.
+        return StratumStatistics(
+            stratum.relations, stratum.is_recursive, iterations, facts, facts, time.perf_counter() - begun
+        )
 
     def _run_on_partners(self, number: int, stratum: Stratum) -> StratumStatistics:
         name = f"{number}-{uuid.uuid4().hex[:12]}"
@@ -198,7 +244,10 @@ class SparkEngine:
             "tidelog.engine.spark.work", "evaluate", payload, self._partners, options.attempts, options.tls,
             options.rendezvous,
         )  # fmt: skip
-        answers = run_job(options.spark, job, self._resume)
+        if payload.routes.is_decomposed:
+            answers = run_apart(options.spark, job)
+        else:
+            answers = run_job(options.spark, job, self._resume)
         results = [json.loads(answer.text) for answer in answers]
         parts = [result["statistics"] for result in results]
         for name in stratum.relations:

@@ -1,7 +1,10 @@
 """Facts as Spark data frames."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
+from urllib.parse import quote
 
+from tidelog.engine.spark.files import Folder
 from tidelog.errors import Diagnostic, TidelogError
 
 if TYPE_CHECKING:
@@ -15,6 +18,21 @@ def frame_of(table: "pa.Table", spark: object = None) -> "DataFrame":
     Spark has no unsigned numbers: they become decimals.
     """
     return _session(spark).createDataFrame(without_unsigned(table))
+
+
+def read_codes(spark: "SparkSession", folder: Folder, files: Sequence[str], arity: int) -> "DataFrame":
+    """Return the codes in files as a data frame with the columns c0, c1, ..."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    frame = spark.read.parquet(*folder.path_of(files))
+    return frame.select(*(f.col(f"c{place}").cast("long") for place in range(arity)))
+
+
+def write_codes(frame: "DataFrame", folder: Folder, relation: str, name: str) -> list[str]:
+    """Write a data frame of codes as files of a relation and return them."""
+    under = f"{quote(relation, safe='')}/{name}"
+    frame.write.parquet(folder.path_of([under])[0])
+    return [file for file in folder.names(under) if file.endswith(".parquet")]
 
 
 def without_unsigned(table: "pa.Table") -> "pa.Table":

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tidelog.engine.spark.meeting import Meeting, Place, meet_at_barrier, meet_at_driver
 from tidelog.engine.spark.message import Message, decode, encode
-from tidelog.engine.spark.sockets import Access, SocketWire, Tls, connect, listen, own_address
-from tidelog.engine.spark.wire import PartnerLostError, Wire
+from tidelog.engine.spark.sockets import Access, Tls, connect, listen, own_address
+from tidelog.engine.spark.wire import ApartWire, PartnerLostError, Wire
 from tidelog.errors import Diagnostic, TidelogError
 
 if TYPE_CHECKING:
@@ -94,8 +94,28 @@ def collect_stage(
     return [answers[partner] for partner in range(job.partners)]
 
 
+def run_apart(spark: "SparkSession", job: Job) -> list[Message]:
+    """Return what each part's work returned, where parts need nothing of each other.
+
+    This is an ordinary stage: Spark runs parts in any order and runs a part again that was lost.
+    """
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
+
+    frame = spark.range(0, job.partners, 1, job.partners)
+    try:
+        rows = frame.mapInArrow(_task(job, None, "", None), "partner int, content binary").collect()
+    except (PySparkException, Py4JError) as error:
+        if "ModuleNotFoundError" in str(error):
+            raise TidelogError([_unfit_diagnostic(_first_line(error))]) from error
+        raise TidelogError([_lost(job, _first_line(error))]) from error
+    answers = [decode(bytes(row.content)) for row in sorted(rows, key=lambda row: row.partner)]
+    raise_failures(answers)
+    return answers
+
+
 def _task(
-    job: Job, access: Access, driver: str, place: Place | None
+    job: Job, access: Access | None, driver: str, place: Place | None
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return what Spark runs in each worker."""
     from tidelog import __version__  # noqa: PLC0415 - the package imports engines
@@ -121,14 +141,27 @@ def run_partner(content: bytes) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - in the worker
     from pyspark import BarrierTaskContext  # noqa: PLC0415 - in the worker
 
-    context = BarrierTaskContext.get()
-    me = context.partitionId()
     # From our own driver, over Spark's channels.
     job, access, driver, place, version = pickle.loads(content)  # noqa: S301 - see above
-    answer = _work(job, access, driver, place, version, context)
+    if access is None:
+        me, answer = _work_apart(job, version)
+    else:
+        context = BarrierTaskContext.get()
+        me = context.partitionId()
+        answer = _work(job, access, driver, place, version, context)
     data = b"".join(bytes(piece) for piece in encode(answer))
     schema = pa.schema([("partner", pa.int32()), ("content", pa.binary())])
     return pa.RecordBatch.from_pydict({"partner": [me], "content": [data]}, schema)
+
+
+def _work_apart(job: Job, version: str) -> tuple[int, Message]:
+    from pyspark import TaskContext  # noqa: PLC0415 - in the worker
+
+    context = TaskContext.get()
+    assert context is not None
+    me = int(context.partitionId())
+    unfit = reason_unfit(version)
+    return me, Message(text=f"unfit:{unfit}") if unfit else _guarded(job, ApartWire(me, job.partners))
 
 
 def _work(job: Job, access: Access, driver: str, place: Place | None, version: str, context: Any) -> Message:
@@ -158,7 +191,7 @@ def _work(job: Job, access: Access, driver: str, place: Place | None, version: s
             control.close()
 
 
-def _guarded(job: Job, wire: SocketWire) -> Message:
+def _guarded(job: Job, wire: Wire) -> Message:
     """Return the work's answer; a failure that is no loss becomes one, told to all partners."""
     from importlib import import_module  # noqa: PLC0415 - in the worker
 

@@ -22,8 +22,13 @@ class Wire(Protocol):
     Every partner calls `exchange` equally often. Frames arrive in the order they were sent.
     """
 
-    me: int
-    partners: int
+    @property
+    def me(self) -> int:
+        """Return this partner's number, from 0."""
+
+    @property
+    def partners(self) -> int:
+        """Return how many there are."""
 
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
         """Send each partner its message and return what each one sent here, in their order."""
@@ -37,6 +42,21 @@ def total(wire: Wire, *numbers: int) -> tuple[int, ...]:
     message = Message(tuple(int(number) for number in numbers))
     received = wire.exchange([message] * wire.partners)
     return tuple(sum(column) for column in zip(*(each.numbers for each in received), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ApartWire:
+    """The wire of parts that need nothing of each other."""
+
+    me: int
+    partners: int
+
+    def exchange(self, messages: Sequence[Message]) -> list[Message]:
+        """Raise: there is nobody to talk to."""
+        raise AssertionError(f"part {self.me} has {len(messages)} messages, and nobody to send them to")
+
+    def give_up(self, reason: str) -> None:
+        """Tell nobody."""
 
 
 @dataclass

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tidelog.engine.convergence import check_iterations
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
-from tidelog.engine.local.stratum import check_iterations
 from tidelog.engine.protocol import Settings, SilentObserver, StratumStatistics
 from tidelog.engine.spark.codes import Known, WorkerCodec
 from tidelog.engine.spark.partner import (

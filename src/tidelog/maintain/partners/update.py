@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.derive import LocalDerivations, Sink, SinkStep
 from tidelog.engine.local.chains import make_chain
+from tidelog.engine.local.derive import LocalDerivations, Sink, SinkStep
 from tidelog.engine.local.steps import BUFFER_ROWS
 from tidelog.engine.spark.kernels import WHOLE_ROW, sort_by_owner
 from tidelog.engine.spark.message import Message, Rows
