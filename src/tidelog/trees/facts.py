@@ -31,7 +31,7 @@ def _all_facts(
     def is_wanted(name: str) -> bool:
         return relations is None or name in relations
 
-    if is_wanted(ROOT):
+    if is_wanted(ROOT) and nodes.count:
         yield ROOT, {"id": ids[nodes.roots()]}
     for name, belongs in schema.members.items():
         relation = node_relation(name)
