@@ -12,7 +12,7 @@ from tidelog.pipeline.bind import Bound
 from tidelog.pipeline.facts import HOLDS
 from tidelog.pipeline.job import Changes, Source
 from tidelog.pipeline.sources import FILE, MALFORMED
-from tidelog.pipeline.spark_types import accepts, check_value
+from tidelog.pipeline.spark_types import Reason, accepts, check_value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -127,7 +127,7 @@ def _mark(rows: "DataFrame", source: Source, bound: Bound) -> "DataFrame":
     if MALFORMED in rows.columns:
         is_malformed = F.col(MALFORMED).isNotNull()
         words = F.lit(f"the row is malformed {source.format.value}")
-        checks.append((F.when(is_malformed, F.lit("malformed")), words))
+        checks.append((F.when(is_malformed, F.lit(Reason.MALFORMED.value)), words))
     for place, column in enumerate(relation.columns):
         name = source.column_of(column.name)
         checked = check_value(
@@ -148,7 +148,7 @@ def _mark(rows: "DataFrame", source: Source, bound: Bound) -> "DataFrame":
             if source.format.is_text:
                 order = order.try_cast("decimal(38,9)")
             words = F.lit(f"column `{source.order}` orders the changes, and it is null or no number")
-            checks.append((F.when(order.isNull(), F.lit("null")), words))
+            checks.append((F.when(order.isNull(), F.lit(Reason.NULL.value)), words))
     raw = F.to_json(F.struct(*(F.col(_quoted(name)) for name in own))) if own else F.lit("{}")
     if MALFORMED in rows.columns:
         raw = F.coalesce(F.col(MALFORMED), raw)
@@ -192,7 +192,7 @@ def _check_op(source: Source, op: "Column") -> tuple["Column", "Column"]:
         F.substring(found, 1, 60),
         F.lit(f"`, which is none of {known}"),
     )
-    return F.when(op.isNull(), F.lit("unknown-op")), words
+    return F.when(op.isNull(), F.lit(Reason.UNKNOWN_OP.value)), words
 
 
 def _settle(marked: "DataFrame", source: Source, bound: Bound) -> "DataFrame":
@@ -206,7 +206,9 @@ def _settle(marked: "DataFrame", source: Source, bound: Bound) -> "DataFrame":
     late_op = F.when(is_late, F.col(_OP))
     differs = F.min(late_op).over(facts) != F.max(late_op).over(facts)
     reason = (
-        F.when(~is_good, F.col(_REASON)).when(~is_late, F.lit(_SUPERSEDED)).when(differs, F.lit("conflict"))
+        F.when(~is_good, F.col(_REASON))
+        .when(~is_late, F.lit(_SUPERSEDED))
+        .when(differs, F.lit(Reason.CONFLICT.value))
     )
     words = "the fact is inserted and deleted at once"
     if source.order is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -22,6 +23,18 @@ from tidelog.values.types import TypeTable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
+
+class Reason(StrEnum):
+    """Why a row is no fact."""
+
+    MALFORMED = "malformed"
+    NULL = "null"
+    WRONG_TYPE = "wrong-type"
+    OUT_OF_RANGE = "out-of-range"
+    UNKNOWN_OP = "unknown-op"
+    CONFLICT = "conflict"
+
 
 _UNSIGNED: Final = DecimalType(20, 0)
 _SPARK: Final[Mapping[Kind, DataType]] = {
@@ -76,9 +89,9 @@ def check_value(  # noqa: PLR0913 - a value, its names and its two types
     if kind in (Kind.RECORD, Kind.ADT):
         problem = _nested_check(type_name, types)(column)
         value, detail = column, problem
-        reason = F.when(problem.isNotNull(), F.lit("wrong-type"))
+        reason = F.when(problem.isNotNull(), F.lit(Reason.WRONG_TYPE.value))
     is_null = column.isNull()
-    reason = F.when(is_null, F.lit("null")).otherwise(reason)
+    reason = F.when(is_null, F.lit(Reason.NULL.value)).otherwise(reason)
     words = F.when(is_null, F.lit("is null")).otherwise(detail)
     return Checked(value, reason, F.concat(F.lit(f"{what} "), words))
 
@@ -96,8 +109,8 @@ def _typed(
             number = wide.try_cast(DecimalType(38, 0))
             is_inside = number.between(F.lit(_LEAST[kind]).cast("decimal(38,0)"), _constant(_GREATEST[kind]))
             # A text that is no integer, and one too long for 38 digits, have no number.
-            reason = F.when(~exact, F.lit("wrong-type")).when(
-                ~F.coalesce(is_inside, F.lit(False)), F.lit("out-of-range")
+            reason = F.when(~exact, F.lit(Reason.WRONG_TYPE.value)).when(
+                ~F.coalesce(is_inside, F.lit(False)), F.lit(Reason.OUT_OF_RANGE.value)
             )
             words = F.when(~exact, F.concat(shown, F.lit(f", which is no {kind.value}"))).otherwise(
                 F.concat(shown, F.lit(f", which is beyond a {kind.value}"))
@@ -107,12 +120,12 @@ def _typed(
             if not is_text:
                 return column.cast("double"), nothing, nothing
             exact = F.regexp_like(column, F.lit(_FLOAT))
-            reason = F.when(~exact, F.lit("wrong-type"))
+            reason = F.when(~exact, F.lit(Reason.WRONG_TYPE.value))
             words = F.concat(shown, F.lit(", which is no float"))
             return F.when(exact, F.trim(column).try_cast("double")), reason, words
         case _:
             assert is_text or isinstance(found, StringType)
-            reason = F.when(~F.is_valid_utf8(column), F.lit("wrong-type"))
+            reason = F.when(~F.is_valid_utf8(column), F.lit(Reason.WRONG_TYPE.value))
             return column, reason, F.lit("holds bytes that are not UTF-8")
 
 
