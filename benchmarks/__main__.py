@@ -7,6 +7,7 @@ python -m benchmarks results out.json > benchmarks/RESULTS.md
 python -m benchmarks generate rdfs_lubm1 FOLDER
 python -m benchmarks epochs cspa100k --data DIR --json out.json --pictures FOLDER
 python -m benchmarks faults --data DIR --json out.json
+python -m benchmarks trees
 """
 
 import argparse
@@ -20,8 +21,13 @@ from benchmarks.epochs.command import add_arguments, run_epochs
 from benchmarks.faults.command import add_arguments as add_fault_arguments
 from benchmarks.faults.command import run_faults
 from benchmarks.peers import PEERS
+from benchmarks.proofs.command import add_proof_arguments, run_proofs
 from benchmarks.report import line, read_json, results_page, write_json
 from benchmarks.runner import How, Run, is_installed, run_peer, run_tidelog
+from benchmarks.trees.command import add_arguments as add_tree_arguments
+from benchmarks.trees.command import run_trees
+from benchmarks.spark.command import add_arguments as add_spark_arguments
+from benchmarks.spark.command import run_spark
 from benchmarks.workload import WORKLOADS, Generated, Workload
 
 
@@ -43,8 +49,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             generate(options.name, options.folder)
         case "epochs":
             return run_epochs(options)
+        case "proofs":
+            return run_proofs(options)
         case "faults":
             return run_faults(options)
+        case "spark":
+            return run_spark(options)
+        case "trees":
+            return run_trees(options)
     return 0
 
 
@@ -155,6 +167,9 @@ def _parser() -> argparse.ArgumentParser:
     add_fault_arguments(
         commands.add_parser("faults", help="measure blame and repair against delta debugging")
     )
+    add_tree_arguments(commands.add_parser("trees", help="measure the comparison of trees"))
+    add_spark_arguments(commands.add_parser("spark", help="measure the engine on Spark"))
+    add_proof_arguments(commands.add_parser("proofs", help="measure what proofs cost"))
     return parser
 
 

@@ -1,0 +1,1 @@
+"""What trees cost: diffing, and analyses that follow a history of edits."""
