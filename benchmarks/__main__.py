@@ -13,8 +13,9 @@ python -m benchmarks trees
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from benchmarks.data import default_cache, facts_folder, generate
 from benchmarks.epochs.command import add_arguments, run_epochs
@@ -24,11 +25,20 @@ from benchmarks.peers import PEERS
 from benchmarks.proofs.command import add_proof_arguments, run_proofs
 from benchmarks.report import line, read_json, results_page, write_json
 from benchmarks.runner import How, Run, is_installed, run_peer, run_tidelog
-from benchmarks.trees.command import add_arguments as add_tree_arguments
-from benchmarks.trees.command import run_trees
 from benchmarks.spark.command import add_arguments as add_spark_arguments
 from benchmarks.spark.command import run_spark
+from benchmarks.trees.command import add_arguments as add_tree_arguments
+from benchmarks.trees.command import run_trees
 from benchmarks.workload import WORKLOADS, Generated, Workload
+
+# Commands that measure something of their own; each returns the exit status.
+_MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
+    "epochs": run_epochs,
+    "proofs": run_proofs,
+    "faults": run_faults,
+    "spark": run_spark,
+    "trees": run_trees,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,16 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(results_page(options.json), end="")
         case "generate":
             generate(options.name, options.folder)
-        case "epochs":
-            return run_epochs(options)
-        case "proofs":
-            return run_proofs(options)
-        case "faults":
-            return run_faults(options)
-        case "spark":
-            return run_spark(options)
-        case "trees":
-            return run_trees(options)
+        case _:
+            return _MEASURES[options.command](options)
     return 0
 
 

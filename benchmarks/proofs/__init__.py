@@ -1,0 +1,1 @@
+"""What proofs cost, with and without anybody asking."""

@@ -1,0 +1,111 @@
+"""One process: a program evaluated in one mode, then questions about its facts.
+
+python -m benchmarks.proofs.subject PROGRAM FACTS MODE NODES
+
+MODE is `plain` or `height`. The measurements are printed as one line of JSON.
+"""
+
+import json
+import random
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import tidelog
+from tidelog.session import Session
+from tidelog.values import Fact
+
+# Facts that are asked about, of each derived relation.
+_QUESTIONS = 8
+
+
+def main(arguments: list[str]) -> int:
+    """Return the exit status."""
+    program, facts, mode, nodes = arguments
+    provenance = "height" if mode == "height" else None
+    db = tidelog.open(Path(program), facts=Path(facts), jobs=1, provenance=provenance)
+    evaluated = db.statistics.seconds["evaluate"]
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    found: dict[str, object] = {
+        "evaluate_seconds": evaluated,
+        "cpu_seconds": time.process_time(),
+        "peak_bytes": memory,
+        "facts": sum(len(db[name]) for name in db.relations),
+    }
+    if int(nodes):
+        found |= _ask(db, int(nodes))
+    print(json.dumps(found))
+    return 0
+
+
+def _ask(db: Session, wanted: int) -> dict[str, object]:
+    """Return what questions took, the first of all and the others; then one large tree of proofs."""
+    begun = time.perf_counter()
+    import tidelog.session.proofs  # noqa: F401, PLC0415 - what is loaded once is measured by itself
+
+    loaded = time.perf_counter() - begun
+    ready = time.process_time()
+    db.proofs.explorer()
+    prepared = time.process_time() - ready
+    facts = list(_some_facts(db))
+    answers = []
+    for name, fact in facts:
+        begun = time.process_time()
+        _ = db.why((name, fact)).premises
+        answers.append(time.process_time() - begun)
+    return {
+        "load_seconds": loaded,
+        "prepare_seconds": prepared,
+        "first_answer_seconds": answers[0],
+        "answer_seconds": statistics.median(answers),
+        "slowest_answer_seconds": max(answers),
+        **_grow(db, facts, wanted),
+    }
+
+
+def _grow(db: Session, facts: list[tuple[str, Fact]], wanted: int) -> dict[str, object]:
+    """Return what proof nodes take, over trees that together have the wanted number of distinct nodes."""
+    db.proofs.explorer().nodes.clear()
+    count = 0
+    largest = 0
+    begun = time.process_time()
+    for name, fact in facts:
+        before = count
+        for node in db.why((name, fact)).nodes():
+            _ = node.step
+            count += 1
+            if count >= wanted:
+                break
+        largest = max(largest, count - before)
+        if count >= wanted:
+            break
+    seconds = time.process_time() - begun
+    return {"nodes": count, "largest_tree": largest, "node_seconds": seconds / max(count, 1)}
+
+
+def _some_facts(db: Session) -> Iterator[tuple[str, Fact]]:
+    """Yield random derived facts, those with the highest levels first: their proofs are the largest."""
+    chosen = random.Random(1)  # noqa: S311 - the same facts every time
+    engine = db.snapshot.engine
+    found = []
+    for name in dict.fromkeys(rule.head.relation for rule in db.program.rules):
+        columns = engine.facts(name)
+        size = len(columns[0]) if columns else 0
+        types = [column.type for column in db.program.relations[name].columns]
+        for _ in range(min(size, 4 * _QUESTIONS)):
+            row = chosen.randrange(size)
+            fact = tuple(
+                db.snapshot.codec.decode(int(column[row]), type_name)
+                for column, type_name in zip(columns, types, strict=True)
+            )
+            level = db.proofs.source.level(name, fact)
+            found.append((level, name, fact))
+    found.sort(key=lambda each: each[0] or (0, 0), reverse=True)
+    yield from ((name, fact) for _, name, fact in found)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
