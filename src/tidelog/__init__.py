@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from tidelog.session.open_tree import open_tree
     from tidelog.values import Branch
     from tidelog.views import Answer, Delta, RelationView
+    from tidelog.views.proofs.metric import Metric
+    from tidelog.views.proofs.proof import Proof
+    from tidelog.views.proofs.refutation import Refutation
+    from tidelog.views.proofs.semiring import Semiring
 
 __version__ = "0.1.0"
 
@@ -30,7 +34,11 @@ __all__ = [
     "Change",
     "Delta",
     "Diagnostic",
+    "Metric",
+    "Proof",
+    "Refutation",
     "RelationView",
+    "Semiring",
     "Session",
     "TidelogError",
     "__version__",
@@ -48,7 +56,11 @@ _HOMES: Final = {
     "Change": ("tidelog.session", "Change"),
     "Delta": ("tidelog.views", "Delta"),
     "Diagnostic": ("tidelog.errors", "Diagnostic"),
+    "Metric": ("tidelog.views.proofs.metric", "Metric"),
+    "Proof": ("tidelog.views.proofs.proof", "Proof"),
+    "Refutation": ("tidelog.views.proofs.refutation", "Refutation"),
     "RelationView": ("tidelog.views", "RelationView"),
+    "Semiring": ("tidelog.views.proofs.semiring", "Semiring"),
     "Session": ("tidelog.session", "Session"),
     "TidelogError": ("tidelog.errors", "TidelogError"),
     "aggregate": ("tidelog.session", "aggregate"),
