@@ -1,4 +1,4 @@
-"""`python -m benchmarks faults`: blame and repair against delta debugging, in the shape of the thesis's Table 6.1.
+"""`python -m benchmarks faults`: blame and repair against delta debugging, shaped as Table 6.1 of the thesis.
 
 python -m benchmarks faults doop galen cspa100k crdt_jumps --data DIR --json out.json
 python -m benchmarks faults --read out.json
@@ -105,7 +105,7 @@ def table(measured: Sequence["Measured"]) -> Iterator[str]:
         geometric_mean([getattr(each, name) for each in measured]) for name in ("speedup", "trial_speedup")
     )
     yield ""
-    yield f"{len(measured)} cases; speedup over ddmin that evaluates: {evaluating:,.0f} (wanted {_WANTED:,.0f})"
+    yield f"{len(measured)} cases, speedup over evaluating ddmin: {evaluating:,.0f} (wanted {_WANTED:,.0f})"
     yield f"speedup over ddmin by trial epochs: {trials:,.1f}"
     yield f"slower than evaluating ddmin: {sum(each.speedup < 1 for each in measured)} (wanted 0)"
     yield f"slower than ddmin by trial epochs: {sum(each.trial_speedup < 1 for each in measured)}"
@@ -118,7 +118,8 @@ def row(each: "Measured") -> str:
     """Return one line of the table."""
     return (
         f"| {each.workload} {each.number + 1} | {each.unwanted} + {each.missing} | {each.changed_facts:,}"
-        f" | {each.size}{'' if each.is_optimal else '?'} | {each.repair_seconds:.3f} s | {each.blame_seconds:.3f} s"
+        f" | {each.size}{'' if each.is_optimal else '?'} | {each.repair_seconds:.3f} s"
+        f" | {each.blame_seconds:.3f} s"
         f" | {each.ddmin_size} | {each.evaluating_ddmin_seconds:,.1f} s | {each.ddmin_seconds:.2f} s"
         f" | {each.speedup:,.0f} | {each.trial_speedup:,.1f} |"
     )
