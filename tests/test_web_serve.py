@@ -12,6 +12,7 @@ from urllib.request import urlopen
 import pytest
 
 import tidelog
+from benchmarks import explorer
 from tidelog.cli.main import main
 
 ROOT = Path(__file__).parent.parent
@@ -197,3 +198,12 @@ def test_set_up_wants_a_java_that_is_new_enough(house: tuple[Path, Path]) -> Non
     last = (folder / "asked").read_text().splitlines()[-1]
     assert last.endswith("--no-install-recommends default-jre-headless")
     assert os.access(folder / "bin" / "set-up", os.X_OK)
+
+
+def test_the_benchmark_measures(capsys: pytest.CaptureFixture[str]) -> None:
+    """`python -m benchmarks.explorer` prints a line for every question."""
+    assert explorer.main(["--facts", "3000"]) == 0
+
+    out = capsys.readouterr().out
+    assert "| sorted by texts, downwards |" in out
+    assert "3,000 facts" in out

@@ -13,7 +13,7 @@ const SHORTCUTS = [
   ["Enter", "ask why the chosen fact holds; open or close a node"],
   ["→ ←", "open a node, close it or go to the one above"],
   ["Delete", "stage the chosen input fact for deletion (with --write)"],
-  ["Page Up / Page Down", "previous and next page of facts"],
+  ["PgUp PgDn", "previous and next page of facts"],
   ["Ctrl Enter", "commit the staged changes (with --write)"],
   ["Esc", "close the proof, or this list"],
   ["?", "this list"],
@@ -58,7 +58,7 @@ function showShortcuts() {
     { class: "keys", "aria-labelledby": "keys-title" },
     h("h2", { id: "keys-title" }, "Keyboard"),
     h("dl", {}, SHORTCUTS.map(([keys, words]) => [
-      h("dt", {}, keys.split(" ").map((key) => (key === "/" && keys !== "/" ? " / " : h("kbd", {}, key)))),
+      h("dt", {}, keys.split(" ").map((key) => h("kbd", {}, key))),
       h("dd", {}, words),
     ])),
     close,
