@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import tidelog
 from epochs import examples
+from epochs_programs import SPECIAL, tangled_programs
 from programs import build, run_program
 from strategies import RandomProgram, dense_programs, epochs, programs
 from tidelog.program.nodes import Program
@@ -53,7 +54,8 @@ def _check_state(db: Session, program: Program) -> None:
 @given(st.data())
 def test_every_fact_has_a_proof_that_checks_and_whose_support_suffices(data: Any) -> None:
     """After every epoch each fact has a proof; it checks, and its support alone derives the fact."""
-    program: RandomProgram = data.draw(programs() | dense_programs())
+    drawn = st.one_of(programs(), dense_programs(), tangled_programs(special=SPECIAL))
+    program: RandomProgram = data.draw(drawn)
     with tidelog.open(program.text, facts=dict(program.inputs)) as db:
         checked = build(program.text)
         _check_state(db, checked)
@@ -149,7 +151,7 @@ def _smallest_heights(db: Session, program: Program) -> dict[GroundAtom, int]:
 @given(st.data())
 def test_heights_are_the_least_ones(data: Any) -> None:
     """With provenance="height" every proof has the least height there is, after every epoch too."""
-    program: RandomProgram = data.draw(programs() | dense_programs())
+    program: RandomProgram = data.draw(st.one_of(programs(), dense_programs(), tangled_programs()))
     # Equivalences and subsumption have steps that are no derivations from facts that hold.
     assume("eqrel" not in program.text and "<= r" not in program.text)
     checked = build(program.text)

@@ -193,7 +193,7 @@ class _Copier:
             return stratum
         for name, copy in names.items():
             declared = self.program.relations[name]
-            self.copies[copy] = replace(declared, name=copy, qualifiers=())
+            self.copies[copy] = replace(declared, name=copy, qualifiers=(), keys=())
         return enlarged
 
     def _copy(self, name: str, reader: Stratum, names: dict[str, str], made: list[Rule]) -> None:

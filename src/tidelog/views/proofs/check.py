@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.engine.reference.variables import awaited, mentioned
-from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom, Rule
+from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom
 from tidelog.values import NoValueError, Value
 from tidelog.values.functors import compare, range_values
 from tidelog.views.proofs.derivation import Derivation, Premise
@@ -78,8 +78,12 @@ class _Checker:
                 yield f"{part} is not {word_literal(literal, binding)}"
         if not self._fits(rule.head, derivation.head.fact, binding, later):
             yield f"the head is {word_literal(rule.head, binding)}"
-        yield from self._rest(later, binding)
-        yield from self._aggregations(rule, derivation, binding)
+        with self.solver.before(node.limit):
+            yield from self._rest(later, binding)
+        again = self.prover.deriver.derivation(rule, derivation.head, binding, node.limit)
+        for found, told in zip(again.aggregations, derivation.aggregations, strict=True):
+            if (found.value, found.group) != (told.value, told.group):
+                yield f"{told} is {found.value} over {len(found.group)} facts"
 
     def _fits(
         self, atom: Atom, fact: tuple[Value, ...], binding: dict[str, Value], later: list[Literal]
@@ -143,13 +147,6 @@ class _Checker:
         if not awaited(known) <= binding.keys():
             known, free = free, known
         return self.terms.fit(free, self.terms.value(known, binding), binding, later)
-
-    def _aggregations(self, rule: Rule, derivation: Derivation, binding: dict[str, Value]) -> Iterator[str]:
-        """Yield the aggregates whose value or group is not what their body says."""
-        again = self.prover.deriver.derivation(rule, derivation.head, binding).aggregations
-        for found, told in zip(again, derivation.aggregations, strict=True):
-            if (found.value, found.group) != (told.value, told.group):
-                yield f"{told} is {found.value} over {len(found.group)} facts"
 
     def equivalence(self, step: Equivalence, node: "Proof") -> Iterator[str]:
         """Yield what is wrong with a chain of pairs."""

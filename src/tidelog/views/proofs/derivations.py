@@ -48,7 +48,7 @@ class Deriver:
             if rules is not None and self.book.quote(rule).name not in rules:
                 continue
             for binding in self.applications(rule, atom.fact, below):
-                found = self.derivation(rule, atom, binding)
+                found = self.derivation(rule, atom, binding, below)
                 if found not in seen:
                     seen.add(found)
                     yield found
@@ -61,8 +61,13 @@ class Deriver:
         binding, later = step
         yield from self.solver.bindings((*rule.body, *later), binding, below)
 
-    def derivation(self, rule: Rule, head: GroundAtom, binding: Binding) -> Derivation:
-        """Return a rule application under the binding of all its variables."""
+    def derivation(
+        self, rule: Rule, head: GroundAtom, binding: Binding, below: Level | None = None
+    ) -> Derivation:
+        """Return a rule application under the binding of all its variables.
+
+        Aggregates are over the facts before the level.
+        """
         if rule.id not in self._shapes:
             terms = [*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))]
             aggregates = tuple(each for term in terms for each in aggregates_in(term))
@@ -73,7 +78,7 @@ class Deriver:
             self.book.quote(rule),
             tuple((name, binding[name]) for name in names if name in binding),
             tuple(self.part(literal, binding) for literal in rule.body),
-            tuple(self.aggregation(each, binding) for each in aggregates),
+            tuple(self.aggregation(each, binding, below) for each in aggregates),
         )
 
     def part(self, literal: Literal, binding: Binding) -> BodyPart:
@@ -102,11 +107,11 @@ class Deriver:
     def _value(self, term: Term, binding: Binding) -> tuple[Value] | None:
         return (self.solver.terms.value(term, binding),) if awaited(term) <= binding.keys() else None
 
-    def aggregation(self, aggregate: Aggregate, binding: Binding) -> Aggregation:
+    def aggregation(self, aggregate: Aggregate, binding: Binding, below: Level | None) -> Aggregation:
         """Return an aggregate with the facts of its group."""
         outer = {name: value for name, value in binding.items() if name in aggregate.outer}
         group: dict[GroundAtom, None] = {}
-        for inner in self.solver.bindings(aggregate.body, outer):
+        for inner in self.solver.bindings(aggregate.body, outer, below):
             if aggregate.target is not None:
                 try:
                     self.solver.terms.value(aggregate.target, inner)
@@ -118,8 +123,9 @@ class Deriver:
                     group[GroundAtom(literal.relation, fact)] = None
                 for term in terms_of(literal):
                     for nested in aggregates_in(term):
-                        group.update(dict.fromkeys(self.aggregation(nested, inner).group))
-        value = self.solver.terms.value(aggregate, binding)
+                        group.update(dict.fromkeys(self.aggregation(nested, inner, below).group))
+        with self.solver.before(below):
+            value = self.solver.terms.value(aggregate, binding)
         return Aggregation(word_term(aggregate, outer), value, tuple(sorted(group, key=_in_order)))
 
 

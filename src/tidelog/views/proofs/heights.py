@@ -9,11 +9,12 @@ found when asked for, by a search that ends at facts whose height is known.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tidelog.errors import TidelogError
 from tidelog.program.nodes import Atom
 from tidelog.values import Fact, Value
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.cone import Place
-from tidelog.views.proofs.metric import HEIGHT, smallest_steps
+from tidelog.views.proofs.metric import HEIGHT, no_smallest_proof, smallest_steps
 from tidelog.views.proofs.proof import Explorer
 from tidelog.views.proofs.prover import Prover
 from tidelog.views.proofs.solve import Joining
@@ -62,6 +63,8 @@ class Heights:
                     self.asserted.setdefault(atom, result[1])
                 elif atom.relation not in self.exact:
                     self.found.setdefault(each, result)
+        if place not in self.found:
+            raise TidelogError([no_smallest_proof(place[0])])
         return self.found[place]
 
 

@@ -79,7 +79,19 @@ def smallest_steps(
             search.offer(known(place[0]), place, Given())
         for number, (step, premises) in enumerate(steps):
             search.add(place, number, step, premises)
-    return search.run()
+    settled = search.run()
+    if cone.root not in settled:
+        raise TidelogError([no_smallest_proof(atom)])
+    return settled
+
+
+def no_smallest_proof(atom: GroundAtom) -> Diagnostic:
+    """Return what to tell where an aggregate reads its own stratum, so that facts wait for each other."""
+    return Diagnostic(
+        code="no-smallest-proof",
+        message=f"no smallest proof of {atom} was found",
+        hint="an aggregate reads its own stratum; ask for a proof without a metric",
+    )
 
 
 class _Search:

@@ -121,13 +121,17 @@ class Proof:
             self._explorer.check_epoch(self.atom)
             return None if self._asserted else self._explorer.prover.level(self.atom)
 
+    @property
+    def limit(self) -> Level | None:
+        """Return the level that all premises stay below, None where nothing limits them."""
+        return self._below if self.level is None else self.level
+
     @cached_property
     def premises(self) -> "tuple[Proof, ...]":
         """Return proofs of the facts that the step rests on, each once."""
         step = self.step
-        below = self.level if self.level is not None else self._below
         asserted = is_asserted(step)
-        return tuple(self._explorer.node(atom, below, asserted=asserted) for atom in premises_of(step))
+        return tuple(self._explorer.node(atom, self.limit, asserted=asserted) for atom in premises_of(step))
 
     @property
     def kind(self) -> ProofKind:

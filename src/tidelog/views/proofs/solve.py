@@ -6,6 +6,7 @@ facts is taken. A source that can join atoms by itself, on codes, is given all p
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from typing import Final, Protocol, assert_never, cast, runtime_checkable
 
 from tidelog.engine.reference.terms import Terms
@@ -66,7 +67,8 @@ class Solver:
         self.book = book
         self.source = source
         self.work = Work() if work is None else work
-        self.terms = Terms(book.program, book.codec, book.functions, self.bindings)
+        self.terms = Terms(book.program, book.codec, book.functions, self._aggregated)
+        self._below: Level | None = None
         self._joining = source if isinstance(source, Joining) else None
         self._simple: dict[int, bool] = {}
         self._callable: dict[tuple[str, frozenset[int]], bool] = {}
@@ -99,6 +101,22 @@ class Solver:
                 yield from self.bindings(rest + later, extended, below)
         except NoValueError:
             return
+
+    def _aggregated(self, body: Body, binding: Binding) -> Iterator[Binding]:
+        """Yield the bindings of an aggregate's body, whose facts come before the level in question.
+
+        That matters where an aggregate reads its own stratum: its value is that of the iteration.
+        """
+        return self.bindings(body, binding, self._below)
+
+    @contextmanager
+    def before(self, below: Level | None) -> Iterator[None]:
+        """Let aggregates see only facts before a level."""
+        outer, self._below = self._below, below
+        try:
+            yield
+        finally:
+            self._below = outer
 
     def fit_fact(self, atom: Atom, fact: Fact, binding: Binding) -> Step | None:
         """Return how to go on when the atom stands for the fact, or None if it cannot."""
@@ -136,6 +154,7 @@ class Solver:
     # --- literals ------------------------------------------------------------------------------
 
     def _steps(self, literal: Literal, binding: Binding, below: Level | None) -> Iterator[Step]:
+        self._below = below
         match literal:
             case Atom():
                 yield from self._matching(literal, binding, below)
