@@ -99,7 +99,7 @@ def test_the_feed_is_read_as_a_stream(spark, state, tmp_path):
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
 
     def follow():
-        stream = spark.readStream.format("tidelog").option("relation", "reach").load(str(state))
+        stream = spark.readStream.format("tidelog").options(relation="reach", feed="true").load(str(state))
         writer = stream.writeStream.format("parquet").option("checkpointLocation", str(checkpoint))
         query = writer.trigger(availableNow=True).start(str(out))
         query.awaitTermination()
@@ -157,6 +157,15 @@ def test_wrong_options_are_told(options, words, spark, state):
     """Spark's error has our message."""
     with pytest.raises(Exception, match=words):
         spark.read.format("tidelog").options(**options).load(str(state)).collect()
+
+
+def test_a_stream_reads_the_feed(spark, state, tmp_path):
+    """A stream without the option `feed` is told to have it."""
+    stream = spark.readStream.format("tidelog").option("relation", "reach").load(str(state))
+    writer = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+
+    with pytest.raises(Exception, match="a stream reads the feed"):
+        writer.trigger(availableNow=True).start().awaitTermination()
 
 
 def test_a_folder_that_is_no_pipeline(tmp_path):

@@ -4,7 +4,7 @@
     spark.read.format("tidelog").option("relation", "path").load("state")
     spark.read.format("tidelog").option("relation", "path").option("epoch", 3).load("state")
     spark.read.format("tidelog").option("relation", "path").option("feed", "true").load("state")
-    spark.readStream.format("tidelog").option("relation", "path").load("state")
+    spark.readStream.format("tidelog").option("relation", "path").option("feed", "true").load("state")
 
 The folder is a pipeline's, or a store's, which has its present epoch and no feed. Files are read by
 Spark's workers, so they must see the folder.
@@ -51,7 +51,7 @@ class TidelogSource(DataSource):
         """Return the columns of the relation; before them, for a feed, the epoch and the op."""
         wish = _Wish.of(self.options)
         columns = wish.columns()
-        fields = [StructField(name, _type(kind), nullable=False) for name, kind in columns]
+        fields = [StructField(name, _type(kind)) for name, kind in columns]
         if wish.is_feed:
             op, epoch = feed_names(columns)
             fields = [StructField(epoch, LongType()), StructField(op, StringType()), *fields]
@@ -66,7 +66,12 @@ class TidelogSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return a reader of the feed as it comes."""
         del schema
-        return _FeedStream(_Wish.of({**self.options, "feed": "true"}))
+        wish = _Wish.of(self.options)
+        if not wish.is_feed:
+            # Spark asks for the schema before it says that it wants a stream.
+            hint = 'spark.readStream.format("tidelog").option("feed", "true")'
+            raise TidelogError([_wrong_option("a stream reads the feed of a relation", hint)])
+        return _FeedStream(wish)
 
 
 @dataclass(frozen=True)
