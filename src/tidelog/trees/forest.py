@@ -78,7 +78,7 @@ class Forest:
             if text is None:
                 continue
             try:
-                read[path] = with_file_node(self.language.read(text, path), path)
+                read[path] = with_file_node(self._read(path, text), path)
             except TidelogError as error:
                 mistakes += error.diagnostics
         gone = [path for path, text in changes.items() if text is None and path in self.files]
@@ -93,6 +93,12 @@ class Forest:
             first += len(tree)
         forest = Forest(self.language, files, step.tree.next_id)
         return ForestStep(step.script, forest, tuple(mistakes))
+
+    def _read(self, path: str, text: str) -> Tree:
+        before = self.files.get(path)
+        if before is None:
+            return self.language.read(text, path)
+        return self.language.read_again(text, path, before, above=1)
 
     def _joined(self, trees: list[Tree]) -> Tree:
         joined = _concatenate(trees, self.language)

@@ -19,6 +19,9 @@ class Language(Form, Protocol):
     def read(self, text: str, name: str = "source") -> Tree:
         """Return the tree of a text; a mistake in it is a `TidelogError`."""
 
+    def read_again(self, text: str, name: str, before: Tree, above: int = 0) -> Tree:
+        """Return what `read` returns, given the tree before an edit, with `above` nodes above its root."""
+
 
 @cache
 def find_language(name: str) -> Language:

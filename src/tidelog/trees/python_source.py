@@ -15,6 +15,7 @@ from tidelog.trees.file_type import FILE_TYPE
 from tidelog.trees.nodes import NodesBuilder
 from tidelog.trees.places import Places
 from tidelog.trees.pool import ABSENT, Pool
+from tidelog.trees.python_reread import find_window, old_module, splice
 from tidelog.trees.schema import ANY_LIST, NodeLink, NodeType, Schema, ValueKind, ValueLink, list_type
 from tidelog.trees.tree import Tree, new_tree
 
@@ -186,6 +187,32 @@ class PythonSource:
                 [Diagnostic(code="source-syntax", message=message, span=Span(source, 0, 0))]
             ) from None
         return self.encode(module, source)
+
+    def read_again(self, text: str, name: str, before: Tree, above: int = 0) -> Tree:
+        """Return the tree of a text, given the tree of the text before an edit.
+
+        It is the tree that `read` returns, but only the statements around the edit are parsed.
+        `above` is the number of nodes above the module in the tree before.
+        """
+        old = old_module(before.nodes, before.places, self.schema, above)
+        if old is None or "\r" in text or before.pool is not self.pool:
+            return self.read(text, name)
+        data = text.encode(errors="surrogatepass")
+        window = find_window(old, data)
+        part = data[window.start : len(data) - window.rest].decode(errors="surrogatepass")
+        try:
+            middle = self.encode(ast.parse(part), Source(name, part))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            # It is no part by itself, or the text has a mistake, to be told with its place in the whole.
+            return self.read(text, name)
+        assert middle.places is not None
+        source = Source(name, text)
+        spliced = splice(old, window, (middle.nodes, middle.places), source, self.schema)
+        return (
+            self.read(text, name)
+            if spliced is None
+            else new_tree(self.schema, self.pool, spliced[0], self, spliced[1])
+        )
 
     def encode(self, module: ast.AST, source: Source | None = None) -> Tree:
         """Return the tree of an `ast` node."""

@@ -78,6 +78,10 @@ class TreeSitterSource:
         nodes = builder.finish(self.schema.value_counts)
         return new_tree(self.schema, self.pool, nodes, self, places)
 
+    def read_again(self, text: str, name: str, before: Tree, above: int = 0) -> Tree:  # noqa: ARG002 - see below
+        """Return the tree of a text; the parser is quick enough to read all of it again."""
+        return self.read(text, name)
+
     def _add_all(
         self, root: "tree_sitter.Node", builder: NodesBuilder, starts: list[int], ends: list[int]
     ) -> None:
