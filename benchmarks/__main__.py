@@ -6,6 +6,7 @@ python -m benchmarks picture out.json out.png
 python -m benchmarks results out.json > benchmarks/RESULTS.md
 python -m benchmarks generate rdfs_lubm1 FOLDER
 python -m benchmarks epochs cspa100k --data DIR --json out.json --pictures FOLDER
+python -m benchmarks joins --json joins.json --pictures FOLDER
 python -m benchmarks faults --data DIR --json out.json
 python -m benchmarks trees
 """
@@ -21,6 +22,8 @@ from benchmarks.data import default_cache, facts_folder, generate
 from benchmarks.epochs.command import add_arguments, run_epochs
 from benchmarks.faults.command import add_arguments as add_fault_arguments
 from benchmarks.faults.command import run_faults
+from benchmarks.joins.command import add_arguments as add_join_arguments
+from benchmarks.joins.command import run_joins
 from benchmarks.peers import PEERS
 from benchmarks.proofs.command import add_proof_arguments, run_proofs
 from benchmarks.report import line, read_json, results_page, write_json
@@ -34,6 +37,7 @@ from benchmarks.workload import WORKLOADS, Generated, Workload
 # Commands that measure something of their own; each returns the exit status.
 _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "epochs": run_epochs,
+    "joins": run_joins,
     "proofs": run_proofs,
     "faults": run_faults,
     "spark": run_spark,
@@ -166,6 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("name", choices=[w.name for w in WORKLOADS if isinstance(w.facts, Generated)])
     make.add_argument("folder", type=Path)
     add_arguments(commands.add_parser("epochs", help="measure what changes of the facts cost"))
+    add_join_arguments(commands.add_parser("joins", help="measure cyclic joins and following traces"))
     add_fault_arguments(
         commands.add_parser("faults", help="measure blame and repair against delta debugging")
     )

@@ -31,6 +31,10 @@ class Traces(Protocol):
     def work(self) -> int:
         """Return the steps made so far."""
 
+    @property
+    def edits(self) -> int:
+        """Return how many intervals and bindings of the traces the last change altered."""
+
     def is_current(self) -> bool:
         """Say whether the traces can be followed further."""
 

@@ -1,0 +1,1 @@
+"""Joins of cyclic bodies, index structures side by side, and what following a trace costs."""
