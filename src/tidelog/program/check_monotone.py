@@ -191,7 +191,7 @@ class _Moves:
         match term.functor:
             case "+" | "min" | "max":
                 return _together(*ways)
-            case "-" if len(ways) == 1:
+            case "neg":
                 return _TURNED.get(ways[0], ways[0])
             case "-":
                 return _together(ways[0], _TURNED.get(ways[1], ways[1]))
@@ -230,7 +230,8 @@ class _Moves:
         atoms = list(deep_atoms(aggregate.body))
         outer = {self.ways.get(name, Way.FIXED) for name in aggregate.outer}
         if not any(atom.relation in self.inside for atom, _ in atoms):
-            return Way.FIXED if outer <= {Way.FIXED} else Way.ANYWHERE
+            # What it is grouped by is checked apart.
+            return Way.FIXED
         moves = _Moves(self.inside, self.relations, self.lattices, self)
         moves.read_body(aggregate.body)
         nested = (each for literal in aggregate.body for each in aggregates_of(literal))

@@ -101,7 +101,7 @@ def _uses(program: Program) -> Iterator[tuple[str, Span | None]]:
 
 def _classes(program: Program) -> Iterator[str]:
     """Yield the names of aggregates that are classes."""
-    for node in walk([stratum.rules for stratum in program.strata]):
+    for node in walk(tuple(stratum.rules for stratum in program.strata)):
         if isinstance(node, nodes.Aggregate) and is_object(node):
             yield node.functor.removeprefix("@")
 

@@ -132,7 +132,7 @@ def invalidate(
 ) -> None:  # fmt: skip
     """Take the value from the seeds and from all nodes below them in the forest.
 
-    `counts` has the numbers of touched and of invalid nodes.
+    `counts` has the numbers of touched and of invalid nodes, and whether a sum overflowed.
     """
     done = counts[1]
     for position in range(seeds.shape[0]):
@@ -174,10 +174,23 @@ def made_of(value: Any, weight: Any, step: int) -> Any:
 
 
 @kernel
+def overflows(value: Any, weight: Any, step: int, limits: Values) -> bool:
+    """Say whether adding a weight leaves the numbers between the two limits.
+
+    Comparing the sum would not tell: compiled code takes it for granted that nothing wraps.
+    """
+    if step != _ADD:
+        return False
+    if weight > 0:
+        return value > limits[1] - weight
+    return weight < 0 and value < limits[0] - weight
+
+
+@kernel
 def ask_again(
     invalid: Int64s, bases: Values, has_base: Bools, values: Values, has_value: Bools, parents: Int32s,
     marks: Bools, first_in: Int32s, next_in: Int32s, sources: Int32s, weights: Values, steps: Bools,
-    alive: Bools, is_greatest: bool,
+    alive: Bools, is_greatest: bool, limits: Values, counts: Int64s,
 ) -> None:  # fmt: skip
     """Give invalid nodes the best value that nodes which are not invalid offer."""
     for position in range(invalid.shape[0]):
@@ -190,6 +203,8 @@ def ask_again(
         while arc >= 0:
             source = sources[arc]
             if alive[arc] != 0 and has_value[source] != 0 and marks[source] & _INVALID == 0:
+                if overflows(values[source], weights[arc], steps[arc], limits):
+                    counts[2] = 1
                 offer = made_of(values[source], weights[arc], steps[arc])
                 is_better = offer > values[node] if is_greatest else offer < values[node]
                 if has_value[node] == 0 or is_better:
@@ -253,7 +268,7 @@ def pop(heap_values: Values, heap_nodes: Int64s, size: int, is_greatest: bool) -
 def spread_best_first(
     starts: Int64s, values: Values, has_value: Bools, parents: Int32s, marks: Bools, first_out: Int32s,
     next_out: Int32s, targets: Int32s, weights: Values, steps: Bools, alive: Bools, touched: Int64s,
-    before: Values, had_value: Bools, counts: Int64s, is_greatest: bool,
+    before: Values, had_value: Bools, counts: Int64s, is_greatest: bool, limits: Values,
 ) -> int:  # fmt: skip
     """Let the values of the starts spread along arcs, the best first."""
     heap_values = np.empty(max(starts.shape[0] * 2, 1024), values.dtype)
@@ -272,9 +287,9 @@ def spread_best_first(
         while arc >= 0:
             target = targets[arc]
             if alive[arc] != 0:
-                offer = made_of(value, weights[arc], steps[arc])
-                if steps[arc] == _ADD and (offer > value if is_greatest else offer < value):
+                if overflows(value, weights[arc], steps[arc], limits):
                     return _OVERFLOW
+                offer = made_of(value, weights[arc], steps[arc])
                 is_better = offer > values[target] if is_greatest else offer < values[target]
                 if has_value[target] == 0 or is_better:
                     if marks[target] & _TOUCHED == 0:
@@ -302,7 +317,7 @@ def spread_best_first(
 def spread_in_rounds(
     starts: Int64s, values: Values, has_value: Bools, parents: Int32s, marks: Bools, first_out: Int32s,
     next_out: Int32s, targets: Int32s, weights: Values, steps: Bools, alive: Bools, touched: Int64s,
-    before: Values, had_value: Bools, counts: Int64s, is_greatest: bool,
+    before: Values, had_value: Bools, counts: Int64s, is_greatest: bool, limits: Values,
 ) -> int:  # fmt: skip
     """Let the values of the starts spread along arcs, round by round."""
     nodes = values.shape[0]
@@ -331,9 +346,9 @@ def spread_in_rounds(
             while arc >= 0:
                 target = targets[arc]
                 if alive[arc] != 0:
-                    offer = made_of(value, weights[arc], steps[arc])
-                    if (offer > value) != (weights[arc] > 0) and weights[arc] != 0:
+                    if overflows(value, weights[arc], steps[arc], limits):
                         return _OVERFLOW
+                    offer = made_of(value, weights[arc], steps[arc])
                     is_better = offer > values[target] if is_greatest else offer < values[target]
                     if has_value[target] == 0 or is_better:
                         if marks[target] & _TOUCHED == 0:
@@ -359,7 +374,7 @@ def spread_in_rounds(
 def improve_targets(
     arcs: Int64s, values: Values, has_value: Bools, parents: Int32s, marks: Bools, sources: Int32s,
     targets: Int32s, weights: Values, steps: Bools, touched: Int64s, before: Values, had_value: Bools,
-    counts: Int64s, improved: Int64s, is_greatest: bool,
+    counts: Int64s, improved: Int64s, is_greatest: bool, limits: Values,
 ) -> int:  # fmt: skip
     """Offer the targets of arcs what their sources have; write the nodes that improved; return how many."""
     found = 0
@@ -368,6 +383,8 @@ def improve_targets(
         source, target = sources[arc], targets[arc]
         if has_value[source] == 0:
             continue
+        if overflows(values[source], weights[arc], steps[arc], limits):
+            counts[2] = 1
         offer = made_of(values[source], weights[arc], steps[arc])
         is_better = offer > values[target] if is_greatest else offer < values[target]
         if has_value[target] == 0 or is_better:

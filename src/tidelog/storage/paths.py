@@ -75,6 +75,9 @@ class Paths:
     ) -> None:
         self._is_greatest = is_greatest
         self._keeps_sources = keeps_sources
+        kind = np.dtype(dtype)
+        ends = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind).min, np.iinfo(kind).max)
+        self._limits: Values = np.array(ends, kind)
         self._best_first = True
         self._has_limits = False
         self.count = 0
@@ -196,7 +199,7 @@ class Paths:
         ask_again(
             invalid, self.bases, self.has_base, self.values, self.has_value, self._parents, self._marks,
             self._first_in, self._next_in, self._sources, self._weights, self._steps, self._alive,
-            self._is_greatest,
+            self._is_greatest, self._limits, room.counts,
         )  # fmt: skip
         self._marks[invalid] &= 1
         starts = [invalid[self.has_value[invalid] != 0]]
@@ -204,7 +207,7 @@ class Paths:
         found = improve_targets(
             added, self.values, self.has_value, self._parents, self._marks, self._sources, self._targets,
             self._weights, self._steps, room.touched, room.before, room.had_value, room.counts, improved,
-            self._is_greatest,
+            self._is_greatest, self._limits,
         )  # fmt: skip
         starts.append(improved[:found].copy())
         with_base = nodes[has_base]
@@ -239,11 +242,11 @@ class Paths:
         outcome = spread(
             starts, self.values, self.has_value, self._parents, self._marks, self._first_out, self._next_out,
             self._targets, self._weights, self._steps, self._alive, room.touched, room.before, room.had_value,
-            room.counts, self._is_greatest,
+            room.counts, self._is_greatest, self._limits,
         )  # fmt: skip
         if outcome == Outcome.ENDLESS:
             raise Endless
-        if outcome == Outcome.OVERFLOW:
+        if outcome == Outcome.OVERFLOW or room.counts[2]:
             raise Unsuitable
 
 
@@ -255,4 +258,4 @@ class _Room:
         self.touched: Int64s = np.empty(nodes, np.int64)
         self.before: npt.NDArray[Any] = np.empty(nodes, paths.values.dtype)
         self.had_value: Bools = np.empty(nodes, np.uint8)
-        self.counts: Int64s = np.zeros(2, np.int64)
+        self.counts: Int64s = np.zeros(3, np.int64)
