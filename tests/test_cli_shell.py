@@ -185,6 +185,18 @@ def test_blame_and_repair(run: Run) -> None:
     assert "blamed:\n  -edge(5, 6)" in rest
 
 
+def test_guards_are_told_when_broken(run: Run) -> None:
+    """An epoch that brings a guarded fact about says so, with blame and repair."""
+    lines = ["guard path(1, 6)", "insert edge(4, 6)", "unguard 1", "guard", "unguard 1"]
+
+    out, err = run(*lines, engine="local")
+
+    assert "guard broken: never path(1, 6)" in out
+    assert "blamed:\n  +edge(4, 6)" in out
+    assert "there are no guards" in out
+    assert "error[no-such-guard]" in err
+
+
 def test_faults_are_read() -> None:
     """Facts with `!` are missing, others unwanted; the end of the line may name the epochs."""
     fault = read_fault("path(1, x), !edge('a, b', 2) between 2 and 5.")

@@ -159,6 +159,8 @@ class Shell:
         delta = work()
         self._strategy = delta.explain_strategy()
         _say(str(delta))
+        for violation in delta.violations:
+            _say(str(violation))
 
     def _apply_now(self, rest: str, *, is_insert: bool) -> None:
         """Apply one epoch; changes that wait for a commit go on waiting."""

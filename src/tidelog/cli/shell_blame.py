@@ -45,6 +45,8 @@ class BlameCommands:
             "repair": self._find_repair,
             "reject": self._reject,
             "accept": self._accept,
+            "guard": self._guard,
+            "unguard": self._unguard,
         }
 
     def _blame(self, text: str) -> None:
@@ -76,6 +78,21 @@ class BlameCommands:
         repair = self._asked()[1]
         self._apply(lambda: self._session.apply(repair))
         self._fault = self._repair = None
+
+    def _guard(self, text: str) -> None:
+        """Hold every epoch from now on against a guard; without one, list those there are."""
+        if text:
+            self._session.guard(text.strip().removesuffix("."))
+        for number, guard in enumerate(self._session.guards, start=1):
+            _say(f"{number}: {guard}")
+        if not self._session.guards:
+            _say("there are no guards")
+
+    def _unguard(self, text: str) -> None:
+        guards = self._session.guards
+        if not text.isdecimal() or not 1 <= int(text) <= len(guards):
+            raise _mistake("no-such-guard", f"there is no guard `{text}`", "`guard` lists them")
+        self._session.unguard(guards[int(text) - 1])
 
     def _asked(self) -> "tuple[Fault, Repair]":
         if self._fault is None or not self._repair:

@@ -49,6 +49,7 @@ _SECTIONS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
             ("... at 4", "ask about epoch 4 and not the last; also `between 2 and 4`"),
             ("reject 1", "look for another repair that leaves its change 1 as it is"),
             ("accept", "apply the repair"),
+            ("guard path(1, 3)", "tell when an epoch brings it about; also `guard always ...`, `unguard 1`"),
         ),
     ),
     (
@@ -60,7 +61,7 @@ _SECTIONS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
 _WIDTH: Final = 26
 _SAME: Final = {
     "explain": "why", "explainnegation": "whynot", "setdepth": "depth", "show": "facts", "choose": "guide",
-    "let": "guide", "values": "guide", "follow": "guide", "query": "path(1, x)",
+    "let": "guide", "values": "guide", "follow": "guide", "query": "path(1, x)", "unguard": "guard",
 }  # fmt: skip
 
 

@@ -46,6 +46,10 @@ def plain_epoch(session: Session, delta: Delta) -> Plain:
         ],
         "changes": _counts(delta.changes),
         "without_effect": _counts(delta.without_effect),
+        "violations": [
+            {"guard": each.guard, "facts": list(each.facts), "is_always": each.is_always}
+            for each in delta.violations
+        ],
         "strata": [
             {
                 "relations": list(each.relations),

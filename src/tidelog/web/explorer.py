@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tidelog.engine.protocol import Codes
 from tidelog.errors import TidelogError
-from tidelog.program.nodes import Relation
+from tidelog.program.nodes import Column, Relation
 from tidelog.session import Session
 from tidelog.values import Value
 from tidelog.values.text import TextError
@@ -154,15 +154,17 @@ class Explorer:
 
     def _listing(self, name: str) -> Listing:
         session, relation = self.session, self._relation(name)
+        is_stored = name in session.program.relations
         with session.snapshot.lock:
             snapshot = session.snapshot
-            size, epoch = snapshot.engine.size(name), snapshot.epoch
+            size, epoch = len(session[name]), snapshot.epoch
 
         def read() -> Sequence[Codes]:
             with snapshot.lock:
                 if session.epoch != epoch:
                     raise _EpochPassedError
-                return snapshot.engine.facts(name)
+                # In the order in which they are stored: a view would sort them all.
+                return snapshot.engine.facts(name) if is_stored else session[name].codes()
 
         if epoch != self._cached_epoch:
             self._cached_epoch = epoch
@@ -172,8 +174,13 @@ class Explorer:
 
     def _relation(self, name: str) -> Relation:
         # Raises the diagnostic that names the relations there are.
-        _ = self.session[name]
-        return self.session.program.relations[name]
+        view = self.session[name]
+        found = self.session.program.relations.get(name)
+        if found is not None:
+            return found
+        # A virtual relation is answered from others, and stored nowhere.
+        columns = tuple(Column(each, of) for each, of in zip(view.columns, view.types, strict=True))
+        return Relation(name, columns)
 
     def _facts_of(self, found: object, side: str) -> tuple[list[str], dict[str, list[tuple[Value, ...]]]]:
         """Return the facts given as texts, and those given as values by relation."""

@@ -82,6 +82,7 @@ export async function afterEpoch(epoch) {
     h("strong", {}, `Epoch ${epoch.epoch}`), ": ",
     h("span", { class: "plus" }, `+${counted(epoch.inserted, "fact")}`), ", ",
     h("span", { class: "minus" }, `−${counted(epoch.deleted, "fact")}`), ` in ${milliseconds(epoch.seconds)}`,
+    epoch.violations.length ? h("div", { class: "minus" }, `${counted(epoch.violations.length, "guard")} broken.`) : null,
     epoch.without_effect.length ? h("div", { class: "quiet" }, "Some changes had no effect: their facts were there, or were not, already.") : null,
   ];
   toast(words, { actions: [["See the difference", () => go("epochs", String(epoch.epoch))], ["Take back", () => takeBack(epoch.epoch)]], seconds: 14 });

@@ -104,11 +104,21 @@ async function showEpoch(detail, number, relation) {
       h("div", { class: "spring" }),
       epoch.relations.length ? h("a", { class: "button", href: address("blame", { epoch: number }) }, "Blame and repair") : null,
       session.about.may_write && epoch.changes.length ? h("button", { type: "button", on: { click: () => takeBack(number) } }, icon("undo"), "Take back") : null),
+    epoch.violations.map((each) => violation(each, number)),
     epoch.relations.length ? h("div", { class: "split narrow" }, list, place) : h("p", { class: "quiet" }, "This epoch changed no fact."),
     strata(epoch),
   );
   const first = epoch.relations.find((each) => each.name === relation) ?? epoch.relations.find((each) => each.is_derived) ?? epoch.relations[0];
   if (first) await choose(first.name);
+}
+
+// A guard that the epoch broke, and the way to what is to blame.
+function violation({ guard, facts, is_always }, epoch) {
+  const faults = facts.join("\n");
+  return h("ul", { class: "diagnostics", role: "alert" }, h("li", {},
+    h("span", { class: "message" }, "Guard broken: ", h("code", {}, guard)),
+    h("span", { class: "hint" }, `${facts.slice(0, 5).join(", ")}${facts.length > 5 ? " …" : ""} ${is_always ? "vanished" : "appeared"}`),
+    h("a", { href: address("blame", is_always ? { epoch, missing: faults } : { epoch, unwanted: faults }) }, "Blame and repair")));
 }
 
 async function showDelta(place, epoch, name) {
