@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import psutil
 import pyarrow as pa
 
 import tidelog
@@ -82,12 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--facts", type=int, default=10_000_000, help="how many facts")
     options = parser.parse_args(arguments)
     with open_facts(options.facts) as session:
-        before = psutil.Process().memory_info().rss
         print("| question | first, CPU s | again, CPU s |\n|---|---|---|")
         for each in measure(session):
             print(f"| {each.question} | {each.first_seconds:.3f} | {each.second_seconds:.3f} |")
-        more = psutil.Process().memory_info().rss - before
-    print(f"\n{options.facts:,} facts; the explorer took {more / 2**20:,.0f} MiB beside them")
+    print(f"\n{options.facts:,} facts")
     return 0
 
 
