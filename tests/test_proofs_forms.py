@@ -41,7 +41,7 @@ def test_text_fits_the_width(db: Session) -> None:
     text = db.why("path('0', '20')").text(width=48)
 
     assert max(map(len, text.splitlines())) <= 48
-    assert "see (1)" in text
+    assert "→(1)" in text
     assert "\n(1) " in text
 
 
@@ -142,7 +142,7 @@ def test_relations_can_be_queried(db: Session) -> None:
         },
     )
 
-    assert asking["leaf"] == {('edge("a", "b")',), ('edge("b", "c")',)}
+    assert set(asking["leaf"]) == {('edge("a", "b")',), ('edge("b", "c")',)}
     assert tables["binding"].to_pylist()[0] == {"node": 0, "variable": "x", "value": '"a"'}
     assert tables["constraint"].to_pylist() == [{"node": 0, "place": 0, "text": '"a" != "c"'}]
 

@@ -10,9 +10,9 @@ from tidelog.views.proofs.atom import GroundAtom
 each_engine = pytest.mark.parametrize("engine", ENGINES)
 
 
-def opened(text: str, engine: str, **facts: list[tuple[object, ...]]) -> Session:
+def opened(text: str, engine: str, **facts: object) -> Session:
     """Return a session over a program."""
-    return tidelog.open(text, facts=facts, engine=engine)
+    return tidelog.open(text, facts=facts, engine=engine)  # type: ignore[arg-type]
 
 
 EDGE = ".decl edge(x: number, y: number)\n.input edge\n"
@@ -170,6 +170,81 @@ def test_a_lattice_fact_is_a_least_upper_bound(engine: str) -> None:
     assert {str(each.atom) for each in proof.premises} == {"all(1, 1)", "all(1, 4)"}
     assert proof.check()
     assert db.why("all(2, 8)").kind == "rule"
+
+
+LATTICE = """
+.functor join(a: unsigned, b: unsigned): unsigned
+.type bits <: unsigned
+.lattice bits<> { Lub -> @join(_, _), Bottom -> 0u }
+.decl in(x: number, b: bits)
+.decl edge(x: number, y: number)
+.input in, edge
+.decl all(x: number, b: bits<>)
+all(x, b) :- in(x, b).
+all(y, b) :- all(x, b), edge(x, y).
+"""
+
+
+@each_engine
+def test_lattice_facts_that_feed_each_other(engine: str) -> None:
+    """Both facts are 3 in the end, each by way of what the other was before."""
+    db = tidelog.open(
+        LATTICE,
+        facts={"in": [(1, 1), (2, 2)], "edge": [(1, 2), (2, 1)]},
+        functions={"join": lambda a, b: a | b},
+        engine=engine,  # type: ignore[arg-type]
+    )
+
+    for fact in ((1, 3), (2, 3)):
+        proof = db.why(("all", fact))
+
+        assert proof.check(), proof.check().problems
+        assert proof.support()["in"] == {(1, 1), (2, 2)}
+
+
+@each_engine
+def test_a_shortest_path_is_proved_step_by_step(engine: str) -> None:
+    """A stratum whose least values are found by best paths has proofs after every epoch, circles or not."""
+    text = """
+    .type d <: number
+    .lattice d<> { Lub -> min(_, _) }
+    .decl e(x: number, y: number, w: number)
+    .input e
+    .decl dist(x: number, d: d<>)
+    dist(0, 0).
+    dist(y, d + w) :- dist(x, d), e(x, y, w).
+    """
+    edges = [(0, 1, 5), (0, 2, 1), (2, 1, 1), (1, 3, 1), (3, 0, 0), (3, 2, 0), (2, 3, 2)]
+    db = tidelog.open(text, facts={"e": edges}, engine=engine)  # type: ignore[arg-type]
+    for change in [None, (0, 2, 1), (2, 1, 1)]:
+        if change is not None:
+            db.apply(delete={"e": [change]})
+
+        proofs = [db.why(("dist", fact)) for fact in db["dist"]]
+
+        assert all(proof.check() for proof in proofs)
+
+
+@each_engine
+def test_an_aggregate_over_its_own_stratum(engine: str) -> None:
+    """Control of companies: the shares that count are those controlled before."""
+    text = """
+    .decl own(x: symbol, y: symbol, n: number)
+    .input own
+    .decl ctrl(x: symbol, y: symbol)
+    ctrl(x, y) :- own(x, y, n), n > 50.
+    ctrl(x, z) :- own(_, z, _), ctrl(x, _), s = sum n : { ctrl(x, y), own(y, z, n), n >= 0 }, s > 50.
+    """
+    own = [("a", "b", 60), ("b", "c", 30), ("a", "d", 70), ("d", "c", 30), ("c", "b", 10), ("c", "d", 9)]
+    db = tidelog.open(text, facts={"own": own}, engine=engine)  # type: ignore[arg-type]
+
+    proof = db.why("ctrl('a', 'c')")
+
+    assert proof.check()
+    assert {str(atom) for atom in proof.aggregations[0].group if atom.relation == "ctrl"} == {
+        'ctrl("a", "b")',
+        'ctrl("a", "d")',
+    }
 
 
 def test_all_derivations_of_a_fact() -> None:

@@ -1,4 +1,4 @@
-"""The running example of the thesis on which the proofs rest: a points-to analysis, and paths of length two."""
+"""The running example of the thesis that proofs follow: points-to, and paths of length two."""
 
 import os
 from pathlib import Path

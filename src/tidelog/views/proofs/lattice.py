@@ -34,6 +34,59 @@ def find_parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Join 
     return None
 
 
+def order_facts(deriver: Deriver, atom: GroundAtom) -> dict[GroundAtom, int]:
+    """Return an order of a fact and what it rests on in its stratum, through derivations of their own.
+
+    Each fact has a derivation from facts of the stratum with smaller numbers. A fact that is only a
+    least upper bound of others is not in the answer, nor what rests on it alone.
+    """
+    strata = deriver.book.strata
+    own = strata[atom.relation]
+    waits: dict[tuple[GroundAtom, int], set[GroundAtom]] = {}
+    uses: dict[GroundAtom, list[tuple[GroundAtom, int]]] = {}
+    ready: dict[GroundAtom, int] = {}
+    seen = {atom}
+    waiting = [atom]
+    while waiting:
+        head = waiting.pop()
+        if deriver.solver.source.is_given(head.relation, head.fact):
+            ready[head] = 0
+            continue
+        for number, derivation in enumerate(deriver.derivations(head)):
+            inside = {each for each in derivation.premises if strata.get(each.relation) == own}
+            if not inside:
+                ready.setdefault(head, 1)
+            waits[head, number] = inside
+            for premise in inside:
+                uses.setdefault(premise, []).append((head, number))
+                if premise not in seen:
+                    seen.add(premise)
+                    waiting.append(premise)
+    return _settle(ready, waits, uses)
+
+
+def _settle(
+    ready: dict[GroundAtom, int],
+    waits: dict[tuple[GroundAtom, int], set[GroundAtom]],
+    uses: dict[GroundAtom, list[tuple[GroundAtom, int]]],
+) -> dict[GroundAtom, int]:
+    """Return numbers for facts, breadth first from those that are ready."""
+    settled: dict[GroundAtom, int] = {}
+    level = list(ready)
+    height = 1
+    while level:
+        settled.update((atom, height) for atom in level)
+        following: dict[GroundAtom, None] = {}
+        for atom in level:
+            for head, number in uses.get(atom, ()):
+                waits[head, number].discard(atom)
+                if not waits[head, number] and head not in settled:
+                    following[head] = None
+        level = list(following)
+        height += 1
+    return settled
+
+
 def join_facts(deriver: Deriver, relation: str, left: Fact, right: Fact) -> Fact:
     """Return the least upper bound of two facts that agree on the plain columns."""
     program = deriver.book.program

@@ -11,7 +11,7 @@ from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivation import Derivation
 from tidelog.views.proofs.derivations import Deriver
 from tidelog.views.proofs.equivalence import find_chain
-from tidelog.views.proofs.lattice import find_parts, has_lattice
+from tidelog.views.proofs.lattice import find_parts, has_lattice, order_facts
 from tidelog.views.proofs.replay import ReplayedFacts
 from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.solve import Solver
@@ -44,8 +44,12 @@ class Prover:
             return None
         found = self.source.level(atom.relation, atom.fact)
         if found is None and not self.source.is_replayed(atom.relation):
-            self.source.replay(atom.relation)
-            found = self.source.level(atom.relation, atom.fact)
+            if self.source.is_unordered(atom.relation):
+                self.source.put_in_order(order_facts(self.deriver, atom))
+                found = self.source.level(atom.relation, atom.fact)
+            if found is None:
+                self.source.replay(atom.relation)
+                found = self.source.level(atom.relation, atom.fact)
         return found
 
     def step(self, atom: GroundAtom, below: Level | None = None, *, asserted: bool = False) -> Step:
@@ -60,6 +64,8 @@ class Prover:
         if found is None and not self.source.is_replayed(atom.relation) and self._may_replay(atom):
             # What the fact rested on held only for a while.
             self.source.replay(atom.relation)
+            if not asserted:
+                below = self.level(atom)
             found = self._step(atom, below, asserted=asserted)
         if found is None:
             raise TidelogError([_no_proof(atom)])

@@ -8,16 +8,21 @@ size of what the stratum reads, and is done at most once for each stratum and ep
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from tidelog.engine.protocol import Settings, SilentObserver, UserFunctions
 from tidelog.engine.reference import ReferenceEngine
 from tidelog.program.nodes import Atom, Program, Stratum
 from tidelog.program.walk_nodes import deep_atoms
 from tidelog.values import Codec, Fact, Value
+from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.solve import Joining
 from tidelog.views.proofs.source import FactSource, Level, PlainFacts
 from tidelog.views.proofs.work import Work
+
+# Iterations of a replay come after the heights of facts that were put in order without one.
+_AFTER_ALL: Final = 1 << 40
 
 
 class ReplayedFacts:
@@ -31,6 +36,12 @@ class ReplayedFacts:
         self._source = source
         self._book = book
         self._replayed: dict[str, PlainFacts] = {}
+        self._unordered = _unordered(book.checked)
+        self._numbers = {
+            name: number for number, each in enumerate(book.checked.strata) for name in each.relations
+        }
+        # Facts of such strata whose own derivations put them in order; all others come after them.
+        self._ordered: dict[GroundAtom, int] = {}
         self._joining = source if isinstance(source, Joining) else None
 
     def is_replayed(self, relation: str) -> bool:
@@ -71,7 +82,24 @@ class ReplayedFacts:
 
     def level(self, relation: str, fact: Fact) -> Level | None:
         """Return when the fact first held, from the replay where there was one."""
-        return self._replayed.get(relation, self._source).level(relation, fact)
+        if relation not in self._unordered:
+            return self._replayed.get(relation, self._source).level(relation, fact)
+        height = self._ordered.get(GroundAtom(relation, fact))
+        if height is not None:
+            return self._numbers[relation], height
+        if relation not in self._replayed:
+            return None
+        level = self._replayed[relation].level(relation, fact)
+        return None if level is None else (level[0], level[1] + _AFTER_ALL)
+
+    def is_unordered(self, relation: str) -> bool:
+        """Say whether the iterations of a stratum tell nothing: its lattices may be found by best paths."""
+        return relation in self._unordered
+
+    def put_in_order(self, heights: Mapping[GroundAtom, int]) -> None:
+        """Note an order of facts of such a stratum, in which each has a derivation from smaller ones."""
+        for atom, height in heights.items():
+            self._ordered.setdefault(atom, height)
 
     def is_given(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact is an input fact."""
@@ -84,7 +112,8 @@ class ReplayedFacts:
     def joins(self, relation: str) -> bool:
         """Say whether the source underneath can join the relation's atoms."""
         joining = self._joining
-        return joining is not None and relation not in self._replayed and joining.joins(relation)
+        has_levels = relation not in self._replayed and relation not in self._unordered
+        return joining is not None and has_levels and joining.joins(relation)
 
     def join(
         self, atoms: Sequence[Atom], binding: Mapping[str, Value], below: Level | None, work: Work
@@ -115,6 +144,17 @@ class _Recorder(ReferenceEngine):
                 known.setdefault(fact, iteration)
         self._iteration[stratum.relations] = iteration + 1
         return is_changed
+
+
+def _unordered(program: Program) -> frozenset[str]:
+    """Return the relations of recursive strata with lattices."""
+    return frozenset(
+        name
+        for stratum in program.strata
+        if stratum.is_recursive
+        and any(column.is_lattice for each in stratum.relations for column in program.relations[each].columns)
+        for name in stratum.relations
+    )
 
 
 def _read(stratum: Stratum) -> tuple[str, ...]:

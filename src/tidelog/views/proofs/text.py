@@ -88,7 +88,7 @@ class _Drawing:
             return "as above", ()
         if len(indent) + 3 > self.width - _LEAST_ROOM:
             self.parts.append((proof, depth))
-            return f"see ({len(self.parts)})", ()
+            return f"→({len(self.parts)})", ()
         self.seen.add(id(proof))
         return note, below
 
