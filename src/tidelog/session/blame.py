@@ -59,8 +59,8 @@ class Inquiry:
         """Return the faults as texts."""
         asked = self.case.faults
         return AskedFaults(
-            tuple(self.case.fact_text(key) for key in asked.unwanted),
-            tuple(self.case.fact_text(key) for key in asked.missing),
+            tuple(sorted(map(self.case.fact_text, asked.unwanted))),
+            tuple(sorted(map(self.case.fact_text, asked.missing))),
             (self.between.before, self.between.after),
         )
 
@@ -239,7 +239,7 @@ def _epochs(asked: SomeEpochs | None, now: int) -> tuple[int, int]:
     raise TidelogError(
         [
             Diagnostic(
-                code="unknown-epoch",
+                code="no-such-epoch",
                 message=f"{asked!r} names no epochs",
                 hint="give epoch=N for the changes of epoch N, or epoch=(before, after)",
             )
