@@ -28,6 +28,7 @@ from tidelog.views.proofs.work import Work
 # A relation of fewer rows is read from end to end where no index leads to its facts.
 _ROWS_TO_SCAN = 1 << 14
 _FIRST_CHUNK = 256
+_LARGEST_CHUNK = 1 << 16
 _ROWS_PER_STEP = 64
 _CHUNK_GROWTH = 8
 _NO_ROWS: Int64s = np.empty(0, np.int64)
@@ -99,7 +100,7 @@ class LocalFacts:
             return
         stored = self._engine.relations[relation]
         decoders = self._decoders[relation]
-        for numbers in self._rows(relation, codes, int(ABSENT)):
+        for numbers, _ in self._rows(relation, codes, int(ABSENT)):
             if not decoders:
                 yield ()
                 continue
@@ -244,16 +245,23 @@ class LocalFacts:
         best = self._shortest(relation, codes) if codes else None
         return stored.count if best is None else best[0]
 
-    def _rows(self, relation: str, codes: Mapping[int, int], limit: int) -> Iterator[Int64s]:
-        """Yield the numbers of matching rows whose level is below the limit, in chunks that grow."""
+    def _rows(
+        self, relation: str, codes: Mapping[int, int], limit: int, *, may_build: bool = True
+    ) -> Iterator[tuple[Int64s, int]]:
+        """Yield the numbers of matching rows whose level is below the limit, in chunks that grow.
+
+        With each chunk comes how many rows were looked at for it.
+        Where no index leads to them one is built, unless it may not be: a search with a limit on its
+        work had better look at some rows than index them all.
+        """
         stored = self._engine.relations[relation]
         if len(codes) == stored.arity:
             number = self._find(relation, [codes[column] for column in range(stored.arity)])
             if number >= 0 and stored.levels[number] < limit:
-                yield np.array([number], np.int64)
+                yield np.array([number], np.int64), 1
             return
         best = self._shortest(relation, codes) if codes else None
-        if best is None and codes and stored.count > _ROWS_TO_SCAN:
+        if best is None and codes and stored.count > _ROWS_TO_SCAN and may_build:
             self._build(relation, tuple(sorted(codes)))
             best = self._shortest(relation, codes)
         checked = [column for column in codes if best is None or column not in best[1].key]
@@ -270,9 +278,8 @@ class LocalFacts:
             for column in checked:
                 keep &= stored.rows[numbers, column] == codes[column]
             numbers = numbers[keep]
-            if numbers.size:
-                yield numbers
-            first, size = last, size * _CHUNK_GROWTH
+            yield numbers, last - first
+            first, size = last, min(size * _CHUNK_GROWTH, _LARGEST_CHUNK)
 
     def _build(self, relation: str, key: tuple[int, ...]) -> None:
         stored = self._engine.relations[relation]
@@ -342,8 +349,11 @@ class LocalFacts:
         fresh = chosen.fresh(known)
         now = [atom for atom in others if atom.is_bound_by(known, fresh)]
         later = [atom for atom in others if not atom.is_bound_by(known, fresh)]
-        for numbers in self._rows(chosen.relation, codes, chosen.limit):
-            work.step(1 + numbers.size // _ROWS_PER_STEP)
+        may_build = work.limit is None
+        for numbers, looked_at in self._rows(chosen.relation, codes, chosen.limit, may_build=may_build):
+            work.step(1 + looked_at // _ROWS_PER_STEP)
+            if not numbers.size:
+                continue
             columns = self._columns(chosen, numbers, fresh)
             columns = self._semijoin(now, known, columns)
             names = list(columns)
