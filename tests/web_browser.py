@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import ElementClickInterceptedException, StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -64,11 +65,14 @@ class Page:
         """Wait until an expression of the page is true."""
         self._wait(lambda _: self.run(f"return {script}"), script)
 
-    def click(self, selector: str, words: str | None = None) -> WebElement:
-        """Click an element as a person does."""
-        element = self.find(selector, words)
-        element.click()
-        return element
+    def click(self, selector: str, words: str | None = None) -> None:
+        """Click an element as a person does, once it stands still."""
+
+        def click(_: object) -> bool:
+            self.find(selector, words).click()
+            return True
+
+        self._wait(click, f"a click on {selector} {words or ''}")
 
     def press(self, *keys: str) -> None:
         """Press keys wherever the focus is."""
@@ -117,7 +121,10 @@ class Page:
         return [each["message"] for each in self.driver.get_log("browser") if each["level"] == "SEVERE"]
 
     def _wait(self, condition: Any, words: str) -> object:
-        return WebDriverWait(self.driver, _WAIT_SECONDS, 0.05).until(condition, f"waited for {words}")
+        # The page may draw anew between two looks at an element.
+        moving = (StaleElementReferenceException, ElementClickInterceptedException)
+        waiting = WebDriverWait(self.driver, _WAIT_SECONDS, 0.05, ignored_exceptions=moving)
+        return waiting.until(condition, f"waited for {words}")
 
 
 @contextmanager

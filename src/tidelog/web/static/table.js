@@ -91,7 +91,7 @@ export class FactTable {
     this.body = h("tbody", { on: { keydown: (event) => this.onKey(event) } });
     const table = h(
       "table",
-      { "aria-label": this.options.label },
+      { role: "grid", "aria-label": this.options.label },
       h("thead", {},
         h("tr", {}, this.sorters.map((sorter, place) => h("th", { scope: "col", class: columns[place].kind }, sorter)),
           columns.length ? null : h("th", { scope: "col" }, "holds"), h("th", { class: "act" }, h("span", { class: "unseen" }, "Actions"))),
