@@ -27,7 +27,7 @@ def _check_repair(faults: RandomFaults) -> None:
 @settings(max_examples=examples(20))
 @given(random_faults())
 def test_repair_is_a_smallest_one(faults: RandomFaults) -> None:
-    """A repair removes all faults, and exhaustive search finds no smaller one: with negation and aggregates."""
+    """A repair removes all faults, and exhaustive search finds no smaller one, negation included."""
     _check_repair(faults)
 
 
@@ -57,7 +57,7 @@ def test_ddmin_cannot_leave_a_change_out(faults: RandomFaults) -> None:
 @settings(max_examples=examples(6))
 @given(random_faults())
 def test_rejections_are_monotone_until_none_is_left(faults: RandomFaults) -> None:
-    """Each rejected repair is followed by another of no lower cost, each of them a repair, until none is left."""
+    """Rejected repairs are followed by others of no lower cost, until all minimal ones are covered."""
     with faults.open() as session:
         oracle = Oracle(faults, session)
         rejected = []

@@ -79,7 +79,7 @@ def _signed(sides: Iterable[Sides]) -> tuple[Int64s, Int64s]:
 def _unknown(before: int, after: int, known: Sequence[int]) -> Diagnostic:
     kept = f"epochs {known[0]} to {known[-1]}" if known else "no epoch"
     return Diagnostic(
-        code="no-such-epoch",
+        code="epoch-not-kept",
         message=f"the changes between epochs {before} and {after} are not known here",
         hint=f"the session keeps the changes of {kept}; give epoch=N, or epoch=(before, after)",
     )

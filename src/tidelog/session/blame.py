@@ -239,7 +239,7 @@ def _epochs(asked: SomeEpochs | None, now: int) -> tuple[int, int]:
     raise TidelogError(
         [
             Diagnostic(
-                code="no-such-epoch",
+                code="epoch-not-kept",
                 message=f"{asked!r} names no epochs",
                 hint="give epoch=N for the changes of epoch N, or epoch=(before, after)",
             )

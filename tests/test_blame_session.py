@@ -1,0 +1,232 @@
+"""`db.blame` and `db.repair`: epochs, patterns, wishes, rules, engines, stores."""
+
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from pointsto import CHANGES, FACTS, FAULT, PROGRAM, after, before
+from storing import make, reopen
+from tidelog.errors import TidelogError
+
+
+def _texts(changes: object) -> list[str]:
+    return [str(change) for change in changes]  # type: ignore[attr-defined]
+
+
+def test_the_line_that_is_to_blame() -> None:
+    """Of two changes only the one that brings the fault about is blamed, and to be taken back."""
+    with after() as db:
+        blame, repair = db.blame(FAULT), db.repair(FAULT)
+
+    assert _texts(blame) == _texts(repair) == ['+load("userSession", "admin", "session")']
+    assert repair.is_optimal
+    assert repair.script == '-load("userSession", "admin", "session").\n'
+
+
+def test_untouched_facts_are_leaves() -> None:
+    """A proof goes down only along facts that appeared; what was there before stands without a rule."""
+    with after() as db:
+        step = db.blame(FAULT).proofs[0]
+
+    assert step.role == "appeared"
+    assert {(each.fact, each.role, each.rule) for each in step.premises if each.role == "untouched"} == {
+        ('vpt("sec", "L2")', "untouched", None)
+    }
+
+
+@pytest.mark.parametrize("engine", ["local", "reference"])
+def test_engines_give_the_same(engine: str) -> None:
+    """An engine that keeps no derivations is helped out by one that does, and the answer says so."""
+    with after(engine) as db:
+        repair = db.repair(FAULT)
+
+        assert db.epoch == 1
+    assert _texts(repair) == ['+load("userSession", "admin", "session")']
+    assert bool(repair.notes) == (engine == "reference")
+
+
+def test_nobody_notices_a_question() -> None:
+    """Epoch, facts, history and subscribers are as if nothing had been asked."""
+    with after() as db:
+        told: list[object] = []
+        db.subscribe("alias", told.append)
+        facts = {name: set(db[name]) for name in db}
+
+        db.blame(FAULT)
+        db.repair(FAULT, method="ddmin")
+
+        assert db.epoch == 1
+        assert {name: set(db[name]) for name in db} == facts
+        assert len(db.history) == 1
+        assert told == []
+
+
+def test_applied_repair_removes_the_fault() -> None:
+    """`db.apply` takes a repair as it is, and then the fault is gone."""
+    with after() as db:
+        delta = db.apply(db.repair(FAULT))
+
+        assert ("userSession", "sec") not in db["alias"]
+        assert _texts([f"-{fact}" for fact in delta["load"].deleted]) == [
+            "-('userSession', 'admin', 'session')"
+        ]
+
+
+def test_a_pattern_means_all_facts_that_appeared() -> None:
+    """A variable stands for any value, and a variable that stands twice for the same one."""
+    with after() as db:
+        faults = db.repair("alias(x, 'sec')").faults.unwanted
+
+        assert faults == ('alias("upgradedSession", "sec")', 'alias("userSession", "sec")')
+        with pytest.raises(TidelogError, match="no fact that matches"):
+            db.blame("alias(x, x)")
+
+
+def test_a_repair_brings_no_other_fact_of_the_pattern_about() -> None:
+    """Taking back a deletion must not make facts that the pattern forbids, though they were not there now."""
+    program = """
+    .decl a(x: number)
+    .decl b(x: number)
+    .decl block(x: number)
+    .input a, b, block
+    .decl bad(x: number)
+    bad(x) :- a(x), !block(x).
+    bad(x + 10) :- b(x), block(1).
+    """
+    with tidelog.open(program, facts={"a": [(1,)], "b": [], "block": [(1,)]}) as db:
+        db.apply("-block(1). +b(1).")
+
+        repair = db.repair("bad(x)")
+
+        # With block(1) back bad(1) is gone and bad(11) is there, unless b(1) goes too.
+        assert _texts(repair) == ["+b(1)", "-block(1)"]
+        db.apply(repair)
+        assert not db["bad"]
+
+
+def test_any_two_epochs() -> None:
+    """Suspects are the net changes between two epochs, also if later epochs followed."""
+    with before() as db:
+        db.apply("+load('userSession', 'admin', 'session').")
+        db.apply("+new('k', 'L9').")
+        db.apply("-assign('userSession', 'ins').")
+        db.apply("-load('userSession', 'admin', 'session').")
+
+        blamed = db.blame(FAULT, epoch=(0, 2))
+        missing = db.blame(missing="alias('userSession', 'ins')", epoch=3)
+        both = db.blame(missing=["alias('userSession', 'ins')"], epoch=(0, 4))
+
+        assert db.epoch == 4
+        assert not db["load"]
+    assert _texts(blamed) == ['+load("userSession", "admin", "session")']
+    assert _texts(missing) == _texts(both) == ['-assign("userSession", "ins")']
+
+
+def test_costs_and_untouchable_facts() -> None:
+    """A repair avoids what costs more, or must stay, as long as there is another way."""
+    with before() as db:
+        db.apply("+assign('a', 'b'). +new('b', 'L2').")
+        fault = "alias('a', 'sec')"
+
+        assert db.repair(fault, costs={"assign": 3}).cost == 1
+        assert _texts(db.repair(fault, costs={"new('b', x)": 3})) == ['+assign("a", "b")']
+        assert _texts(db.repair(fault, untouchable=["assign"])) == ['+new("b", "L2")']
+        assert not db.repair(fault, untouchable=["assign", "+new('b', 'L2')"])
+        assert len(db.repair(fault, alternatives=5).alternatives) == 1
+
+
+def test_rejections_end() -> None:
+    """Rejected changes are not proposed again; when none is left the answer says so."""
+    with before() as db:
+        db.apply("+assign('a', 'b'). +new('b', 'L2').")
+        first = db.repair("alias('a', 'sec')")
+        second = db.repair("alias('a', 'sec')", reject=list(first))
+        none = db.repair("alias('a', 'sec')", reject=[*first, *second])
+
+    assert _texts(first) != _texts(second)
+    assert not none
+    assert "no repair is left" in str(none)
+
+
+def test_rules_are_suspects() -> None:
+    """An added rule is blamed and taken back like a fact, a removed one is put back."""
+    with before() as db:
+        db.add_rules('vpt("guest", o) :- new("sec", o).')
+        db.apply("+new('x', 'L7').")
+        fault = "alias('guest', 'sec')"
+
+        assert _texts(db.blame(fault, epoch=(0, 2))) == ['+vpt("guest", o) :- new("sec", o).']
+        db.apply(db.repair(fault, epoch=1))
+        assert ("guest", "sec") not in db["alias"]
+
+        db.remove_rules("vpt(v, o) :- assign(v, w), vpt(w, o).")
+        repair = db.repair(missing="alias('userSession', 'ins')")
+        db.apply(repair)
+        assert ("userSession", "ins") in db["alias"]
+
+
+def test_aggregates() -> None:
+    """A fault above a count is repaired by the facts it counts."""
+    program = """
+    .decl emp(name: symbol, dept: number)
+    .input emp
+    .decl large(dept: number)
+    large(d) :- emp(_, d), n = count : { emp(_, d) }, n > 2.
+    """
+    with tidelog.open(program, facts={"emp": [("a", 1), ("b", 1), ("c", 2)]}) as db:
+        db.apply("+emp('d', 1). +emp('e', 1). +emp('f', 2).")
+
+        repair = db.repair("large(1)")
+
+    assert len(repair) == 2
+    assert all(change.fact[1] == 1 for change in repair)
+    assert repair.is_optimal
+
+
+def test_a_store_knows_its_epochs(tmp_path: Path) -> None:
+    """A store that is opened again is asked about the epochs since its snapshot; questions leave no trace."""
+    with make(tmp_path / "s", PROGRAM, FACTS) as db:
+        db.apply(CHANGES)
+        db.add_rules('vpt("guest", o) :- new("sec", o).')
+
+    with reopen(tmp_path / "s") as db:
+        assert _texts(db.repair(FAULT, epoch=1)) == ['+load("userSession", "admin", "session")']
+        assert _texts(db.blame("alias('guest', 'sec')")) == ['+vpt("guest", o) :- new("sec", o).']
+    with reopen(tmp_path / "s") as db:
+        assert db.epoch == 2
+
+
+def test_time_is_over() -> None:
+    """Without time the answer is a repair nevertheless, with what was proven and a note."""
+    with after() as db:
+        repair = db.repair(FAULT, seconds=0.0, alternatives=2)
+
+    assert repair
+    assert repair.bound <= repair.cost
+    assert any("time" in note for note in repair.notes)
+
+
+@pytest.mark.parametrize(
+    ("faults", "code"),
+    [
+        ({"unwanted": "alias('ins', 'userSession')"}, "no-fault"),
+        ({"unwanted": "alias('nobody', 'sec')"}, "no-fault"),
+        ({"missing": "alias('userSession', 'sec')"}, "no-fault"),
+        ({"unwanted": "alias('a', 'b'), vpt('a', 'b')"}, "bad-fault"),
+        ({"unwanted": "aliases('a', 'b')"}, "undeclared-relation"),
+        ({"unwanted": "alias('a')"}, "wrong-arity"),
+        ({"unwanted": "alias(1, x)"}, "type-clash"),
+        ({}, "bad-fault"),
+        ({"unwanted": FAULT, "epoch": 7}, "epoch-not-kept"),
+        ({"unwanted": FAULT, "method": "guess"}, "bad-wish"),
+    ],
+)
+def test_mistakes_in_questions(faults: dict[str, object], code: str) -> None:
+    """What cannot be asked is a diagnostic, and the session goes on."""
+    with after() as db:
+        with pytest.raises(TidelogError) as caught:
+            db.blame(**faults)  # type: ignore[arg-type]
+
+        assert code in {each.code for each in caught.value.diagnostics}
+        assert db.repair(FAULT)
