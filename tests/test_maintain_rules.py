@@ -200,6 +200,29 @@ def test_reports_say_which_strata_have_other_rules():
 
     found = run.change_rules(build(text + PATH + STEP))
 
-    actions = {name: report.action for report in found.strata for name in report.relations}
-    assert actions["path"] is Action.RECOMPUTED
-    assert actions["edge"] is actions["n"] is Action.SKIPPED
+    reports = {name: report for report in found.strata for name in report.relations}
+    assert (reports["path"].action, reports["path"].reason) == (Action.UPDATED, "1 of its rules inserted")
+    assert reports["edge"].action is reports["n"].action is Action.SKIPPED
+
+
+def test_a_rule_without_a_positive_atom_is_evaluated_from_nothing():
+    """Derivations of a rule that comes are enumerated from an atom; a fact has none to begin with."""
+    run = Maintained(build(EDGES + PATH)).start({"edge": [(0, 1), (1, 2)]})
+
+    found = run.change_rules(build(EDGES + PATH + "path(7, 7).\n"))
+
+    run.check()
+    reports = {name: report for report in found.strata for name in report.relations}
+    assert reports["path"].action is Action.RECOMPUTED
+    assert found.inserted == {"path": {(7, 7)}}
+
+
+def test_rules_deleted_from_several_strata_at_once():
+    """Each deleted rule takes its own derivations away, whatever the others read."""
+    text = EDGES + PATH + STEP + ".decl n(x: number) n(x) :- path(x, _).\n"
+    run = Maintained(build(text + "n(y) :- edge(_, y).\n")).start({"edge": [(0, 1), (1, 2), (2, 3)]})
+
+    found = run.change_rules(build(text.replace(STEP, "")))
+
+    run.check()
+    assert found.deleted == {"path": {(0, 2), (0, 3), (1, 3)}, "n": {(3,)}}

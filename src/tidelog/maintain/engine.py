@@ -1,7 +1,7 @@
 """The local engine with a state that follows changes of its input facts."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -35,11 +35,12 @@ from tidelog.engine.protocol import (
     UserFunctions,
 )
 from tidelog.maintain.aggregates import name_aggregates
-from tidelog.maintain.epoch import Maintainer
+from tidelog.maintain.epoch import NO_RULE_CHANGES, Maintainer
 from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.projections import project_negations
 from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.rule_change import RuleChange, rule_change
 from tidelog.maintain.update import LEVEL_WORK
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
@@ -158,7 +159,7 @@ class MaintainedEngine(LocalEngine):
 
     def _apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
-        return self._run_epoch(inputs, settings, ())
+        return self._run_epoch(inputs, settings, NO_RULE_CHANGES)
 
     @contextmanager
     def trial(
@@ -201,7 +202,10 @@ class MaintainedEngine(LocalEngine):
         self._finish_epoch()
 
     def _run_epoch(
-        self, inputs: Mapping[str, RowChange], settings: MaintenanceSettings, rewritten: Collection[int]
+        self,
+        inputs: Mapping[str, RowChange],
+        settings: MaintenanceSettings,
+        rewritten: Mapping[int, RuleChange | None],
     ) -> EpochResult:
         try:
             found, reports = self._maintainer.run(inputs, settings, rewritten)
@@ -353,21 +357,26 @@ class MaintainedEngine(LocalEngine):
     ) -> EpochResult:
         """Go on with another program whose input relations keep their facts.
 
-        Strata with the same rules as before keep their state and follow the change; the others are
-        recomputed.
+        Strata with the same rules as before keep their state and follow the change. So do strata of
+        the same relations, where derivations by the rules that come or go can be enumerated; the others
+        are recomputed.
         """
         before = dict(self.__dict__)
+        old_program = self._program
         known = {stratum.relations: _content(stratum, self._program) for stratum in self._program.strata}
         work = dict(zip(known, self._maintainer.work(), strict=True))
         try:
             self._adopt(program)
             strata = self._program.strata
             self._start_maintenance([work.get(stratum.relations, 0) for stratum in strata])
-            rewritten = [
-                number
+            old = {stratum.relations: stratum for stratum in old_program.strata}
+            rewritten = {
+                number: None
+                if self.groups.aggregates.keys() & set(stratum.relations) or self.paths.follows(stratum)
+                else rule_change(old.get(stratum.relations), old_program, stratum, self._program)
                 for number, stratum in enumerate(strata)
                 if known.get(stratum.relations) != _content(stratum, self._program)
-            ]
+            }
             result = self._run_epoch({}, settings, rewritten)
             self._given_apart = {name: self._given_apart[name] for name in self._apart()}
             return result  # noqa: TRY300 - the state is taken back only if what is above fails

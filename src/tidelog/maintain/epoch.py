@@ -11,7 +11,7 @@ the whole epoch is undone.
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,6 +26,7 @@ from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import SmallEpochs
 from tidelog.maintain.small.layout import NEEDS_ROOM, TOO_LARGE
 from tidelog.maintain.trace import TraceKeeper
@@ -39,6 +40,7 @@ from tidelog.storage.paths import Unsuitable
 # The work of an update counts every binding enumerated, that of an evaluation from nothing only
 # derivations; measured on points-to and ontology programs, one unit of either costs about the same.
 UPDATE_COST = 1.0
+NO_RULE_CHANGES: Mapping[int, RuleChange | None] = {}
 # Work that is never worth a prediction.
 _FREE_WORK = 20_000
 
@@ -126,20 +128,22 @@ class Maintainer:
         self,
         inputs: Mapping[str, RowChange],
         settings: MaintenanceSettings,
-        rewritten: Collection[int] = (),
+        rewritten: Mapping[int, RuleChange | None] = NO_RULE_CHANGES,
     ) -> tuple[dict[str, RowChange], tuple[StratumReport, ...]]:
         """Bring all strata to the new epoch; return what changed. The caller commits or undoes.
 
-        Strata numbered in `rewritten` have other rules than before.
+        Strata numbered in `rewritten` have other rules than before; with None they are recomputed.
         """
         changes: dict[str, RowChange] = {}
         reports = []
         for number, stratum in enumerate(self.program.strata):
             own = {name: inputs[name] for name in stratum.relations if name in inputs}
-            lower = {name: changes[name] for name in self._read[number] if name in changes}
+            rules = rewritten.get(number) or NO_RULE_CHANGE
+            read = self._read[number] | rules.relations_read_before(stratum.relations)
+            lower = {name: changes[name] for name in read if name in changes}
             start = time.perf_counter()
             if number in rewritten:
-                decision = _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, "its rules changed")
+                decision = self._decide_rules(number, rewritten[number], settings)
             else:
                 decision = self._decide(number, own, lower, settings)
             followed = self._follow(number, stratum, own, lower, decision)
@@ -192,6 +196,18 @@ class Maintainer:
         return tuple(learned.recompute_work for learned in self._learned)
 
     # --- one stratum ----------------------------------------------------------------------------
+
+    def _decide_rules(
+        self, number: int, rules: RuleChange | None, settings: MaintenanceSettings
+    ) -> "_Decision":
+        """Follow a change of rules derivation by derivation if that is possible and allowed."""
+        if rules is None or settings.strategy is Strategy.RECOMPUTE:
+            return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, "its rules changed")
+        budget = float("inf")
+        if settings.strategy is Strategy.AUTO:
+            work = self._learned[number].recompute_work
+            budget = max(settings.switch * work / UPDATE_COST, _FREE_WORK)
+        return _Decision(Action.UPDATED, Strategy.UPDATE, str(rules), budget=budget, rules=rules)
 
     def _decide(
         self,
@@ -303,7 +319,7 @@ class Maintainer:
             self._rules[number], self.engine.relations,
             {name: self.label(name) for name in stratum.relations}, lower, self.engine.derivations,
             decision.budget, decision.strategy, dense, partial(self.engine.check_level, stratum), traces,
-            steps,
+            steps, decision.rules,
         )  # fmt: skip
         return update, decision
 
@@ -340,7 +356,9 @@ class Maintainer:
         """Return what changed if the epoch is small for this stratum, None to run it at large."""
         changed = (*own.values(), *update.lower.values())
         rows = sum(change.deleted.size + change.inserted.size for change in changed)
-        if update.strategy is not Strategy.UPDATE or not self._small.is_worth_trying(number, rows):
+        if update.strategy is not Strategy.UPDATE or update.rule_change is not NO_RULE_CHANGE:
+            return None
+        if not self._small.is_worth_trying(number, rows):
             return None
         outcome = self._small.run(
             number, self._rules[number], update.labels, own, update.lower, update.budget
@@ -384,6 +402,7 @@ class _Decision:
     reason: str
     predicted: float = 0.0
     budget: float = float("inf")
+    rules: RuleChange = NO_RULE_CHANGE
 
 
 def _given(engine: EpochEngine, name: str, change: RowChange) -> tuple[CodeArray, Int64s]:

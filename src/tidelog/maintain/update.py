@@ -41,6 +41,7 @@ from tidelog.maintain.labels import (
     rows_by_level,
 )
 from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
@@ -66,7 +67,8 @@ class StratumUpdate:
 
     `labels` are those of the stratum's relations, `lower` what changed in earlier strata. The budget
     counts derivations and the bindings that the engine went through to find them. `check_level` may
-    raise when the levels grow too high.
+    raise when the levels grow too high. `rules` are those of the new epoch; all derivations by rules that
+    `rule_change` deletes are lost, and all by rules that it inserts are newly possible.
     """
 
     rules: Sequence[MaintainedRule]
@@ -80,8 +82,11 @@ class StratumUpdate:
     check_level: Callable[[int], None] = _any_level
     traces: Traces | None = None
     work: int = 0
+    rule_change: RuleChange = NO_RULE_CHANGE
 
     def __post_init__(self) -> None:
+        inserted = {rule.rule.id for rule in self.rule_change.inserted}
+        self._kept = [rule for rule in self.rules if rule.rule.id not in inserted]
         # Who prepared the update may have worked already.
         self._derivations_seen = self.work
         self._work_before = self.derivations.work
@@ -119,6 +124,12 @@ class StratumUpdate:
             if change.deleted.size:
                 lose(name, change.deleted)
         self._lose_by_lower(lose)
+        for rule in self.rule_change.deleted:
+            relation = self.relations[rule.literals[0].relation]
+            rows = np.flatnonzero(relation.previous[: relation.count] != ABSENT)
+            self.derivations.forward(
+                rule, rule.literals[0], rows, self._losing(rule, -1, lose, by_lower=True)
+            )
         found: dict[str, list[Int64s]] = defaultdict(list)
         while buckets:
             self._spend(LEVEL_WORK)
@@ -126,7 +137,7 @@ class StratumUpdate:
             for name, rows in current.items():
                 self.labels[name].marks[rows] = CURRENT
                 found[name].append(rows)
-            for rule, place, rows in self._stratum_literals(current):
+            for rule, place, rows in self._stratum_literals(self._kept, current):
                 self.derivations.forward(
                     rule, rule.literals[place], rows, self._losing(rule, place, lose, by_lower=False)
                 )
@@ -270,6 +281,13 @@ class StratumUpdate:
             self.derivations.forward(
                 rule, rule.literals[place], rows, self._offering(rule, offers, columns=arity, place=place)
             )
+        for rule in self.rule_change.inserted:
+            relation = self.relations[rule.literals[0].relation]
+            rows = np.flatnonzero(relation.levels[: relation.count] != ABSENT)
+            arity = len(rule.rule.head.terms)
+            self.derivations.forward(
+                rule, rule.literals[0], rows, self._offering(rule, offers, columns=arity, place=-1)
+            )
         for rule, traces in self._traced_rules():
             arity = len(rule.rule.head.terms)
             traces.push_gained(rule, self._offering(rule, offers, columns=arity, place=0))
@@ -279,7 +297,8 @@ class StratumUpdate:
     ) -> Sink:
         """Return the sink that offers the level of each possible derivation to its head.
 
-        With `place`, a derivation belongs to the first literal that became true, and affected heads
+        With `place`, -1 for a rule that is new itself, a derivation belongs to the first literal that
+        became true, and affected heads
         are left out: they found it going backward, unless they went by the dense state.
         """
 
@@ -327,7 +346,7 @@ class StratumUpdate:
             self._spend(LEVEL_WORK)
             for name, rows in batch.items():
                 self.labels[name].settle(rows)
-            for rule, place, rows in self._stratum_literals(batch):
+            for rule, place, rows in self._stratum_literals(self.rules, batch):
                 self.derivations.forward(
                     rule, rule.literals[place], rows, self._relaxing(rule, place, offers)
                 )
@@ -386,7 +405,7 @@ class StratumUpdate:
 
     def _changed_literals(self, *, lost: bool) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
         """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
-        for rule in self.rules:
+        for rule in self._kept:
             for place, literal in enumerate(rule.literals):
                 change = self.lower.get(literal.relation)
                 if change is None or literal.relation in self.labels:
@@ -406,9 +425,11 @@ class StratumUpdate:
         if self.traces is not None:
             yield from ((rule, self.traces) for rule in self.rules if self._is_traced(rule))
 
-    def _stratum_literals(self, rows: Mapping[str, Int64s]) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
+    def _stratum_literals(
+        self, rules: Sequence[MaintainedRule], rows: Mapping[str, Int64s]
+    ) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
         """Yield the literals of this stratum that the rows can stand for."""
-        for rule in self.rules:
+        for rule in rules:
             for place, literal in enumerate(rule.literals):
                 if literal.relation in rows and literal.relation in self.labels:
                     yield rule, place, rows[literal.relation]

@@ -1,0 +1,66 @@
+"""What a change of rules does to a stratum whose relations stay."""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
+from tidelog.program.nodes import Program, Rule, RuleId, Stratum
+
+
+@dataclass(frozen=True)
+class RuleChange:
+    """Rules that a stratum has no longer, and rules that are new to it."""
+
+    deleted: tuple[MaintainedRule, ...]
+    inserted: tuple[MaintainedRule, ...]
+
+    def relations_read_before(self, stratum: Collection[str]) -> frozenset[str]:
+        """Return the relations of earlier strata that the deleted rules read."""
+        read = {literal.relation for rule in self.deleted for literal in rule.literals}
+        return frozenset(read.difference(stratum))
+
+    def __str__(self) -> str:
+        counts = ((len(self.inserted), "inserted"), (len(self.deleted), "deleted"))
+        return " and ".join(f"{count} of its rules {word}" for count, word in counts if count)
+
+
+NO_RULE_CHANGE = RuleChange((), ())
+
+
+def rule_change(
+    old: Stratum | None, old_program: Program, new: Stratum, new_program: Program
+) -> RuleChange | None:
+    """Return how the rules of a stratum differ, None if it can only be evaluated from nothing.
+
+    Every rule that comes or goes needs a positive atom: its derivations are enumerated from there.
+    """
+    if old is None or old.subsumptions or new.subsumptions:
+        return None
+    if any(old_program.relations.get(name) != new_program.relations[name] for name in new.relations):
+        return None
+    if reason_to_recompute(old, old_program) or reason_to_recompute(new, new_program):
+        return None
+    deleted = _missing(old.rules, new.rules)
+    inserted = _missing(new.rules, old.rules)
+    # Plans are kept by the id of the rule, and the ids of the old program mean other rules by now.
+    gone = tuple(maintained_rule(replace(rule, id=RuleId(-1 - rule.id)), old_program) for rule in deleted)
+    come = tuple(maintained_rule(rule, new_program) for rule in inserted)
+    for rule in (*gone, *come):
+        if not rule.literals or rule.literals[0].is_negated:
+            return None
+        if any(literal.relation not in new_program.relations for literal in rule.literals):
+            return None
+    return RuleChange(gone, come)
+
+
+def _missing(rules: tuple[Rule, ...], others: tuple[Rule, ...]) -> list[Rule]:
+    """Return the rules that the others do not have, whatever their ids."""
+    known = Counter((rule.head, rule.body) for rule in others)
+    missing = []
+    for rule in rules:
+        if known[rule.head, rule.body]:
+            known[rule.head, rule.body] -= 1
+        else:
+            missing.append(rule)
+    return missing
