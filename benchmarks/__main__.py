@@ -7,6 +7,7 @@ python -m benchmarks results out.json > benchmarks/RESULTS.md
 python -m benchmarks generate rdfs_lubm1 FOLDER
 python -m benchmarks epochs cspa100k --data DIR --json out.json --pictures FOLDER
 python -m benchmarks joins --json joins.json --pictures FOLDER
+python -m benchmarks aggregates --data DIR --json out.json
 python -m benchmarks faults --data DIR --json out.json
 python -m benchmarks trees
 """
@@ -18,6 +19,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from benchmarks.aggregates.command import add_arguments as add_aggregate_arguments
+from benchmarks.aggregates.command import run_aggregates
 from benchmarks.data import default_cache, facts_folder, generate
 from benchmarks.epochs.command import add_arguments, run_epochs
 from benchmarks.faults.command import add_arguments as add_fault_arguments
@@ -36,6 +39,7 @@ from benchmarks.workload import WORKLOADS, Generated, Workload
 
 # Commands that measure something of their own; each returns the exit status.
 _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
+    "aggregates": run_aggregates,
     "epochs": run_epochs,
     "joins": run_joins,
     "proofs": run_proofs,
@@ -171,6 +175,7 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("folder", type=Path)
     add_arguments(commands.add_parser("epochs", help="measure what changes of the facts cost"))
     add_join_arguments(commands.add_parser("joins", help="measure cyclic joins and following traces"))
+    add_aggregate_arguments(commands.add_parser("aggregates", help="measure aggregates and best paths"))
     add_fault_arguments(
         commands.add_parser("faults", help="measure blame and repair against delta debugging")
     )

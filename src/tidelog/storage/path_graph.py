@@ -314,6 +314,35 @@ def spread_best_first(
 
 
 @kernel
+def flood(
+    starts: Int64s, values: Values, has_value: Bools, parents: Int32s, first_out: Int32s, next_out: Int32s,
+    targets: Int32s, is_greatest: bool,
+) -> None:  # fmt: skip
+    """Let the values of the starts, best first, flow along arcs that do not change them."""
+    stack = np.empty(values.shape[0], np.int64)
+    for position in range(starts.shape[0]):
+        node = starts[position]
+        if parents[node] != _BASE:
+            continue
+        value = values[node]
+        stack[0] = node
+        size = 1
+        while size > 0:
+            size -= 1
+            arc = first_out[stack[size]]
+            while arc >= 0:
+                target = targets[arc]
+                is_better = value > values[target] if is_greatest else value < values[target]
+                if has_value[target] == 0 or is_better:
+                    values[target] = value
+                    has_value[target] = 1
+                    parents[target] = arc
+                    stack[size] = target
+                    size += 1
+                arc = next_out[arc]
+
+
+@kernel
 def spread_in_rounds(
     starts: Int64s, values: Values, has_value: Bools, parents: Int32s, marks: Bools, first_out: Int32s,
     next_out: Int32s, targets: Int32s, weights: Values, steps: Bools, alive: Bools, touched: Int64s,

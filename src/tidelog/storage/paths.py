@@ -14,6 +14,7 @@ from tidelog.storage.path_graph import (
     Values,
     ask_again,
     delete_arcs,
+    flood,
     improve_bases,
     improve_targets,
     improve_values,
@@ -80,6 +81,8 @@ class Paths:
         self._limits: Values = np.array(ends, kind)
         self._best_first = True
         self._has_limits = False
+        # All arcs hand values on as they are, and none was deleted.
+        self._is_flat = True
         self.count = 0
         self._sources: Int32s = np.empty(0, np.int32)
         self._targets: Int32s = np.empty(0, np.int32)
@@ -144,6 +147,7 @@ class Paths:
         zero = self._weights.dtype.type(0)
         gains = is_sum & ~(arcs.weights <= zero if self._is_greatest else arcs.weights >= zero)
         gains |= arcs.steps == better
+        self._is_flat = self._is_flat and not arcs.weights.any() and bool(is_sum.all())
         if gains.any():
             self._best_first = False
         has_limits = bool((arcs.steps == worse).any() or (arcs.steps == better).any())
@@ -166,6 +170,13 @@ class Paths:
         self.values[nodes] = self.bases[nodes]
         self.has_value[nodes] = 1
         self._parents[nodes] = _BASE
+        if self._is_flat:
+            order = np.argsort(self.values[nodes], kind="stable")
+            flood(
+                nodes[order[:: -1 if self._is_greatest else 1]], self.values, self.has_value, self._parents,
+                self._first_out, self._next_out, self._targets, self._is_greatest,
+            )  # fmt: skip
+            return
         room = _Room(self)
         self._marks[nodes] |= 1
         self._spread(nodes, room)

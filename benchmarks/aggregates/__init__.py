@@ -1,0 +1,1 @@
+"""Aggregates under change, and best paths beside direct implementations."""
