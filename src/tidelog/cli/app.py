@@ -10,6 +10,7 @@ import typer
 from tidelog import __version__
 from tidelog.cli.guard import guarded
 from tidelog.cli.pipeline import pipeline_app
+from tidelog.cli.tree import tree_app
 
 app = typer.Typer(
     name="tidelog",
@@ -19,6 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(pipeline_app, name="pipeline")
+app.add_typer(tree_app, name="tree")
 
 
 class EngineChoice(StrEnum):

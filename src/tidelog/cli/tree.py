@@ -1,0 +1,148 @@
+"""`tidelog tree`: declarations of a language's relations, facts of a tree, edits between two."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidelog.cli.guard import guarded
+from tidelog.cli.programs import read_program
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.session.text import read_source
+
+if TYPE_CHECKING:
+    from tidelog.trees import EditScript, Tree
+
+tree_app = typer.Typer(
+    help="Trees as relations: source text and JSON.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+_LANGUAGES = {
+    ".c": "c",
+    ".go": "go",
+    ".h": "c",
+    ".java": "java",
+    ".js": "javascript",
+    ".json": "json",
+    ".py": "python",
+}
+
+Language = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        "-l",
+        metavar="NAME",
+        help="python, json, or a tree-sitter grammar; told by the file unless given.",
+    ),
+]
+SchemaFile = Annotated[
+    Path | None, typer.Option("--schema", metavar="FILE", help="A JSON Schema with the types of a JSON file.")
+]
+
+
+@tree_app.command()
+@guarded
+def declare(
+    what: Annotated[str, typer.Argument(help="A language, or a file of it.", metavar="LANGUAGE|FILE")],
+    *,
+    program: Annotated[
+        Path | None, typer.Option("--program", metavar="FILE", help="Declare only what this program names.")
+    ] = None,
+    language: Language = None,
+    schema: SchemaFile = None,
+) -> None:
+    """Print the declarations of the relations, for a file that programs include."""
+    text = None if program is None else read_program(program).text
+    if Path(what).suffix in _LANGUAGES or language is not None:
+        sys.stdout.write(_read(Path(what), language, schema).declarations(text))
+        return
+    from tidelog.trees import Forest  # noqa: PLC0415 - starts quickly otherwise
+
+    sys.stdout.write(Forest.of(what).declarations(text))
+
+
+@tree_app.command()
+@guarded
+def diff(
+    old: Annotated[Path, typer.Argument(help="A file.", metavar="OLD")],
+    new: Annotated[Path, typer.Argument(help="The file after some edits.", metavar="NEW")],
+    *,
+    language: Language = None,
+    schema: SchemaFile = None,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="Print the facts that change, as a change script.")
+    ] = False,
+) -> None:
+    """Print the edits that lead from one tree to the other."""
+    before = _read(old, language, schema)
+    script = before.diff(_read(new, language, schema, like=before))
+    if changes:
+        sys.stdout.writelines(f"{line}\n" for line in _change_lines(script))
+    else:
+        sys.stdout.writelines(f"{edit}\n" for edit in script)
+
+
+@tree_app.command()
+@guarded
+def facts(
+    file: Annotated[Path, typer.Argument(help="A file.", metavar="FILE")],
+    output: Annotated[
+        Path, typer.Option("-D", "--output-dir", metavar="DIR", help="Where the .facts files are written.")
+    ] = Path(),
+    *,
+    language: Language = None,
+    schema: SchemaFile = None,
+) -> None:
+    """Write the facts of a tree, a file for each relation, as `tidelog run -F` reads them."""
+    import tidelog  # noqa: PLC0415 - starts quickly otherwise
+
+    tree = _read(file, language, schema)
+    # Relations without facts need a file too.
+    outputs = "".join(f'.output {name}(filename="{name}.facts")\n' for name in _declared(tree))
+    with tidelog.open(tree.declarations() + outputs, facts=tree.facts()) as db:
+        output.mkdir(parents=True, exist_ok=True)
+        db.write(output)
+
+
+def _declared(tree: "Tree") -> list[str]:
+    words = [line.split("(")[0] for line in tree.declarations().splitlines() if line.startswith(".decl ")]
+    return [word.removeprefix(".decl ") for word in words]
+
+
+def _read(path: Path, language: str | None, schema: Path | None, like: "Tree | None" = None) -> "Tree":
+    from tidelog.trees import Tree  # noqa: PLC0415 - starts quickly otherwise
+
+    source = read_source(path)
+    name = language or _LANGUAGES.get(path.suffix)
+    if name is None:
+        message = f"it is not known which language `{path}` is written in"
+        raise TidelogError([Diagnostic(code="source-language", message=message, hint="give --language")])
+    if name != "json":
+        return Tree.from_source(source.text, name, source.name)
+    types = None if schema is None else _json(schema)
+    if like is not None:
+        return Tree.from_json(_json(path), like=like)
+    return Tree.from_json(_json(path), types if isinstance(types, dict) else None)
+
+
+def _json(path: Path) -> object:
+    source = read_source(path)
+    try:
+        return json.loads(source.text)
+    except ValueError as error:
+        message = f"{path} is not JSON: {error}"
+        raise TidelogError([Diagnostic(code="source-syntax", message=message)]) from None
+
+
+def _change_lines(script: "EditScript") -> list[str]:
+    """Return a change script; deletions go first."""
+    from tidelog.views.fact_text import write_fact  # noqa: PLC0415 - starts quickly otherwise
+
+    changes = script.changes().items()
+    deleted = [f"-{write_fact(name, row)}." for name, change in changes for row in change.delete]
+    return deleted + [f"+{write_fact(name, row)}." for name, change in changes for row in change.insert]
