@@ -19,8 +19,8 @@ PAGE = (ROOT / "docs" / "errors.md").read_text()
 ENTRIES = re.findall(r"^### ([a-z-]+)\n\n(.+?)\n\n```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
-# Words of the language that look like codes.
-NO_CODE = {"choice-domain", "magic-transform", "magic-transform-exclude"}
+# Words of the language and of the command line that look like codes.
+NO_CODE = {"choice-domain", "leapfrog-exclude", "magic-transform", "magic-transform-exclude", "why-not"}
 
 
 def codes_in_source() -> set[str]:
