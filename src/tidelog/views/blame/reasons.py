@@ -11,6 +11,7 @@ the facts are there, or not there, as they are here.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from tidelog.views.blame.cone import Cones
 from tidelog.views.blame.ground import Ground
 from tidelog.views.blame.suspects import Key, Literal, Mask, Reason, Rows
 
+# Derivations of absent facts that one explanation looks at.
+_MOST_DERIVATIONS: Final = 500_000
 # A row of a relation.
 Place = tuple[str, int]
 
@@ -47,6 +50,14 @@ class Explanation:
     assumed: dict[Key, None] = field(default_factory=dict)
     # For an absent fact, the derivations it had and which of their literals fails.
     failures: dict[Place, list[tuple[Derivation, int]]] = field(default_factory=dict)
+
+    # Derivations of absent facts that were looked at.
+    work: int = 0
+
+    @property
+    def is_bounded(self) -> bool:
+        """Say whether there were too many derivations, so that cones stand for the rest."""
+        return self.work > _MOST_DERIVATIONS
 
     @property
     def reason(self) -> Reason:
@@ -240,9 +251,13 @@ class Explainer:
         if name in self._ground.unsure:
             self._by_cone(name, numbers, found)
             return
+        if found.work > _MOST_DERIVATIONS:
+            self._by_cone(name, numbers, found)
+            return
         self._given(name, numbers, found)
         open_ones: list[tuple[int, Derivation, list[int]]] = []
         for rule, batch in self._ground.backward(name, numbers):
+            found.work += len(batch)
             blocked = self._blocked(rule, batch)
             for row, flags in zip(batch.tolist(), blocked.tolist(), strict=True):
                 failing = [place for place, is_failing in enumerate(flags) if is_failing]

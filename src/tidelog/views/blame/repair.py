@@ -16,6 +16,9 @@ from tidelog.views.blame.ddmin import ddmin
 from tidelog.views.blame.reasons import Explanation
 from tidelog.views.blame.solver import Master, is_less
 
+_BOUNDED: Final = (
+    "a fault has more derivations than were looked at; all changes they may depend on stand for the rest"
+)
 # Faults explained in one world; the next world shows whether others are left.
 _FAULTS_PER_WORLD: Final = 24
 
@@ -194,6 +197,8 @@ class Search:
                     for fault in faults[:_FAULTS_PER_WORLD]:
                         found = case.explain(taken, [fault], are_there=are_there, assumes=noted is not None)
                         master.forbid(found.reason)
+                        if found.is_bounded and _BOUNDED not in self.notes:
+                            self.notes.append(_BOUNDED)
                         if noted is not None:
                             noted.append((taken, found))
         return left
