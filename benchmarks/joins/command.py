@@ -156,7 +156,7 @@ def _trace(options: argparse.Namespace) -> Iterator[Row]:
     from benchmarks.joins.graphs import skewed  # noqa: PLC0415 - the engine is loaded where it is measured
     from benchmarks.joins.traces import follow, slope  # noqa: PLC0415 - likewise
 
-    sizes = [1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000]
+    sizes = [size for size in (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000) if size < options.arcs // 4]
     epochs = list(follow(skewed(options.arcs), sizes, ["trace"]))
     for epoch in epochs:
         yield {

@@ -21,9 +21,10 @@ from tidelog.plan.statistics import UNKNOWN_SIZE
 from tidelog.program.nodes import Atom, Program
 
 # What a step of a leapfrog join costs, in bindings of joins in pairs (measured: `benchmarks joins`).
-_STEP_COST = 3.0
-# An acyclic body is joined at once only where that is expected to be far better.
-_ACYCLIC_MARGIN = 8.0
+_STEP_COST = 1.5
+# Where it is expected to be far better: bodies that are acyclic, bodies of which the tries grow with
+# every iteration, and bodies that start from a few given facts, which joins in pairs follow more quickly.
+_CAUTIOUS_MARGIN = 8.0
 # By how much a relation of the stratum is taken to grow beyond what the planner sees of it.
 _EXPECTED_GROWTH = 8.0
 # The orders of this many variables are few enough to try them all.
@@ -89,7 +90,8 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
         parts.append(Group(tuple(component), order))
     if request is JoinRequest.LEAPFROG:
         return Choice(tuple(parts), "leapfrog: a pragma asks for it", steps)
-    margin = _STEP_COST * (1.0 if cyclic else _ACYCLIC_MARGIN)
+    is_plain = cyclic and not body.growing and not body.given
+    margin = _STEP_COST * (1.0 if is_plain else _CAUTIOUS_MARGIN)
     compared = f"about {steps:,.0f} steps against {pairs.cost:,.0f} bindings in pairs"
     if margin * steps < pairs.cost:
         return Choice(tuple(parts), f"leapfrog: {_shape(cyclic=cyclic)}, {compared}", steps)
@@ -219,7 +221,7 @@ class _OrderSearch:
         """
         if is_witness and participants == 1:
             return bindings
-        return participants * max(met, bindings)
+        return max(participants - 1, 1) * max(met, bindings)
 
     def try_greedily(self, names: tuple[str, ...]) -> None:
         order: tuple[str, ...] = ()

@@ -32,8 +32,8 @@ from tidelog.storage.leapfrog_cursor import (
     open_level,
     seek_key,
 )
-from tidelog.storage.trie import VALUES
-from tidelog.storage.trie_memory import code_at
+from tidelog.storage.trie import STARTS, VALUES
+from tidelog.storage.trie_memory import byte_at, code_at, number_at
 
 # Places in `state`.
 GIVEN = 0
@@ -259,14 +259,109 @@ def _take(
 
 
 @inlined
+def _row_at(
+    atom: Integer, level: Integer, place: Integer, wanted: Int64s, spans: Int64s, tables: Int64s,
+    heads: Int64s,
+) -> np.int64:  # fmt: skip
+    """Return the row in view at a place of the last level of an atom with a single batch, or -1."""
+    if wanted[atom, 3] == 0:
+        return np.int64(0)
+    batch = spans[atom]
+    starts = tables[batch, level, STARTS]
+    for position in range(number_at(starts, place), number_at(starts, place + 1)):
+        row = number_at(heads[batch, 1], position)
+        if wanted[atom, 0] <= row < wanted[atom, 1] and (
+            wanted[atom, 2] == 0 or byte_at(wanted[atom, 2], row) != 0
+        ):
+            return np.int64(row)
+    return np.int64(-1)
+
+
+@inlined
+def _sweep(
+    one: Integer, one_level: Integer, two: Integer, two_level: Integer, variable: Integer, highest: Integer,
+    wanted: Int64s, bases: Int64s, first_check: Integer, last_check: Integer, checks: Int32s, sources: Int32s,
+    registers: Int64s, spans: Int64s, tables: Int64s, heads: Int64s, places: Int64s, ends: Int64s,
+    keys: Int64s, state: Int64s, written: Integer, out: CodeArray,
+) -> np.int64:  # fmt: skip
+    """Write the bindings of the last variable from where its two cursors agree on; return how many there are.
+
+    Both cursors have a single batch and stand on their last level. Most of what most joins find is found
+    here, so everything is kept at hand. If the output is full the cursors stay on the last value written.
+    """
+    first, second = spans[one], spans[two]
+    one_values, two_values = tables[first, one_level, VALUES], tables[second, two_level, VALUES]
+    one_place, two_place = places[first, one_level], places[second, two_level]
+    one_end, two_end = ends[first, one_level], ends[second, two_level]
+    one_key, two_key = keys[one, one_level], keys[two, two_level]
+    room = out.shape[0]
+    steps = 0
+    count = np.int64(written)
+    while one_key <= highest and two_key <= highest:
+        if one_key < two_key:
+            steps += 1
+            one_place = leap(one_values, one_place, one_end, two_key, out)
+            if one_place == one_end:
+                break
+            one_key = code_at(one_values, one_place, out)
+            continue
+        if two_key < one_key:
+            steps += 1
+            two_place = leap(two_values, two_place, two_end, one_key, out)
+            if two_place == two_end:
+                break
+            two_key = code_at(two_values, two_place, out)
+            continue
+        registers[variable] = one_key
+        one_row = _row_at(one, one_level, one_place, wanted, spans, tables, heads)
+        two_row = _row_at(two, two_level, two_place, wanted, spans, tables, heads)
+        if one_row >= 0 and two_row >= 0 and _holds(checks, first_check, last_check, registers):
+            registers[bases[ROWS] + one] = one_row
+            registers[bases[ROWS] + two] = two_row
+            _write(registers, sources, out, count)
+            count += 1
+            if count == room:
+                break
+        one_place += 1
+        if one_place == one_end:
+            break
+        one_key = code_at(one_values, one_place, out)
+    state[STEPS] += steps
+    places[first, one_level], places[second, two_level] = one_place, two_place
+    keys[one, one_level], keys[two, two_level] = one_key, two_key
+    return count
+
+
+@inlined
 def _write(registers: Int64s, sources: Int32s, out: CodeArray, row: Integer) -> None:
     """Write the registers that the outputs name."""
     for column in range(sources.shape[0]):
         out[row, column] = registers[sources[column]]
 
 
+@inlined
+def _ends_in_two(starts: Int64s, parts: Int32s, depths: Int64s, witness: Integer) -> bool:
+    """Say whether the last variable is asked for and is the last level of just two atoms."""
+    variables = starts.shape[0] - 1
+    if variables == 0 or witness < variables or starts[variables] - starts[variables - 1] != 2:
+        return False
+    one, two = starts[variables - 1], starts[variables - 1] + 1
+    return bool(
+        parts[one, 0] != parts[two, 0]
+        and parts[one, 1] == depths[parts[one, 0]] - 1
+        and parts[two, 1] == depths[parts[two, 0]] - 1
+    )
+
+
+@inlined
+def _has_single_batches(parts: Int32s, first: Integer, spans: Int64s) -> bool:
+    """Say whether both atoms of a variable have one batch each."""
+    one, two = parts[first, 0], parts[first + 1, 0]
+    return bool(spans[one + 1] - spans[one] == 1 and spans[two + 1] - spans[two] == 1)
+
+
 @kernel
-def leapfrog(
+def leapfrog(  # noqa: PLR0915 - one state machine; to split its loop would hide the order of its states
     batch: CodeArray, spans: Int64s, tables: Int64s, heads: Int64s, fixed: Int32s, depths: Int64s,
     wanted: Int64s, starts: Int64s, parts: Int32s, check_starts: Int64s, checks: Int32s, witness: int,
     bases: Int64s, sources: Int32s, registers: Int64s, places: Int64s, ends: Int64s, keys: Int64s,
@@ -279,13 +374,14 @@ def leapfrog(
     """
     variables = starts.shape[0] - 1
     limits = np.empty((variables + 1, 2), np.int64)
+    sweeps_at = variables - 1 if _ends_in_two(starts, parts, depths, witness) else -1
     row, variable, is_fresh = state[GIVEN], state[VARIABLE], state[IS_FRESH] != 0
     for place in range(variable + 1):
         _bound(
             bases[VARIABLES] + place, checks, check_starts[place + 1], check_starts[place + 2], registers,
             limits[place],
         )  # fmt: skip
-    written = 0
+    written: Integer = 0
     while row < batch.shape[0] and written < out.shape[0]:
         if variable < 0:
             may_go_on = _begin(
@@ -323,6 +419,19 @@ def leapfrog(
             if variable < 0:
                 row += 1
             continue
+        if variable == sweeps_at and _has_single_batches(parts, first, spans):
+            written = _sweep(
+                parts[first, 0], parts[first, 1], parts[first + 1, 0], parts[first + 1, 1],
+                bases[VARIABLES] + variable, limits[variable, 1], wanted, bases, check_starts[variable + 1],
+                check_starts[variable + 2], checks, sources, registers, spans, tables, heads, places, ends,
+                keys, state, written, out,
+            )  # fmt: skip
+            is_fresh = False
+            if written < out.shape[0]:
+                variable -= 1
+                if variable < 0:
+                    row += 1
+            continue
         if not _take(
             variable, parts, first, last, fixed, depths, wanted, bases, check_starts, checks, registers,
             spans, tables, heads, places, ends, keys, out,
@@ -343,4 +452,4 @@ def leapfrog(
     state[GIVEN] = row
     state[VARIABLE] = variable
     state[IS_FRESH] = 1 if is_fresh else 0
-    return written
+    return int(written)
