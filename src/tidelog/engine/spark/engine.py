@@ -22,7 +22,7 @@ from tidelog.engine.protocol import (
     StratumStatistics,
     UserFunctions,
 )
-from tidelog.engine.spark.cluster import open_storage, reason_against_barrier, slots
+from tidelog.engine.spark.cluster import open_storage, reason_against_barrier
 from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.dataframes import FrameStratum, reason_against_frames
 from tidelog.engine.spark.frames import read_codes, write_codes
@@ -31,8 +31,10 @@ from tidelog.engine.spark.job import Job, run_apart, run_job
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import names_read, reason_for_driver
 from tidelog.engine.spark.routes import find_routes
+from tidelog.engine.spark.slots import slots
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.work import Evaluation, find_checkpoint
+from tidelog.plan.flatten import is_fact
 from tidelog.program.nodes import Program, Stratum
 from tidelog.values.codec import Codec
 
@@ -128,6 +130,8 @@ class SparkEngine:
         if not stratum.rules:
             return Placement(names, Where.NOWHERE, "it has no rules")
         reason = reason_for_driver(stratum, self._program)
+        if all(is_fact(rule) for rule in stratum.rules):
+            reason = reason or "the program has its facts"
         if reason is not None:
             return Placement(names, Where.DRIVER, reason)
         read = sum(self._holdings[name].size for name in {*names_read(stratum), *stratum.relations})

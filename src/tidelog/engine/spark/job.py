@@ -9,12 +9,14 @@ import logging
 import pickle
 import secrets
 import socket
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tidelog.engine.spark.meeting import Meeting, Place, meet_at_barrier, meet_at_driver
 from tidelog.engine.spark.message import Message, decode, encode
+from tidelog.engine.spark.slots import slots
 from tidelog.engine.spark.sockets import Access, Tls, connect, listen, own_address
 from tidelog.engine.spark.wire import ApartWire, PartnerLostError, Wire
 from tidelog.errors import Diagnostic, TidelogError
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 _LOGGER: Final = logging.getLogger("tidelog")
 Work = Callable[[Any, Wire], Message]
+# Executors that died are started again by the cluster, which takes a while.
+_SLOTS_WAIT_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,17 @@ def run_job(
             if attempt == job.attempts:
                 raise TidelogError([_lost(job, str(lost))]) from lost
             _LOGGER.warning("partners were lost (%s); attempt %d of %d", lost, attempt + 1, job.attempts)
+            wait_for_slots(spark, job.partners)
             if resume is not None:
                 job = replace(job, payload=resume(job.payload))
     raise AssertionError("an attempt returns or raises")
+
+
+def wait_for_slots(spark: "SparkSession", partners: int) -> None:
+    """Return once the cluster has slots for all partners again, or after a minute of waiting."""
+    until = time.monotonic() + _SLOTS_WAIT_SECONDS
+    while slots(spark) < partners and time.monotonic() < until:
+        time.sleep(0.2)
 
 
 class LostError(Exception):

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from tidelog.engine.protocol import Settings
-from tidelog.engine.spark.cluster import reason_against_barrier, slots
-from tidelog.engine.spark.job import Job, LostError, run_job
+from tidelog.engine.spark.cluster import reason_against_barrier
+from tidelog.engine.spark.job import Job, LostError, run_job, wait_for_slots
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.resident import ResidentJob
+from tidelog.engine.spark.slots import slots
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.maintain.partners.service import GroupSpec, ServicePayload
 
@@ -67,6 +68,7 @@ class Crew:
                 if attempt == self.options.attempts:
                     raise TidelogError([_lost(attempt, str(lost))]) from lost
                 _LOGGER.warning("resident partners were lost (%s); they start again", lost)
+                wait_for_slots(self.options.spark, self.partners)
             except BaseException:
                 # Whatever failed, their state may be half way.
                 self.release()

@@ -1,0 +1,102 @@
+"""`python -m benchmarks spark`: the engine on Spark beside the local one and a loop of data frames.
+
+python -m benchmarks spark --data DIR --json out.json
+python -m benchmarks spark galen --data DIR --epochs
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.data import default_cache, facts_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Modules that bring numpy and the engine are imported late, as in the other commands.
+NAMES: Final = ("csda100k", "cspa100k", "sg_tree9", "tc_g10k", "tc_grid150", "galen")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One workload: wall seconds side by side in one process; `loop` is -1 where it was not asked for."""
+
+    workload: str
+    where: str
+    local: float
+    first: float
+    warm: float
+    loop: float
+    loop_finished: bool
+    is_exact: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    data = os.environ.get("TIDELOG_DATA")
+    parser.add_argument("names", nargs="*", default=[], help=f"workloads; {', '.join(NAMES)} unless told")
+    parser.add_argument(
+        "--data", type=Path, default=Path(data) if data else None, help="folder of the data sets"
+    )
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for unpacked facts")
+    parser.add_argument("--partners", type=int, default=2, help="workers, and threads of the local engine")
+    parser.add_argument(
+        "--loop-seconds", type=float, default=60, help="give the data frames up after this; 0: skip"
+    )
+    parser.add_argument("--epochs", action="store_true", help="measure epochs of resident partners instead")
+    parser.add_argument("--json", type=Path, help="keep the measurements here")
+
+
+def run_spark(options: argparse.Namespace) -> int:
+    """Measure, print and keep what was asked for; return 1 if a size was wrong."""
+    from benchmarks.spark.subject import session  # noqa: PLC0415 - see above
+
+    if options.epochs:
+        from benchmarks.spark.epochs import run_epochs  # noqa: PLC0415 - see above
+
+        return run_epochs(options)
+    measured = []
+    with session(max(4, options.partners)) as spark:
+        for each in _measure(spark, options):
+            measured.append(each)
+            print(row(each), flush=True)
+            if options.json is not None:
+                options.json.write_text(json.dumps([asdict(m) for m in measured], indent=1), "utf-8")
+    return 0 if all(each.is_exact for each in measured) else 1
+
+
+def _measure(spark: "SparkSession", options: argparse.Namespace) -> Iterator[Measured]:
+    from benchmarks.spark.subject import SUBJECTS, Subject  # noqa: PLC0415 - see above
+
+    for name in options.names or NAMES:
+        folder = facts_folder(SUBJECTS[name], options.data, options.cache)
+        if folder is None:
+            print(f"{name}: skipped: its data set was not found; see benchmarks/README.md")
+            continue
+        subject = Subject.read(name, folder)
+        # Each engine once to compile and to start workers, then once more.
+        subject.local(options.partners)
+        first, _, _ = subject.spark(spark, options.partners)
+        local, sizes = subject.local(options.partners)
+        warm, found, where = subject.spark(spark, options.partners)
+        expected = SUBJECTS[name].expected
+        loop, loop_sizes = -1.0, None
+        if options.loop_seconds > 0:
+            loop, loop_sizes = subject.loop(spark, options.loop_seconds)
+        is_exact = dict(sizes) == dict(found) == dict(expected)
+        yield Measured(name, where, local, first, warm, loop, loop_sizes is not None, is_exact)
+
+
+def row(each: Measured) -> str:
+    """Return a measurement as a line."""
+    finished = "" if each.loop_finished else "+ (given up)"
+    loop = "" if each.loop < 0 else f"; data frames {each.loop:.1f}{finished} s, {each.loop / each.warm:.0f}x"
+    sizes = "exact" if each.is_exact else "WRONG SIZES"
+    return (
+        f"{each.workload:<12} {each.where:<11} {sizes}; local {each.local:.2f} s; Spark {each.warm:.2f} s warm, "
+        f"{each.first:.2f} s at first: {each.warm / each.local:.2f}x{loop}"
+    )
