@@ -14,6 +14,8 @@ import pytest
 import tidelog
 from benchmarks import explorer
 from tidelog.cli.main import main
+from tidelog.cli.sessions import SessionOptions, open_target
+from web_serving import serving
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = ".decl edge(x: number, y: number)\n.input edge\n"
@@ -51,6 +53,19 @@ def test_serve_prints_its_address_and_stops(folder: Path, arguments: tuple[str, 
     assert "1 relation, read-only" in line
     assert about["relations"][0]["size"] == facts
     assert (process.returncode, out, err) == (0, "", "stopped\n")
+
+
+def test_a_store_that_is_only_read_can_be_written_to(folder: Path) -> None:
+    """Serving a store without `--write` takes no lock, and asks it about blame all the same."""
+    options = SessionOptions(folder / "state", is_read_only=True)
+    with open_target(options) as reader, tidelog.open(store=folder / "state") as writer:
+        writer.apply(insert=["edge(8, 9)"])
+        with serving(reader) as client:
+            page = client.get("/api/facts/edge").json
+            blame = client.post("/api/blame", {"unwanted": ["edge(7, 8)"]}).json
+
+    assert [row["values"] for row in page["rows"]] == [["7", "8"]]
+    assert [each["text"] for each in blame["changes"]] == ["+edge(7, 8)"]
 
 
 @pytest.mark.parametrize(

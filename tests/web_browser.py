@@ -26,7 +26,7 @@ _FLAGS = (
     "--disable-sync",
     "--window-size=1440,900",
 )
-_WAIT_SECONDS = 20
+_WAIT_SECONDS = 60
 
 
 class Page:

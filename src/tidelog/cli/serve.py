@@ -3,7 +3,7 @@
 import sys
 import webbrowser
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
@@ -41,7 +41,7 @@ def serve_explorer(options: ServeOptions) -> None:
         if options.opens_browser:
             webbrowser.open(address)
 
-    with open_target(options.session) as session:
+    with open_target(replace(options.session, is_read_only=not options.may_write)) as session:
         with suppress(KeyboardInterrupt):
             serve(session, settings, options.session.target.name or "program", tell=tell)
         sys.stderr.write("stopped\n")

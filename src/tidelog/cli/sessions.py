@@ -18,7 +18,10 @@ from tidelog.store import Store
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """What the command line says of a session; `target` is a store's folder or a program."""
+    """What the command line says of a session; `target` is a store's folder or a program.
+
+    A store that is only read can be written to by another process.
+    """
 
     target: Path
     fact_directory: Path | None = None
@@ -30,6 +33,7 @@ class SessionOptions:
     strategy: str | None = None
     switch: float | None = None
     shows_warnings: bool = True
+    is_read_only: bool = False
 
 
 def open_target(options: SessionOptions) -> Session:
@@ -45,6 +49,7 @@ def open_target(options: SessionOptions) -> Session:
         options.defines,
         choose_strategy(MaintenanceSettings(), options.strategy, options.switch),
         options.target if is_store else None,
+        options.is_read_only and is_store,
     )
     session = start_session(request, Recorder())
     if options.shows_warnings:
