@@ -46,9 +46,11 @@ from tidelog.maintain.engine import MaintainedEngine
 from tidelog.maintain.partners.crew import Crew
 from tidelog.maintain.partners.groups import (
     DriverGroup,
+    Found,
     Group,
     PartnerGroup,
     columns_of,
+    found_in,
     read_state,
     rows_of,
 )
@@ -62,7 +64,6 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray
 from tidelog.values.codec import Codec
-
 
 # So many ids of transactions are remembered, to know one that comes again.
 _IDS_KEPT = 1000
@@ -235,6 +236,21 @@ class SparkMaintainedEngine:
     def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
         return self._given[relation].find(rows_of(columns, self._arity(relation))) >= 0
+
+    def given_facts(self, relation: str) -> list[Codes]:
+        """Return the input facts of a relation; one of zeros for each if it has no columns."""
+        return columns_of(self._given[relation].live_rows())
+
+    def look_up(self, relation: str, codes: Mapping[int, int]) -> Found:
+        """Return the facts that have these codes in these columns, with the iterations of each.
+
+        Nothing else is fetched from shared storage.
+        """
+        home = self._home.get(relation)
+        if home is not None:
+            return home.look_up(relation, codes)
+        rows = self._given[relation].live_rows()
+        return found_in(rows, np.zeros(len(rows), np.int32), codes)
 
     # --- epochs ------------------------------------------------------------------------------------
 

@@ -169,6 +169,13 @@ class ProofDesk:
                 self._source.start_epoch()
                 return self._source
             return LocalFacts(self._book.checked, codec, engine)
+        if machine.kind.name == "spark":
+            # Imported here: only Spark keeps facts elsewhere.
+            from tidelog.maintain.spark import SparkMaintainedEngine  # noqa: PLC0415
+            from tidelog.views.proofs.spark import SharedFacts  # noqa: PLC0415
+
+            assert isinstance(engine, SparkMaintainedEngine)
+            return SharedFacts(self._book.checked, codec, engine)
         if isinstance(engine, HasFactSource):
             return engine.fact_source()
         if isinstance(engine, ReadableEngine):

@@ -5,7 +5,7 @@ Files are never changed. A file appears under its name when it is complete.
 
 import json
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,10 +67,11 @@ class Folder:
         self._system.move(f"{path}.tmp", path)
         return name
 
-    def read_rows(self, name: str, arity: int) -> Annotated:
-        """Return the rows of a file."""
+    def read_rows(self, name: str, arity: int, codes: Mapping[int, int] | None = None) -> Annotated:
+        """Return the rows of a file: those that have these codes in these columns, if codes are given."""
+        wanted = [(f"c{place}", "==", code) for place, code in (codes or {}).items()]
         with self._system.open_input_file(f"{self._path}/{name}") as stream:
-            table = pq.read_table(stream)
+            table = pq.read_table(stream, filters=wanted or None)
         columns = [table.column(f"c{place}").to_numpy() for place in range(arity)]
         width = np.result_type(*columns) if columns else np.dtype(np.int32)
         rows: CodeArray = np.empty((table.num_rows, arity), width)

@@ -29,7 +29,10 @@ from tidelog.maintain.partners.crew import Crew
 from tidelog.program.nodes import Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
-from tidelog.storage.kernel import CodeArray
+from tidelog.storage.kernel import CodeArray, Int32s
+
+# The iterations of facts, by their codes.
+Found = dict[tuple[int, ...], int]
 
 # A relation is written whole again once it stands in so many files of each partner.
 _MOST_FILES = 32
@@ -61,6 +64,9 @@ class Group(Protocol):
 
     def match(self, name: str, pattern: Sequence[int | None]) -> list[Codes]:
         """Return the facts that agree with a pattern."""
+
+    def look_up(self, name: str, codes: Mapping[int, int]) -> Found:
+        """Return the facts that have these codes in these columns, with the iterations of each."""
 
 
 class DriverGroup:
@@ -109,6 +115,11 @@ class DriverGroup:
     def match(self, name: str, pattern: Sequence[int | None]) -> list[Codes]:
         """Return the facts that agree with a pattern."""
         return self._engine.match(name, pattern)
+
+    def look_up(self, name: str, codes: Mapping[int, int]) -> Found:
+        """Return the facts that have these codes in these columns, with the iterations of each."""
+        relation = self._engine.relations[name]
+        return found_in(relation.rows[: relation.count], relation.levels[: relation.count], codes)
 
 
 class PartnerGroup:
@@ -262,6 +273,19 @@ class PartnerGroup:
                 keep &= rows[:, place] == code
         return columns_of(rows[keep], keep_none=False)
 
+    def look_up(self, name: str, codes: Mapping[int, int]) -> Found:
+        """Return the facts that have these codes in these columns, with the iterations of each.
+
+        Only these are read from the files: what a later file says of a row is what counts.
+        """
+        arity = self._program.relations[name].arity
+        said: dict[tuple[int, ...], int] = {}
+        for file in self.files.get(name, ()):
+            content = self._folder.read_rows(file, arity, codes)
+            assert content.levels is not None
+            said.update(zip(map(tuple, content.rows.tolist()), content.levels.tolist(), strict=True))
+        return {row: level for row, level in said.items() if level != ABSENT}
+
     def _read(self, name: str) -> StoredRelation:
         """Return the facts of a relation, read from files when first asked for and followed from then on."""
         if name not in self._seen:
@@ -307,6 +331,14 @@ class PartnerGroup:
         self.work = list(said["work"])
         self.is_wide = bool(said["is_wide"])
         self._seen = {}
+
+
+def found_in(rows: CodeArray, levels: Int32s, codes: Mapping[int, int]) -> Found:
+    """Return the rows that are facts and have these codes in these columns, with their iterations."""
+    keep = levels != ABSENT
+    for place, code in codes.items():
+        keep &= rows[:, place] == code
+    return dict(zip(map(tuple, rows[keep].tolist()), levels[keep].tolist(), strict=True))
 
 
 def read_state(folder: Folder, files: Sequence[str], arity: int) -> StoredRelation:
