@@ -28,6 +28,8 @@ class ProofCommands:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._depth: int | None = _DEPTH
+        # A refutation branches at every rule: deeper ones only for who asks.
+        self._refutation_depth = 1
         self._guide: GuidedRefutation | None = None
         self._rule: GuidedRule | None = None
         self.commands: dict[str, Command] = {
@@ -48,14 +50,13 @@ class ProofCommands:
         _say(self._session.why(_fact(text), depth=self._depth).text(_width()))
 
     def _why_not(self, text: str) -> None:
-        depth = 1 if self._depth is None else self._depth
-        _say(self._session.why_not(_fact(text), depth=depth).text(_width()))
+        _say(self._session.why_not(_fact(text), depth=self._refutation_depth).text(_width()))
 
     def _set_depth(self, text: str) -> None:
         if text.isdecimal() and int(text) > 0:
-            self._depth = int(text)
-        elif text in ("all", "none"):
-            self._depth = None
+            self._depth = self._refutation_depth = int(text)
+        elif text == "all":
+            self._depth, self._refutation_depth = None, _DEPTH
         elif text:
             raise _mistake("bad-depth", f"`{text}` is no depth", "give a number from 1 on, or `all`")
         shown = "all the way" if self._depth is None else str(self._depth)
