@@ -11,6 +11,7 @@ from tidelog import __version__
 from tidelog.cli.guard import guarded
 from tidelog.cli.pipeline import pipeline_app
 from tidelog.cli.tree import tree_app
+from tidelog.cli.watch_command import watch
 
 app = typer.Typer(
     name="tidelog",
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 app.add_typer(pipeline_app, name="pipeline")
 app.add_typer(tree_app, name="tree")
+app.command()(watch)
 
 
 class EngineChoice(StrEnum):

@@ -136,6 +136,10 @@ class Forest:
         _, tree = self.find(node)
         return tree.span(node)
 
+    def place_of(self, node: int) -> Span | None:
+        """Return where a node stands, or None if there is no such node."""
+        return next((tree.span(node) for tree in self.files.values() if node in tree), None)
+
 
 def read_folder(folder: Path, language: Language) -> dict[str, str]:
     """Return the texts of all files of a language below a folder, by path within it."""

@@ -24,6 +24,17 @@ class Places:
             return None
         return Span(self.source, self._characters(start), self._characters(end))
 
+    def hull(self, row: int, end: int) -> Span | None:
+        """Return the span of the node in a row, or else of all nodes in the rows below it."""
+        own = self.span(row)
+        if own is not None:
+            return own
+        placed = self.starts[row:end] >= 0
+        if not placed.any():
+            return None
+        start, stop = self.starts[row:end][placed].min(), self.ends[row:end][placed].max()
+        return Span(self.source, self._characters(int(start)), self._characters(int(stop)))
+
     @cached_property
     def _bytes(self) -> bytes | None:
         return None if self.source.text.isascii() else self.source.text.encode()

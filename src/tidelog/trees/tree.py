@@ -125,9 +125,19 @@ class Tree:
     def span(self, node: int) -> Span | None:
         """Return where a node stands in the source text, if there is one.
 
-        Spans are not facts: text that moves does not disturb nodes that stay as they are.
+        A node without a place of its own, such as a list, stands where the nodes below it stand, or
+        else its parent. Spans are not facts: text that moves does not disturb nodes that stay as they
+        are.
         """
-        return None if self.places is None else self.places.span(self.row(node))
+        row = self.row(node)
+        if self.places is None:
+            return None
+        while row >= 0:
+            found = self.places.hull(row, row + int(self.nodes.sizes[row]))
+            if found is not None:
+                return found
+            row = int(self.nodes.parents[row])
+        return None
 
     @cached_property
     def _by_id(self) -> tuple[Int64s, Int64s]:

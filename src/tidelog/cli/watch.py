@@ -1,0 +1,145 @@
+"""`tidelog watch`: an analysis that follows files as they are saved, or a history of commits."""
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tidelog.cli.guard import show
+from tidelog.errors import Diagnostic, Severity, TidelogError
+from tidelog.session.follow import Finding, Follow, FollowStep
+from tidelog.session.sarif import write_sarif
+from tidelog.trees.forest import Forest, read_text
+from tidelog.trees.git_history import GitHistory
+from tidelog.trees.languages import find_language
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """What the command line asks for."""
+
+    program: Path
+    language: str
+    include_path: tuple[Path, ...] = ()
+    sarif: Path | None = None
+    interval_seconds: float = 0.3
+    is_once: bool = False
+    is_quiet: bool = False
+
+
+def watch_folder(folder: Path, options: WatchOptions) -> None:
+    """Print what is found in a folder, and then what changes with every save, until interrupted."""
+    if not folder.is_dir():
+        raise TidelogError([Diagnostic(code="no-such-folder", message=f"there is no folder `{folder}`")])
+    files = _Files(folder, find_language(options.language).suffixes)
+    start = Forest.of(options.language).update(dict(files.changes()))
+    follow = Follow(options.program, start.forest, include_path=options.include_path)
+    _begin(follow, start.mistakes, options, f"{len(start.forest.files):,} files")
+    broken = _by_file(start.mistakes)
+    while not options.is_once:
+        try:
+            time.sleep(options.interval_seconds)
+        except KeyboardInterrupt:
+            return
+        texts = dict(files.changes())
+        if not texts:
+            continue
+        begun = time.perf_counter()
+        step = follow.update(texts)
+        broken = {name: each for name, each in broken.items() if name not in texts} | _by_file(step.mistakes)
+        milliseconds = 1000 * (time.perf_counter() - begun)
+        _tell(step, f"{', '.join(sorted(texts))}: {milliseconds:.0f} ms", options)
+        if options.sarif is not None:
+            write_sarif(options.sarif, follow.findings(), broken.values())
+
+
+def watch_history(repository: Path, revisions: str | None, options: WatchOptions) -> None:
+    """Print what every commit of a range changes, one epoch for each; all of HEAD unless told."""
+    with GitHistory(repository, find_language(options.language).suffixes) as history:
+        commits = history.commits(revisions or "HEAD")
+        if not commits:
+            message = f"there are no commits in {revisions or 'HEAD'}"
+            raise TidelogError([Diagnostic(code="git-failed", message=message)])
+        first = commits[0].parent
+        texts: dict[str, str | None] = {} if first is None else dict(history.files(first))
+        start = Forest.of(options.language).update(texts)
+        follow = Follow(options.program, start.forest, include_path=options.include_path)
+        _begin(
+            follow, start.mistakes, options, f"{len(start.forest.files):,} files before {commits[0].short}"
+        )
+        for commit in commits:
+            begun = time.perf_counter()
+            step = follow.update(history.changes(commit))
+            milliseconds = 1000 * (time.perf_counter() - begun)
+            _tell(step, f"{commit.short} {commit.subject}: {milliseconds:.0f} ms", options)
+        if options.sarif is not None:
+            write_sarif(options.sarif, follow.findings())
+
+
+class _Files:
+    """The files of a folder, and which of them changed since the last time one looked."""
+
+    def __init__(self, folder: Path, suffixes: tuple[str, ...]) -> None:
+        self._folder = folder
+        self._suffixes = suffixes
+        self._seen: dict[str, tuple[int, int]] = {}
+
+    def changes(self) -> Iterator[tuple[str, str | None]]:
+        """Yield the path and the text of each file that is new or changed, and None for those gone."""
+        now: dict[str, tuple[int, int]] = {}
+        for path in sorted(self._folder.rglob("*")):
+            if path.suffix not in self._suffixes:
+                continue
+            try:
+                status = path.stat()
+            except OSError:
+                # Gone between the listing and the look.
+                continue
+            name = path.relative_to(self._folder).as_posix()
+            now[name] = (status.st_mtime_ns, status.st_size)
+            if self._seen.get(name) != now[name]:
+                try:
+                    yield name, read_text(path)
+                except OSError:
+                    del now[name]
+        for name in self._seen.keys() - now.keys():
+            yield name, None
+        self._seen = now
+
+
+def _begin(follow: Follow, mistakes: tuple[Diagnostic, ...], options: WatchOptions, title: str) -> None:
+    show(follow.db.warnings)
+    show(mistakes)
+    findings = follow.findings()
+    _line(f"# {title}, {len(findings):,} found")
+    if not options.is_quiet:
+        _print(findings, "  ")
+    if options.sarif is not None:
+        write_sarif(options.sarif, findings, mistakes)
+
+
+def _tell(step: FollowStep, title: str, options: WatchOptions) -> None:
+    show(step.mistakes)
+    _line(f"# {title}, {len(step.script):,} edits, {len(step.inserted)} new, {len(step.deleted)} gone")
+    if not options.is_quiet or step.inserted or step.deleted:
+        _print(step.deleted, "- ")
+        _print(step.inserted, "+ ")
+
+
+def _print(findings: tuple[Finding, ...] | list[Finding], sign: str) -> None:
+    for finding in findings:
+        _line(f"{sign}{finding}")
+
+
+def _line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _by_file(mistakes: tuple[Diagnostic, ...]) -> dict[str, Diagnostic]:
+    return {
+        mistake.span.source.name: mistake
+        for mistake in mistakes
+        if mistake.span is not None and mistake.severity is Severity.ERROR
+    }

@@ -1,0 +1,58 @@
+"""The options of `tidelog watch`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidelog.cli.guard import guarded
+
+
+@guarded
+def watch(  # noqa: PLR0913 - each is an option of its own
+    program: Annotated[Path, typer.Argument(help="The analysis, a .dl file.", metavar="PROGRAM")],
+    *,
+    tree: Annotated[
+        Path | None, typer.Option("--tree", metavar="DIR", help="The folder whose files are watched.")
+    ] = None,
+    git: Annotated[
+        Path | None, typer.Option("--git", metavar="REPO", help="Replay the commits of a repository instead.")
+    ] = None,
+    revisions: Annotated[
+        str | None, typer.Option("--range", metavar="A..B", help="Which commits; all of HEAD unless told.")
+    ] = None,
+    language: Annotated[
+        str, typer.Option("--language", "-l", metavar="NAME", help="python, or a tree-sitter grammar.")
+    ] = "python",
+    sarif: Annotated[
+        Path | None,
+        typer.Option("--sarif", metavar="FILE", help="Keep what is found in this file, as SARIF."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Look at the files once and end.")] = False,
+    interval: Annotated[
+        float, typer.Option("--interval", metavar="SECONDS", min=0.01, help="How often to look for saves.")
+    ] = 0.3,
+    include: Annotated[
+        list[Path] | None,
+        typer.Option("-I", "--include-dir", metavar="DIR", help="A folder for #include; may be repeated."),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Do not list what was found at the beginning.")
+    ] = False,
+) -> None:
+    """Run an analysis over source files, and again, incrementally, on every save or commit."""
+    if (tree is None) == (git is None):
+        raise typer.BadParameter("give one of --tree and --git")
+    if revisions is not None and git is None:
+        raise typer.BadParameter("--range goes with --git")
+    from tidelog.cli.watch import (  # noqa: PLC0415 - starts quickly otherwise
+        WatchOptions,
+        watch_folder,
+        watch_history,
+    )
+
+    options = WatchOptions(program, language, tuple(include or ()), sarif, interval, once, quiet)
+    if tree is not None:
+        watch_folder(tree, options)
+    elif git is not None:
+        watch_history(git, revisions, options)

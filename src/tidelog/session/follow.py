@@ -1,0 +1,140 @@
+"""An analysis that follows the files of a code base, and what it finds, with file and line."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tidelog.errors import Diagnostic
+from tidelog.program.nodes import Program, Relation
+from tidelog.session.open_tree import open_tree
+from tidelog.source import Span
+from tidelog.trees.edits import EditScript
+from tidelog.trees.forest import Forest
+from tidelog.values import Fact, Value
+from tidelog.views import Delta
+from tidelog.views.fact_text import write_value
+
+_NODE = "Node"
+_LONGEST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fact of an output relation, and where the first node in it stands."""
+
+    relation: str
+    fact: Fact
+    text: str
+    span: Span | None
+
+    def __str__(self) -> str:
+        return f"{self.span}: {self.text}" if self.span else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class FollowStep:
+    """What changed when files changed; `mistakes` are about files that keep the tree they had."""
+
+    script: EditScript
+    delta: Delta
+    inserted: tuple[Finding, ...]
+    deleted: tuple[Finding, ...]
+    mistakes: tuple[Diagnostic, ...]
+
+
+class Follow:
+    """A program over a forest whose files change.
+
+        follow = Follow("unused.dl", Forest.of_folder("src").forest)
+        step = follow.update({"a.py": text})
+        for finding in step.inserted:
+            print(finding)
+
+    What is found are the facts of the `.output` relations. A step happens as a whole or not at all.
+    """
+
+    def __init__(self, program: str | Path, forest: Forest, **options: Any) -> None:
+        self.forest = forest
+        self.db = open_tree(program, forest, **options)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Return the names of the output relations."""
+        directives = self.db.program.directives
+        return tuple(dict.fromkeys(each.relation for each in directives if each.kind == "output"))
+
+    def findings(self) -> list[Finding]:
+        """Return all that is found now, in the order of files and lines."""
+        found = (
+            finding for name in self.outputs for finding in self._findings(name, self.db[name], self.forest)
+        )
+        return sorted(found, key=_place)
+
+    def update(self, changes: Mapping[str, str | None]) -> FollowStep:
+        """Return what changes when files get these texts; None deletes a file."""
+        before = self.forest
+        step = before.update(changes)
+        delta = self.db.apply(step.script)
+        self.forest = step.forest
+        inserted = [
+            finding
+            for name in self.outputs
+            for finding in self._findings(name, delta[name].inserted, step.forest)
+        ]
+        deleted = [
+            finding for name in self.outputs for finding in self._findings(name, delta[name].deleted, before)
+        ]
+        return FollowStep(
+            step.script,
+            delta,
+            tuple(sorted(inserted, key=_place)),
+            tuple(sorted(deleted, key=_place)),
+            step.mistakes,
+        )
+
+    def close(self) -> None:
+        """Let go of all facts."""
+        self.db.close()
+
+    def _findings(self, name: str, facts: Iterable[Fact], forest: Forest) -> Iterable[Finding]:
+        relation = self.db.program.relations[name]
+        places = node_columns(relation, self.db.program)
+        for fact in facts:
+            nodes = [fact[place] for place in places]
+            spans = [forest.place_of(node) for node in nodes if isinstance(node, int)]
+            parts = [
+                _shown(value, forest) if place in places else write_value(value)
+                for place, value in enumerate(fact)
+            ]
+            span = next((each for each in spans if each is not None), None)
+            yield Finding(name, fact, f"{name}({', '.join(parts)})", span)
+
+
+def node_columns(relation: Relation, program: Program) -> tuple[int, ...]:
+    """Return the places of the columns that hold nodes."""
+    return tuple(place for place, column in enumerate(relation.columns) if _is_node(column.type, program))
+
+
+def _is_node(name: str | None, program: Program) -> bool:
+    while name is not None and name != _NODE:
+        found = program.types.get(name)
+        name = None if found is None else found.base
+    return name == _NODE
+
+
+def _shown(value: Value, forest: Forest) -> str:
+    """Return a node as a piece of the text, or its id where there is none."""
+    span = forest.place_of(value) if isinstance(value, int) else None
+    if span is None or not span.text:
+        return f"#{value}"
+    first, *rest = span.text.splitlines() or [""]
+    is_cut = bool(rest) or len(first) > _LONGEST
+    return f"`{first[:_LONGEST]}{'…' if is_cut else ''}`"
+
+
+def _place(finding: Finding) -> tuple[str, int, str, str]:
+    span = finding.span
+    return ("", 0, finding.relation, finding.text) if span is None else (
+        span.source.name, span.start, finding.relation, finding.text
+    )  # fmt: skip

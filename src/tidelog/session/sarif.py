@@ -1,0 +1,82 @@
+"""Findings as SARIF 2.1.0, the form in which editors and continuous integration take them."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from tidelog import __version__
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.session.follow import Finding
+from tidelog.source import Span
+
+_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def sarif(findings: Iterable[Finding], mistakes: Iterable[Diagnostic] = ()) -> dict[str, object]:
+    """Return a SARIF log with a result for each finding; the relations are its rules.
+
+    Mistakes in files are notifications of the run.
+    """
+    found = list(findings)
+    rules = sorted({finding.relation for finding in found})
+    results = [
+        {
+            "ruleId": finding.relation,
+            "ruleIndex": rules.index(finding.relation),
+            "level": "warning",
+            "message": {"text": finding.text},
+            "locations": [] if finding.span is None else [{"physicalLocation": _location(finding.span)}],
+        }
+        for finding in found
+    ]
+    notes = [
+        {
+            "level": "error",
+            "message": {"text": mistake.message},
+            "locations": [] if mistake.span is None else [{"physicalLocation": _location(mistake.span)}],
+        }
+        for mistake in mistakes
+    ]
+    driver = {
+        "name": "Tidelog",
+        "version": __version__,
+        "rules": [{"id": rule, "shortDescription": {"text": rule}} for rule in rules],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
+        "results": results,
+        "columnKind": "unicodeCodePoints",
+    }
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def write_sarif(path: Path, findings: Iterable[Finding], mistakes: Iterable[Diagnostic] = ()) -> None:
+    """Write a SARIF log in the place of the file at once, so that readers see one or the other."""
+    text = json.dumps(sarif(findings, mistakes), indent=1, ensure_ascii=False)
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).replace(path)
+    except OSError as cause:
+        message = f"`{path}` cannot be written: {cause.strerror or cause}"
+        raise TidelogError([Diagnostic(code="unwritable-file", message=message)]) from cause
+
+
+def _location(span: Span) -> dict[str, object]:
+    source = span.source
+    end_line = source.line_of(span.end)
+    return {
+        "artifactLocation": {"uri": quote(source.name)},
+        "region": {
+            "startLine": span.line,
+            "startColumn": span.column,
+            "endLine": end_line,
+            "endColumn": span.end - source.line_starts[end_line - 1] + 1,
+        },
+    }
