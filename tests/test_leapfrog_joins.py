@@ -11,6 +11,12 @@ from epochs_programs import tangled_epochs, tangled_programs
 from programs import build, run
 from strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.epoch import Strategy
+from tidelog.plan import plan_stratum
+from tidelog.plan.leapfrog_bounds import is_cyclic, most_bindings
+from tidelog.plan.operators import Leapfrog, Start
+from tidelog.plan.statistics import KnownSizes
+from tidelog.source import Source
+from tidelog.syntax import parse, print_tree
 
 LEAPFROG = '.pragma "leapfrog" "*"\n'
 PAIRS = '.pragma "leapfrog-exclude" "*"\n'
@@ -127,3 +133,78 @@ def test_any_number_is_found(first, second):
     facts = {"a": [(first, second)], "b": [(first, second, first), (first, second, second)], "c": [(second,)]}
 
     assert run(LEAPFROG + text, engine="local", inputs=facts)["r"] == frozenset({(first,)})
+
+
+def test_plan_asks_for_leapfrog():
+    """`.plan leapfrog` behind a rule is parsed, printed, and obeyed by this rule alone."""
+    text = INPUTS + (
+        ".decl r(x: number)\nr(x) :- a(x, y), b(y, x, z). .plan leapfrog\nr(y) :- a(x, y), b(y, x, z).\n"
+    )
+
+    first, second = plan_stratum(build(text).strata[-1], build(text), KnownSizes()).once
+
+    assert [type(operator) for operator in first.operators] == [Start, Leapfrog]
+    assert first.reason == "leapfrog: the rule asks for it"
+    assert not any(isinstance(operator, Leapfrog) for operator in second.operators)
+    assert ".plan leapfrog" in print_tree(parse(Source("a.dl", text)))
+
+
+def test_variables_that_nobody_asks_for_come_last():
+    """Without counting, the search for them ends at the first witness."""
+    text = LEAPFROG + INPUTS + ".decl r(x: number, y: number)\nr(x, y) :- a(x, y), b(x, z, w), a(y, w)."
+
+    (plan,) = plan_stratum(build(text).strata[-1], build(text), KnownSizes()).once
+
+    leapfrog = plan.operators[-1]
+    assert isinstance(leapfrog, Leapfrog)
+    assert set(leapfrog.order[: leapfrog.witness]) == {"x", "y"}
+    assert set(leapfrog.order[leapfrog.witness :]) == {"z", "w"}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "keys", "reason"),
+    [
+        ({"a": 100_000}, {("a", (0,)): 2, ("a", (1,)): 2}, "leapfrog: the body is cyclic"),
+        ({"a": 100_000}, {("a", (0,)): 90_000, ("a", (1,)): 90_000}, "in pairs: the body is cyclic"),
+    ],
+)
+def test_skew_decides(sizes, keys, reason):
+    """Triangles are joined at once where a few vertices have most of the arcs, in pairs elsewhere."""
+    text = INPUTS + ".decl r(x: number, y: number, z: number)\nr(x, y, z) :- a(x, y), a(y, z), a(z, x)."
+
+    (plan,) = plan_stratum(build(text).strata[-1], build(text), KnownSizes(sizes, keys)).once
+
+    assert plan.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("edges", "cyclic"),
+    [
+        (["xy", "yz"], False),
+        (["xy", "yz", "zx"], True),
+        (["xyz", "xy", "yz", "zx"], False),
+        (["xy", "yz", "zw", "wx"], True),
+        (["xy", "zw"], False),
+        ([], False),
+    ],
+)
+def test_cyclic_bodies(edges, cyclic):
+    """A body is acyclic if it can be taken apart edge by edge."""
+    assert is_cyclic([frozenset(edge) for edge in edges]) is cyclic
+
+
+@pytest.mark.parametrize(
+    ("edges", "exponent"),
+    [
+        (["xy"], 1),
+        (["xy", "yz"], 2),
+        (["xy", "yz", "zx"], 1.5),
+        (["xy", "yz", "zw", "wx"], 2),
+        (["xyz", "xy"], 1),
+    ],
+)
+def test_most_bindings(edges, exponent):
+    """The bound is the size to the power of the least weights that cover all variables."""
+    found = most_bindings([frozenset(edge) for edge in edges], [10_000.0] * len(edges))
+
+    assert found == pytest.approx(10_000.0**exponent)

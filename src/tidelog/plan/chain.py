@@ -100,7 +100,7 @@ class Body:
     an atom that binds nothing needed is still joined and not only checked for existence.
     Relations in `growing` will hold more facts than they do now. With `numbered`, every atom binds
     its row number to `row_name(place)`; `places` are the places of the literals. `head` is the relation
-    that the rule derives.
+    that the rule derives; with `is_leapfrog`, the rule asks for a join of all atoms at once.
     """
 
     literals: tuple[Literal, ...]
@@ -114,6 +114,7 @@ class Body:
     numbered: bool = False
     places: tuple[int, ...] = ()
     head: str = ""
+    is_leapfrog: bool = False
 
     @property
     def atoms(self) -> tuple[Atom, ...]:
@@ -234,12 +235,10 @@ class _Builder:
     def leap(self, group: Group) -> None:
         """Add the operator that joins a group of atoms at once."""
         self.ensure_start()
-        atoms = []
-        for number in group.atoms:
-            atom = self.body.atoms[number]
-            row = row_name(_place(self.body, atom)) if self.body.numbered else None
-            atoms.append((number, atom, self.body.views[number], row))
-            self.bound.update(name for name in (row,) if name is not None)
+        chosen = [(number, self.body.atoms[number]) for number in group.atoms]
+        rows = [row_name(_place(self.body, atom)) if self.body.numbered else None for _, atom in chosen]
+        atoms = [(n, atom, self.body.views[n], row) for (n, atom), row in zip(chosen, rows, strict=True)]
+        self.bound.update(row for row in rows if row is not None)
         order = tuple(name for name in group.variables if name not in self.bound)
         self.bound.update(order)
         self.operators.append(leapfrog_operator(atoms, order, self.take_comparisons(), self.layout()))

@@ -115,7 +115,7 @@ def _forward_body(
     rest = {place: other for place, other in enumerate(body) if place != literal.place}
     outputs = (*_head_operands(rule.rule), *(row_name(other.place) for other in rule.literals))
     others = _body(rest, (*given, row_name(literal.place)), outputs, program, statistics)
-    others = replace(others, head=rule.relation)
+    others = replace(others, head=rule.relation, is_leapfrog=rule.rule.is_leapfrog)
     return _with_equalities(others, equalities)
 
 
@@ -129,7 +129,7 @@ def _backward_body(rule: MaintainedRule, program: Program, statistics: Statistic
     outputs = (HEAD_ROW, *(row_name(literal.place) for literal in rule.literals))
     places = dict(enumerate(rule.rule.body))
     body = _body(places, (*given, HEAD_ROW), outputs, program, statistics)
-    body = replace(body, head=rule.relation)
+    body = replace(body, head=rule.relation, is_leapfrog=rule.rule.is_leapfrog)
     return _with_equalities(body, equalities)
 
 

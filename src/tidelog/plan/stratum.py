@@ -53,7 +53,7 @@ def _plan_rule(
         growing = frozenset(stratum.relations) if stratum.is_recursive else frozenset()
         body = Body(
             flat.body, views, outputs, program, statistics, counting=counting, growing=growing,
-            head=rule.head.relation,
+            head=rule.head.relation, is_leapfrog=rule.is_leapfrog,
         )  # fmt: skip
         # A `.plan` counts delta rules from 0 and atoms from 1.
         fixed = orders.get(number)

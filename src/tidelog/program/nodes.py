@@ -197,13 +197,15 @@ Literal = Atom | NegatedAtom | Constraint | Generator
 class Rule:
     """`head :- body.`; a fact is a rule with an empty body.
 
-    `span` is the rule the user wrote; `plan` the orders of `.plan`, by delta rule number.
+    `span` is the rule the user wrote; `plan` the orders of `.plan`, by delta rule number;
+    `is_leapfrog` says that `.plan leapfrog` asks for one join of all atoms.
     """
 
     id: RuleId
     head: Atom
     body: tuple[Literal, ...]
     plan: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    is_leapfrog: bool = False
     span: Span = _span()
 
 

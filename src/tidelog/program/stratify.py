@@ -66,7 +66,8 @@ def stratify(
             )
         else:
             plan = () if rule.plan is None else rule.plan.orders
-            kept[place].append(nodes.Rule(rule_id, rule.head, rule.body, plan, span=rule.span))
+            leaps = rule.plan is not None and rule.plan.is_leapfrog
+            kept[place].append(nodes.Rule(rule_id, rule.head, rule.body, plan, leaps, span=rule.span))
     return tuple(
         nodes.Stratum(
             tuple(part),

@@ -158,13 +158,16 @@ class ItemParser(DeclarationParser):
         if self.token.kind != "directive" or self.token.text != ".plan":
             return None
         start = self.advance()
+        if self.token.kind == "word" and self.token.text == "leapfrog":
+            self.advance()
+            return PlanOrder((), is_leapfrog=True, span=self.span_from(start))
         orders = [self._plan_order()]
         while self.accept(","):
             orders.append(self._plan_order())
         return PlanOrder(tuple(orders), span=self.span_from(start))
 
     def _plan_order(self) -> tuple[int, tuple[int, ...]]:
-        hint = "a plan is written `.plan 0:(3,1,2)`"
+        hint = "a plan is written `.plan 0:(3,1,2)` or `.plan leapfrog`"
         version = self._plain_number(hint)
         self.expect(":", hint)
         self.expect("(", hint)

@@ -111,6 +111,8 @@ def print_node(node: Node) -> str:  # noqa: C901, PLR0912 - one case for every k
             return f"{name}: {type_name}{'<>' * is_lattice}" if name else type_name
         case BranchDeclaration(name, fields):
             return f"{name} {{ {_list(fields)} }}" if fields else f"{name} {{}}"
+        case PlanOrder(is_leapfrog=True):
+            return ".plan leapfrog"
         case PlanOrder(orders):
             return ".plan " + ", ".join(
                 f"{version}:({', '.join(map(str, atoms))})" for version, atoms in orders

@@ -345,9 +345,13 @@ class Pragma:
 
 @dataclass(frozen=True, slots=True)
 class PlanOrder:
-    """`.plan 0:(3,1,2)`: for the delta rule numbered 0, atoms in this order, from 1."""
+    """`.plan 0:(3,1,2)`: for the delta rule numbered 0, atoms in this order, from 1.
+
+    `.plan leapfrog` asks for a leapfrog join of all atoms at once.
+    """
 
     orders: tuple[tuple[int, tuple[int, ...]], ...]
+    is_leapfrog: bool = False
     span: Span = _span()
 
 
