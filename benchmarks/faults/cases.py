@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -131,7 +131,10 @@ def standing_after(engine: MaintainedEngine, epoch: FaultyEpoch) -> Iterator[Non
         yield
 
 
-def make_case(subject: Subject, engine: MaintainedEngine, epoch: FaultyEpoch) -> Case:
+C = TypeVar("C", bound=Case)
+
+
+def make_case(subject: Subject, engine: MaintainedEngine, epoch: FaultyEpoch, kind: type[C]) -> C:
     """Return a case; the engine stands at the end of the epoch."""
     suspects = [
         Suspect((name, tuple(row)), is_insert)
@@ -143,4 +146,4 @@ def make_case(subject: Subject, engine: MaintainedEngine, epoch: FaultyEpoch) ->
         {name: np.column_stack(list(columns)) for name, columns in side.items()}
         for side in (epoch.result.inserted, epoch.result.deleted)
     )
-    return Case(engine, subject.codec, tuple(suspects), epoch.faults, inserted, deleted)
+    return kind(engine, subject.codec, tuple(suspects), epoch.faults, inserted, deleted)

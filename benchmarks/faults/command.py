@@ -36,6 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for unpacked facts")
     parser.add_argument("--cases", type=int, default=_CASES, help="cases of each workload")
+    parser.add_argument(
+        "--ddmin-seconds", type=float, default=60.0, help="CPU seconds after which delta debugging is cut off"
+    )
+    parser.add_argument("--evaluation", type=float, help="CPU seconds of an evaluation measured before")
     parser.add_argument("--seed", type=int, default=1, help="which random facts are changed")
     parser.add_argument("--json", type=Path, help="keep the measurements here; cases in it are not run again")
     parser.add_argument("--read", type=Path, nargs="+", default=[], help="measurements to take in")
@@ -74,19 +78,19 @@ def _measure(
     from benchmarks.epochs.bench import evaluate_plainly  # noqa: PLC0415 - see above
     from benchmarks.epochs.subject import read_subject  # noqa: PLC0415 - see above
     from benchmarks.faults.cases import draw_epochs  # noqa: PLC0415 - see above
-    from benchmarks.faults.measure import measure_case  # noqa: PLC0415 - see above
+    from benchmarks.faults.measure import How, measure_case  # noqa: PLC0415 - see above
     from tidelog.engine.protocol import SilentObserver  # noqa: PLC0415 - see above
 
     numbers = [number for number in range(options.cases) if (workload.name, number) not in done]
     if not numbers:
         return
     subject = read_subject(workload, folder, 1)
-    evaluation = evaluate_plainly(subject).cpu_seconds
+    evaluation = options.evaluation or evaluate_plainly(subject).cpu_seconds
     engine = subject.maintained_engine()
     engine.evaluate(SilentObserver())
     print(f"{workload.name}: an evaluation takes {evaluation:.2f} CPU s", flush=True)
     for number, epoch in draw_epochs(subject, engine, numbers, options.seed):
-        yield measure_case(subject, engine, number, epoch, evaluation)
+        yield measure_case(subject, engine, number, epoch, How(evaluation, options.ddmin_seconds))
     del engine, subject
     gc.collect()
 
@@ -109,19 +113,20 @@ def table(measured: Sequence["Measured"]) -> Iterator[str]:
     yield f"speedup over ddmin by trial epochs: {trials:,.1f}"
     yield f"slower than evaluating ddmin: {sum(each.speedup < 1 for each in measured)} (wanted 0)"
     yield f"slower than ddmin by trial epochs: {sum(each.trial_speedup < 1 for each in measured)}"
-    yield f"larger than ddmin's: {sum(each.size > each.ddmin_size for each in measured)} (wanted 0)"
+    yield f"larger than ddmin's: {sum(each.size > each.ddmin_size > 0 for each in measured)} (wanted 0)"
     yield f"smaller than ddmin's: {sum(each.size < each.ddmin_size for each in measured)}"
     yield f"proven optimal: {sum(each.is_optimal for each in measured)}"
 
 
 def row(each: "Measured") -> str:
-    """Return one line of the table."""
+    """Return one line of the table; a plus says that delta debugging was cut off."""
+    more = "+" if each.is_cut_off else ""
     return (
         f"| {each.workload} {each.number + 1} | {each.unwanted} + {each.missing} | {each.changed_facts:,}"
         f" | {each.size}{'' if each.is_optimal else '?'} | {each.repair_seconds:.3f} s"
         f" | {each.blame_seconds:.3f} s"
-        f" | {each.ddmin_size} | {each.evaluating_ddmin_seconds:,.1f} s | {each.ddmin_seconds:.2f} s"
-        f" | {each.speedup:,.0f} | {each.trial_speedup:,.1f} |"
+        f" | {each.ddmin_size or '-'} | {each.evaluating_ddmin_seconds:,.1f}{more} s"
+        f" | {each.ddmin_seconds:.2f}{more} s | {each.speedup:,.0f}{more} | {each.trial_speedup:,.1f}{more} |"
     )
 
 

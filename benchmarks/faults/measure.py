@@ -1,11 +1,16 @@
 """What one case takes: blame and repair by reasons, and delta debugging on the same engine."""
 
+import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from benchmarks.epochs.subject import Subject
 from benchmarks.faults.cases import FaultyEpoch, make_case, standing_after
+from tidelog.engine.epoch import EpochResult
 from tidelog.maintain import MaintainedEngine
+from tidelog.views.blame.case import Case
 from tidelog.views.blame.localize import Localization
 from tidelog.views.blame.repair import Demands, Search
 
@@ -16,7 +21,8 @@ class Measured:
 
     `evaluation_seconds` is what evaluating the program from nothing takes. Delta debugging as the
     thesis runs it evaluates the program for every probe; `ddmin_seconds` is what it takes with trial
-    epochs in the place of evaluations.
+    epochs in the place of evaluations. A `ddmin_size` of 0 says that it was cut off, and that its
+    numbers are lower bounds.
     """
 
     workload: str
@@ -50,35 +56,67 @@ class Measured:
         """Return the speedup over delta debugging by trial epochs."""
         return self.ddmin_seconds / self.repair_seconds
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Say whether delta debugging was not waited for."""
+        return self.ddmin_size == 0
+
     def to_json(self) -> dict[str, object]:
         """Return what json.dumps takes."""
         return asdict(self)
 
 
+@dataclass
+class LimitedCase(Case):
+    """A case in which nobody looks at worlds for ever."""
+
+    end: float = math.inf
+
+    @contextmanager
+    def world(self, taken: frozenset[int]) -> Iterator[EpochResult]:
+        """Take the engine to a world and back, unless the time is over."""
+        if time.process_time() > self.end:
+            raise TimeoutError
+        with super().world(taken) as result:
+            yield result
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """What an evaluation of the program takes, and how long delta debugging may go on."""
+
+    evaluation_seconds: float
+    ddmin_seconds: float
+
+
 def measure_case(
-    subject: Subject, engine: MaintainedEngine, number: int, epoch: FaultyEpoch, evaluation_seconds: float
+    subject: Subject, engine: MaintainedEngine, number: int, epoch: FaultyEpoch, how: How
 ) -> Measured:
     """Return what the case takes; the engine is as it was afterwards."""
     with standing_after(engine, epoch):
-        case = make_case(subject, engine, epoch)
+        case = make_case(subject, engine, epoch, Case)
         begun = time.process_time()
         found = Search(case, Demands(seconds=600)).by_reasons()[0]
         repair_seconds = time.process_time() - begun
         trials = case.trials
 
-        case = make_case(subject, engine, epoch)
+        case = make_case(subject, engine, epoch, Case)
         begun = time.process_time()
         blamed = Localization(case).by_reasons()
         blame_seconds = time.process_time() - begun
 
-        case = make_case(subject, engine, epoch)
+        limited = make_case(subject, engine, epoch, LimitedCase)
         begun = time.process_time()
-        other = Search(case, Demands(seconds=600)).by_ddmin()[0]
+        limited.end = begun + how.ddmin_seconds
+        try:
+            ddmin_size = len(Search(limited, Demands(seconds=600)).by_ddmin()[0].taken)
+        except TimeoutError:
+            ddmin_size = 0
         ddmin_seconds = time.process_time() - begun
     result = epoch.result
     changed = sum(len(columns[0]) for side in (result.inserted, result.deleted) for columns in side.values())
     return Measured(
         subject.name, number, len(epoch.faults.unwanted), len(epoch.faults.missing), changed,
         len(found.taken), found.is_optimal, repair_seconds, trials, len(blamed), blame_seconds,
-        len(other.taken), ddmin_seconds, case.trials, evaluation_seconds,
+        ddmin_size, ddmin_seconds, limited.trials, how.evaluation_seconds,
     )  # fmt: skip
