@@ -12,6 +12,8 @@ from epochs import Maintained, each_strategy
 from programs import build, run
 from tidelog.engine.epoch import Action, Strategy
 from tidelog.errors import TidelogError
+from tidelog.maintain.aggregates import name_aggregates
+from tidelog.program.nodes import Atom
 from tidelog.values import Fact, NoValueError
 
 PAY = """
@@ -94,7 +96,8 @@ MANY = """
 objects(x, m, g, b) :- d(x), m = @@median y : { e(x, y, _, _, _) }, g = @@gcd y : { e(x, y, _, _, _) },
     b = @@xor y : { e(x, y, _, _, _) }.
 .decl texts(x: number, s: symbol, f: number, a: symbol, b: symbol)
-texts(x, s, f, a, b) :- d(x), s = @@concat t : "-", { e(x, _, t, _, _) }, f = @@twice y : x, { e(x, y, _, _, _) },
+texts(x, s, f, a, b) :- d(x), s = @@concat t : "-", { e(x, _, t, _, _) },
+    f = @@twice y : x, { e(x, y, _, _, _) },
     a = min t : { e(x, _, t, _, _) }, b = max t : { e(x, _, t, _, _) }.
 .decl floats(x: number, s: float, m: float, q: float, a: float)
 floats(x, s, m, q, a) :- d(x), s = sum f : { e(x, _, _, f, _) }, m = mean f : { e(x, _, _, f, _) },
@@ -334,3 +337,52 @@ def test_what_a_class_raises_is_told() -> None:
 
     assert [each.code for each in caught.value.diagnostics] == ["aggregate-failed"]
     assert list(db["p"]) == [(1,)]
+
+
+# --- several levels of grouping ------------------------------------------------------------
+
+LEVELS = ".decl s(x: number, y: number, w: number)\n.input s\n" + "\n".join(
+    f"""
+    .decl by_x_{name}(x: number, v: number)
+    by_x_{name}(x, v) :- s(x, _, _), v = {aggregate} : {{ s(x, q, w), w > 0 }}.
+    .decl by_xy_{name}(x: number, y: number, v: number)
+    by_xy_{name}(x, y, v) :- s(x, y, _), v = {aggregate} : {{ s(x, y, w), w > 0 }}.
+    .decl whole_{name}(v: number)
+    whole_{name}(v) :- v = {aggregate} : {{ s(p, q, w), w > 0 }}.
+    """
+    for name, aggregate in {"sum": "sum w", "min": "min w", "max": "max w", "count": "count"}.items()
+)
+LEVELS_PROGRAM = build(LEVELS)
+
+
+def test_coarse_groups_stand_on_finer_ones() -> None:
+    """An aggregate by fewer columns of the same body reads the values of the finer groups."""
+    named = name_aggregates(LEVELS_PROGRAM)
+
+    reading = {
+        atom.relation
+        for rule in named.program.rules
+        if rule.head.relation in named.aggregates
+        for atom in rule.body
+        if isinstance(atom, Atom)
+    }
+    # Of the three levels of each aggregate only the finest reads the facts themselves.
+    assert len(named.aggregates) == 12
+    assert len(reading & named.aggregates.keys()) == 8
+    assert reading - named.aggregates.keys() == {"s"}
+
+
+@settings(max_examples=20)
+@given(
+    strategy=st.sampled_from([Strategy.AUTO, Strategy.UPDATE, Strategy.COUNTING, Strategy.RECOMPUTE]),
+    first=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(-1, 4)), max_size=6),
+    second=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(-1, 4)), max_size=4),
+)
+def test_all_levels_of_grouping_follow(strategy: Strategy, first: list[Fact], second: list[Fact]) -> None:
+    """Every level is what its own derivations make, after facts come and after they go."""
+    followed = Maintained(LEVELS_PROGRAM).start({"s": first})
+    followed.check()
+    followed.change(insert={"s": second}, delete={"s": first[:2]}, strategy=strategy)
+    followed.check()
+    followed.change(delete={"s": second}, strategy=strategy)
+    followed.check()

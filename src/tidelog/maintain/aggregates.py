@@ -20,6 +20,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tidelog.maintain.grouping_levels import Level, Levels
 from tidelog.plan.bound import bound_by
 from tidelog.plan.flatten import flatten_rule, variables_of
 from tidelog.program.nodes import (
@@ -77,6 +78,7 @@ class NamedAggregates:
 def name_aggregates(program: Program) -> NamedAggregates:
     """Return the program in which aggregates over earlier strata are relations."""
     namer = _Namer(program)
+    namer.levels.add(_flat_aggregates(program))
     strata: list[Stratum] = []
     for stratum in program.strata:
         rules = tuple(made for rule in stratum.rules for made in namer.rules(rule, stratum))
@@ -94,6 +96,7 @@ class _Namer:
     relations: dict[str, Relation] = field(default_factory=dict)
     aggregates: dict[str, GroupedAggregate] = field(default_factory=dict)
     waiting: list[Stratum] = field(default_factory=list)
+    levels: Levels = field(default_factory=Levels)
     next_id: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -171,6 +174,9 @@ class _Namer:
 
     def grouped(self, rule: Rule, aggregate: Aggregate, stratum: Stratum) -> GroupedAggregate:
         """Return the relation of an aggregate, made with its stratum on first use."""
+        finer = self.levels.finer(aggregate)
+        if finer is not None:
+            aggregate = self.on_finer(rule, *finer, stratum)
         names = tuple(sorted(variables_of(aggregate)))
         body = aggregate.body
         types = {v.name: v.type for x in (*rule.body, *body) for t in terms_of(x) for v in deep_variables(t)}
@@ -206,6 +212,20 @@ class _Namer:
         self.waiting.append(replace(internal, rules=rules))
         return grouped
 
+    def on_finer(self, rule: Rule, own: Level, finer: Level, stratum: Stratum) -> Aggregate:
+        """Return an aggregate over the values of finer groups."""
+        grouped = self.grouped(rule, finer.aggregate, stratum)
+        names = {place: name for name, place in own.places.items()}
+        aggregate = own.aggregate
+        group = tuple(
+            Variable(names[finer.places[name]], type_, span=aggregate.span)
+            for name, type_ in zip(grouped.group_names, grouped.group_types, strict=True)
+        )
+        value = Variable("%finer", aggregate.type, span=aggregate.span)
+        body = (Atom(grouped.relation, (*group, value), span=aggregate.span),)
+        kind = self.program.kind_of(aggregate.type)
+        return replace(aggregate, functor=own.functor, kind=kind, target=value, body=body)
+
     def demand(
         self,
         names: Sequence[str],
@@ -223,6 +243,16 @@ class _Namer:
             rule = Rule(self.fresh_id(), head, outside, span=aggregate.span)
             self.waiting.append(Stratum((relation,), (rule,), (), is_recursive=False))
         return head
+
+
+def _flat_aggregates(program: Program) -> Iterator[Aggregate]:
+    """Yield the aggregates of all rules over earlier strata, with flat bodies."""
+    for stratum in program.strata:
+        for rule in stratum.rules:
+            for literal in flatten_rule(rule, program).body:
+                aggregate = _aggregate(literal)
+                if aggregate is not None and not _reads_own([literal], stratum):
+                    yield aggregate
 
 
 def _aggregate(literal: Literal) -> Aggregate | None:
