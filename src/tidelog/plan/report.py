@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from tidelog.plan.algebra_text import print_algebra
 from tidelog.plan.flatten import is_fact
+from tidelog.plan.lattice_paths import plan_paths
 from tidelog.plan.printing import print_indexes, print_plan
 from tidelog.plan.statistics import Statistics
 from tidelog.plan.stratum import plan_stratum
@@ -33,6 +34,7 @@ def _stratum(number: int, stratum: Stratum, program: Program, statistics: Statis
         size = statistics.size(name)
         if program.is_input(name):
             yield f"  input {name}" + ("" if size is None else f", facts: {size:,.0f}")
+    yield from _graph(stratum, program)
     yield from _facts([rule for rule in stratum.rules if is_fact(rule)])
     plan = plan_stratum(stratum, program, statistics)
     for rule in stratum.rules:
@@ -45,6 +47,14 @@ def _stratum(number: int, stratum: Stratum, program: Program, statistics: Statis
     for subsumption in stratum.subsumptions:
         yield f"  {print_rule(subsumption)}"
     yield from (f"  {line}" for line in print_indexes(plan, program))
+
+
+def _graph(stratum: Stratum, program: Program) -> Iterator[str]:
+    """Yield how a stratum runs that is a graph."""
+    graph = plan_paths(stratum, program, 0)
+    if graph is not None and graph.arcs:
+        yield f"  a graph: {len(graph.bases)} rules give base values and {len(graph.arcs)} arcs; best paths"
+        yield "  the delta rules below run where values do not go one way along arcs"
 
 
 def _facts(facts: list[Rule]) -> Iterator[str]:
