@@ -184,6 +184,26 @@ def test_aggregates() -> None:
     assert repair.is_optimal
 
 
+def test_a_fact_that_neither_epoch_has_can_be_the_repair() -> None:
+    """A negated fact above a count that holds only in a mixture of both epochs is not overlooked."""
+    program = """
+    .decl a(x: number)
+    .decl e(x: number, y: number)
+    .input a, e
+    .decl two(x: number)
+    two(x) :- e(x, _), 2 = count : { e(x, _) }.
+    .decl bad(x: number)
+    bad(x) :- a(x), !two(x).
+    """
+    with tidelog.open(program, facts={"a": [], "e": [(1, 1)]}) as db:
+        db.apply("+a(1). -e(1, 1). +e(1, 2).")
+
+        repair = db.repair("bad(1)", untouchable=["a"])
+
+    assert _texts(repair) == ["-e(1, 1)"]
+    assert repair.is_optimal
+
+
 def test_a_store_knows_its_epochs(tmp_path: Path) -> None:
     """A store that is opened again is asked about the epochs since its snapshot; questions leave no trace."""
     with make(tmp_path / "s", PROGRAM, FACTS) as db:

@@ -87,8 +87,12 @@ class Case:
     def prepare(self) -> Possible:
         """Return the facts that worlds may have; the engine must stand in the newer epoch."""
         if self._possible is None:
-            wanted = frozenset(name for name, _ in self.faults.missing)
-            self._possible = find_possible(self.ground, self.suspects, self.inserted, self.deleted, wanted)
+            unwanted, missing = (
+                frozenset(name for name, _ in keys) for keys in (self.faults.unwanted, self.faults.missing)
+            )
+            self._possible = find_possible(
+                self.ground, self.suspects, self.inserted, self.deleted, unwanted, missing
+            )
             if not self._possible.is_complete:
                 # Nobody can tell what else might hold: only cones explain what does not.
                 self.ground.unsure.update(self.engine.program.relations)

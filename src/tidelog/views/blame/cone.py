@@ -14,7 +14,7 @@ from tidelog.program.nodes import (
 )
 from tidelog.values import Codec
 from tidelog.views.blame.ground import Ground
-from tidelog.views.blame.suspects import Key, Suspect
+from tidelog.views.blame.suspects import Suspect
 from tidelog.views.walk import walk
 
 Pattern = tuple[int | None, ...]
@@ -49,16 +49,16 @@ class Cones:
             if aggregate.some is not None:
                 # The groups that are not empty have no rules of their own.
                 self._rules[aggregate.some] = self._rules.get(name, [])
-        self._known: dict[Key, frozenset[int]] = {}
+        self._known: dict[tuple[str, Pattern], frozenset[int]] = {}
 
-    def of(self, key: Key) -> frozenset[int]:
-        """Return the numbers of the suspects that decide whether the fact is there."""
+    def of(self, key: tuple[str, Pattern]) -> frozenset[int]:
+        """Return the numbers of the suspects that decide which facts of a pattern are there."""
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._search(key)
         return found
 
-    def _search(self, key: Key) -> frozenset[int]:
+    def _search(self, key: tuple[str, Pattern]) -> frozenset[int]:
         found: set[int] = set()
         asked: dict[str, set[Pattern]] = {}
         waiting: list[tuple[str, Pattern]] = [key]

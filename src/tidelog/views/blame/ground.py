@@ -7,7 +7,7 @@ import numpy as np
 
 from tidelog.maintain import MaintainedEngine
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral, maintained_rule, reason_to_recompute
-from tidelog.program.nodes import Aggregate, Atom, NegatedAtom, Program, Stratum
+from tidelog.program.nodes import Aggregate, Atom, Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -139,16 +139,6 @@ class Ground:
         finally:
             for stored, hidden in shown:
                 stored.hide_absent_rows(hidden)
-
-
-def negated_relations(program: Program) -> frozenset[str]:
-    """Return the relations that some rule negates."""
-    return frozenset(
-        literal.atom.relation
-        for rule in program.rules
-        for literal in rule.body
-        if isinstance(literal, NegatedAtom)
-    )
 
 
 def as_rows(facts: Collection[tuple[int, ...]]) -> Int64s:

@@ -14,7 +14,7 @@ import numpy as np
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
-from tidelog.views.blame.ground import Ground, by_relation, merged, negated_relations
+from tidelog.views.blame.ground import Ground, by_relation, merged
 from tidelog.views.blame.suspects import Mask, Rows, Suspect
 
 # Derivations looked at before giving up.
@@ -47,7 +47,7 @@ class _Search:
 
     def run(self) -> bool:
         """Find all; return False if the search was given up."""
-        matters = _below_negation(self.ground)
+        matters = _below(self.ground, _negated(self.ground, self.asked))
         for stratum in self.ground.program.strata:
             names = [name for name in stratum.relations if name in self.asked]
             if not self._spread(names, self.fresh, is_touching=False):
@@ -117,14 +117,17 @@ class _Search:
         return may_hold
 
 
-def find_possible(
-    ground: Ground, suspects: Sequence[Suspect], inserted: Rows, deleted: Rows, wanted: frozenset[str]
-) -> Possible:
-    """Return the facts that may hold in a world, of the wanted and of all negated relations.
+def find_possible(  # noqa: PLR0913, PLR0917 - what there is to know about two epochs
+    ground: Ground, suspects: Sequence[Suspect], inserted: Rows, deleted: Rows,
+    unwanted: frozenset[str], missing: frozenset[str],
+) -> Possible:  # fmt: skip
+    """Return the facts that may hold in a world, of relations that explanations of faults meet absent.
 
+    These are the relations of missing facts with all below them, and the same of negated relations.
     The engine stands in the newer epoch; the difference from the older one is given.
     """
-    asked = (_below(ground, wanted) | _below_negation(ground)) - ground.unsure
+    met = _below(ground, unwanted | missing)
+    asked = (_below(ground, missing) | _below(ground, _negated(ground, met))) - ground.unsure
     if not asked:
         return Possible({}, is_complete=True)
     gone = merged(deleted, by_relation(s.key for s in suspects if not s.is_insert))
@@ -153,9 +156,15 @@ def find_possible(
     return Possible(found, is_complete)
 
 
-def _below_negation(ground: Ground) -> frozenset[str]:
-    """Return the negated relations and all that they depend on."""
-    return _below(ground, negated_relations(ground.program))
+def _negated(ground: Ground, heads: frozenset[str]) -> frozenset[str]:
+    """Return the relations that rules with these heads negate."""
+    return frozenset(
+        literal.relation
+        for name in heads
+        for rule in ground.rules[name]
+        for literal in rule.literals
+        if literal.is_negated
+    )
 
 
 def _below(ground: Ground, names: frozenset[str]) -> frozenset[str]:

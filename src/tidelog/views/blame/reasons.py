@@ -141,9 +141,9 @@ class Explainer:
                 known.add(number)
 
     def _is_certain(self, literal: RuleLiteral, row: int) -> bool:
-        if literal.is_negated:
-            return row < 0
         name = literal.relation
+        if literal.is_negated:
+            return row < 0 and (name not in self._ground.unsure or not self._certain.is_affected(name))
         if not self._certain.is_affected(name):
             return True
         stored = self._ground.relation(name)
@@ -180,6 +180,8 @@ class Explainer:
                     present.setdefault(literal.relation, set()).add(row)
                 elif row >= 0:
                     absent.setdefault(literal.relation, set()).add(row)
+                elif literal.relation in self._ground.unsure:
+                    self._by_whole_cone(literal.relation, found)
 
     def _proofs(self, name: str, numbers: Int64s) -> dict[int, Derivation]:
         """Return a derivation of each row from rows of lower level, with few changed facts in it."""
@@ -327,6 +329,12 @@ class Explainer:
             suspect = self._suspects.get(key)
             if suspect is not None:
                 found.literals.add((suspect, suspect in self._taken))
+
+    def _by_whole_cone(self, name: str, found: Explanation) -> None:
+        """Note all that a relation depends on, for a fact of it that has no row."""
+        if self._certain.is_affected(name):
+            anything = (None,) * self._ground.relation(name).arity
+            found.literals.update((each, each in self._taken) for each in self._cones.of((name, anything)))
 
     def _by_cone(self, name: str, numbers: Int64s, found: Explanation) -> None:
         for key in self._ground.keys(name, numbers):

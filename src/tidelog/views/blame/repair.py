@@ -101,8 +101,7 @@ class Search:
                 return None
             taken = choice.taken
         cost = self._cost(taken)
-        least = min((suspect.cost for suspect in self.case.suspects), default=0.0)
-        if not is_less(least, cost):
+        if not is_less(self._least, cost):
             # Something must be taken back, and this is as cheap as one change can be.
             return Found(taken, cost, cost)
         return Found(taken, cost, self._bound(noted))
@@ -154,7 +153,7 @@ class Search:
             self.notes.append("taking back all changes that may be taken back leaves faults")
             return []
         taken = frozenset(ddmin(everything, self._is_repair))
-        return [Found(taken, self._cost(taken), 0.0)]
+        return [Found(taken, self._cost(taken), self._least)]
 
     def _first_guess(self) -> Found | None:
         """Return a repair to start with where reasons are weak: for relations that are opaque."""
@@ -207,6 +206,11 @@ class Search:
         with self.case.world(frozenset(taken)) as result:
             left = self.case.remaining(self._faults, result)
         return not left.unwanted and not left.missing
+
+    @property
+    def _least(self) -> float:
+        """Return the cost of the cheapest suspect: something must be taken back."""
+        return min((suspect.cost for suspect in self.case.suspects), default=0.0)
 
     def _cost(self, taken: frozenset[int]) -> float:
         return sum(self.case.suspects[number].cost for number in taken)

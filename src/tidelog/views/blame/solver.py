@@ -45,7 +45,8 @@ class Master:
 
     def forbid(self, reason: Reason) -> bool:
         """Ask for a choice that breaks the reason; say whether that is a new demand."""
-        if reason in self._reasons:
+        if reason in self._reasons or any((number, not is_taken) in reason for number, is_taken in reason):
+            # Asked for already, or met by every choice: no suspect is taken back and left at once.
             return False
         self._reasons.add(reason)
         signs = {number: -1.0 if is_taken else 1.0 for number, is_taken in sorted(reason)}
