@@ -10,7 +10,7 @@ def test_the_worked_example_gives_what_the_page_says(spark, tmp_path):
     outcome = run_page(PAGE, tmp_path)
 
     spark.catalog.dropTempView("changes")
-    assert outcome.examples > 8
+    assert outcome.examples > 7
     assert not outcome.mistakes, "\n\n".join(outcome.mistakes)
 
 

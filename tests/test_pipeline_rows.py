@@ -71,6 +71,7 @@ def ran(spark, tmp_path_factory):
     }
     pq.write_table(pa.table(columns), folder / "typed.parquet")
     pyarrow.orc.write_table(pa.table({"n": [1, 2]}), str(folder / "orc.orc"))
+    spark._jvm.java.lang.System.setProperty("derby.stream.error.file", str(folder / "derby.log"))
     url = f"jdbc:derby:{folder / 'derby'};create=true"
     frame = spark.createDataFrame([(1, "a"), (2, None)], "n int, s string")
     frame.write.format("jdbc").option("url", url).option("dbtable", "pairs").save()

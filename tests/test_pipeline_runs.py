@@ -287,6 +287,28 @@ def test_a_run_that_breaks_off_is_continued(point, spark, folder, monkeypatch):
     )
 
 
+def test_the_spark_engine_derives(spark, tmp_path, monkeypatch):
+    """On Spark's workers a job gives the same, epoch by epoch, also after a run that broke off."""
+    head = '[spark]\nengine = { driver_facts = 0, partners = 2 }\n[job]\nengine = "spark"'
+    path = write_job(tmp_path, JOB.replace("[job]", head))
+    write_members(tmp_path, [("ann", "staff"), ("staff", "all"), ("bob", "all")])
+    write_grants(tmp_path, "1", ["+,all,wiki,1", "+,staff,payroll,2"])
+    Pipeline.read(path, spark=spark).run()
+    first = published(tmp_path)
+
+    write_grants(tmp_path, "2", ["-,all,wiki,1", "+,all,map,1"])
+    with monkeypatch.context() as patched:
+        patched.delattr("tidelog.pipeline.writing.Writer.write")
+        with pytest.raises(AttributeError):
+            Pipeline.read(path, spark=spark).run()
+    report = Pipeline.read(path, spark=spark).run()
+
+    assert first == FIRST
+    assert [row.cause for row in report.epochs] == ["recovered"]
+    assert published(tmp_path) == {("ann", "payroll"), ("ann", "map"), ("bob", "map"), ("staff", "map")}
+    assert sum_of_feed(tmp_path) == published(tmp_path)
+
+
 def test_one_run_at_a_time(spark, folder, monkeypatch):
     """A second run of the same job is refused while the first one works."""
     caught = []

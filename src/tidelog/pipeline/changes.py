@@ -3,18 +3,27 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import StructField, StructType
+
+from tidelog.pipeline.bind import Bound
 from tidelog.pipeline.checking import CheckedRows
 from tidelog.pipeline.derive import FrameChange
-from tidelog.pipeline.facts import sync_files
+from tidelog.pipeline.facts import published_columns, sync_files
 from tidelog.pipeline.folder import Folder, SourceState
-from tidelog.pipeline.job import Changes, Source
+from tidelog.pipeline.job import Changes
+from tidelog.pipeline.spark_types import column_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 States = Mapping[str, SourceState]
+
+_SIDE: Final = "_tidelog_side"
+_OLD: Final = "_tidelog_old"
+_NEW: Final = "_tidelog_new"
 
 
 def keep_loads(folder: Folder, epoch: int, checked: Sequence[CheckedRows], states: States) -> States:
@@ -30,7 +39,7 @@ def keep_loads(folder: Folder, epoch: int, checked: Sequence[CheckedRows], state
             place = folder.fresh(folder.load(source.id, epoch))
             each.facts().write.parquet(str(place))
             sync_files(place)
-            after[source.id] = SourceState(load=epoch)
+            after[source.id] = SourceState(load=epoch, bad=dict(each.bad))
         elif source.bookmark is not None and each.bookmark is not None:
             after[source.id] = replace(states[source.id], bookmark=each.bookmark)
     return after
@@ -47,32 +56,51 @@ def find_changes(checked: Sequence[CheckedRows]) -> dict[str, FrameChange]:
 
 
 def compare_loads(
-    spark: "SparkSession", folder: Folder, sources: Sequence[Source], before: States, after: States
+    spark: "SparkSession", folder: Folder, bound: Bound, before: States, after: States
 ) -> dict[str, FrameChange]:
     """Return the difference between the last loads of snapshot sources and the present ones, by relation.
 
     A relation's facts are those of all its snapshot sources: a fact that one of them no longer has
-    stays as long as another has it.
+    stays as long as another has it. Spark keeps what it found until `release`.
     """
-
-    def loaded(relation: str, states: States) -> "DataFrame | None":
-        frames = [
-            spark.read.parquet(str(folder.load(source.id, load)))
-            for source in sources
-            if source.relation == relation and (load := states[source.id].load) is not None
-        ]
-        return reduce(lambda left, right: left.union(right), frames) if frames else None
-
+    snapshots = [source for source in bound.job.sources if source.changes is Changes.SNAPSHOT]
     found = {}
-    relations = [source.relation for source in sources if source.changes is Changes.SNAPSHOT]
-    for relation in dict.fromkeys(relations):
-        old, new = loaded(relation, before), loaded(relation, after)
-        if new is None:
+    for relation in dict.fromkeys(source.relation for source in snapshots):
+        sources = [source for source in snapshots if source.relation == relation]
+        schema = _schema(bound, relation)
+        sides = [
+            spark.read.schema(schema)
+            .parquet(str(folder.load(source.id, load)))
+            .withColumn(_SIDE, F.lit(side))
+            for side, states in ((-1, before), (1, after))
+            for source in sources
+            if (load := states[source.id].load) is not None
+        ]
+        if not sides:
             continue
-        change = FrameChange(new) if old is None else FrameChange(new.subtract(old), old.subtract(new))
-        if not all(side is None or side.isEmpty() for side in (change.insert, change.delete)):
+        # One shuffle tells for each fact whether it was there, and whether it is.
+        facts = reduce(lambda left, right: left.union(right), sides).groupBy(*map(_column, schema.names))
+        frame = facts.agg(F.min(_SIDE).alias(_OLD), F.max(_SIDE).alias(_NEW))
+        frame = frame.where(f"{_OLD} = {_NEW}").persist()
+        change = FrameChange(_side(frame, 1, schema), _side(frame, -1, schema), frame)
+        if frame.isEmpty():
+            change.release()
+        else:
             found[relation] = change
     return found
+
+
+def _side(frame: "DataFrame", side: int, schema: StructType) -> "DataFrame":
+    return frame.where(f"{_NEW} = {side}").select(*map(_column, schema.names))
+
+
+def _column(name: str) -> "Column":
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _schema(bound: Bound, relation: str) -> StructType:
+    columns = published_columns(bound.relation(relation), bound.program)
+    return StructType([StructField(name, column_type(kind)) for name, kind in columns])
 
 
 def merge_changes(one: Mapping[str, FrameChange], other: Mapping[str, FrameChange]) -> dict[str, FrameChange]:
@@ -82,8 +110,9 @@ def merge_changes(one: Mapping[str, FrameChange], other: Mapping[str, FrameChang
 
 
 def _merge(changes: Sequence[FrameChange]) -> FrameChange:
+    kept = next((change.kept for change in changes if change.kept is not None), None)
     return FrameChange(
-        _union([change.insert for change in changes]), _union([change.delete for change in changes])
+        _union([change.insert for change in changes]), _union([change.delete for change in changes]), kept
     )
 
 

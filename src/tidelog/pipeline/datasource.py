@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.types import BooleanType, DataType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.facts import arrow_schema, feed_names, parquet_files, read_facts
 from tidelog.pipeline.folder import Folder
 from tidelog.pipeline.past import find_output, last_manifest, output_at
-from tidelog.pipeline.spark_types import spark_type
+from tidelog.pipeline.spark_types import column_type
 from tidelog.session.open import open_session
 from tidelog.store import Store
-from tidelog.values import Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +50,7 @@ class TidelogSource(DataSource):
         """Return the columns of the relation; before them, for a feed, the epoch and the op."""
         wish = _Wish.of(self.options)
         columns = wish.columns()
-        fields = [StructField(name, _type(kind)) for name, kind in columns]
+        fields = [StructField(name, column_type(kind)) for name, kind in columns]
         if wish.is_feed:
             op, epoch = feed_names(columns)
             fields = [StructField(epoch, LongType()), StructField(op, StringType()), *fields]
@@ -227,10 +226,6 @@ def _for_spark(table: pa.Table) -> Iterator[pa.RecordBatch]:
         if column.type == pa.uint64():
             table = table.set_column(place, column.name, table[column.name].cast(pa.decimal128(20, 0)))
     yield from table.to_batches()
-
-
-def _type(kind: str) -> DataType:
-    return BooleanType() if kind == "boolean" else spark_type(Kind(kind))
 
 
 def _number(text: str) -> int:

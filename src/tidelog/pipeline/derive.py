@@ -21,10 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FrameChange:
-    """Facts of one relation to insert and to delete; None for none."""
+    """Facts of one relation to insert and to delete; None for none.
+
+    `kept` is a frame that Spark keeps for the two until `release`.
+    """
 
     insert: "DataFrame | None" = None
     delete: "DataFrame | None" = None
+    kept: "DataFrame | None" = None
+
+    def release(self) -> None:
+        """Let Spark forget the facts."""
+        if self.kept is not None:
+            self.kept.unpersist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +90,16 @@ class Deriver(Protocol):
 
 
 class SessionDeriver:
-    """A session with a store, whose engine is the local one in the driver or the one on Spark's workers."""
+    """A session with its state on disk: a store for the local engine, its own files for Spark's."""
 
     def __init__(self, bound: Bound, folder: Path, spark: "SparkSession") -> None:
         self._bound = bound
         self._folder = folder
         self._spark = spark
+        self._is_spark = bound.job.engine == "spark"
         self._session: Session | None = None
-        if Store.exists(folder):
-            self._session = self._open(None)
+        if (folder / "manifest.json").exists() if self._is_spark else Store.exists(folder):
+            self._session = self._open({name: self._data(name, None) for name in bound.given})
 
     @property
     def epoch(self) -> int | None:
@@ -172,14 +182,16 @@ class SessionDeriver:
         inputs = {name: (len(self._session[name]), 0) for name in bound.given}
         return Derived(0, {name: self.facts(name) for name in outputs}, {}, inputs, strata)
 
-    def _open(self, facts: Mapping[str, object] | None) -> "Session":
+    def _open(self, facts: Mapping[str, object]) -> "Session":
+        """Return the session that goes on from the state; if there is none, a new one over the facts."""
         job = self._bound.job
         return open_session(
             job.place(job.program),
             facts=facts,
-            engine="spark" if job.engine == "spark" else "local",
-            spark=self._spark if job.engine == "spark" else None,
-            store=self._folder,
+            engine="spark" if self._is_spark else "local",
+            spark=self._spark if self._is_spark else None,
+            spark_options={"storage": str(self._folder), **job.spark_options} if self._is_spark else None,
+            store=None if self._is_spark else self._folder,
             functions=self._bound.functions,
             include_path=[job.place(each) for each in job.include],
             defines=job.defines,

@@ -106,12 +106,14 @@ class Epochs:
     def load(self) -> bool:
         """Make an epoch of all sources that are no streams, and say whether there was anything to do.
 
-        The first epoch is made in any case: programs may derive facts from nothing.
+        The first epoch is made in any case: programs may derive facts from nothing. A snapshot that
+        differs from its last load in nothing, bad rows included, makes no epoch.
         """
         making = _Making(self._next, "load")
         sources = [source for source in self._bound.job.sources if not source.is_stream]
         before = self._states()
         checked: list[CheckedRows] = []
+        changes: Mapping[str, FrameChange] = {}
         try:
             with making.stage("read"):
                 for source in sources:
@@ -120,14 +122,16 @@ class Epochs:
             self._judge(making, checked)
             with making.stage("compare"):
                 after = keep_loads(self._folder, making.epoch, checked, before)
-                loaded = compare_loads(self._spark, self._folder, self._bound.job.sources, before, after)
+                loaded = compare_loads(self._spark, self._folder, self._bound, before, after)
                 changes = merge_changes(loaded, find_changes(checked))
-            if not changes and not any(each.bad for each in checked) and self._is_complete():
+            if not changes and self._is_complete() and not _has_new_bad_rows(checked, before):
                 return False
             self._make(making, changes, checked, after)
         finally:
             for each in checked:
                 each.release()
+            for change in changes.values():
+                change.release()
         return True
 
     def take(self, source: Source, rows: "DataFrame", stream: str, batch: int) -> bool:
@@ -237,6 +241,11 @@ class Epochs:
         """Return how far every source of the job was read."""
         known = {} if self._last is None else self._last.sources
         return {source.id: known.get(source.id, SourceState()) for source in self._bound.job.sources}
+
+
+def _has_new_bad_rows(checked: Sequence[CheckedRows], before: States) -> bool:
+    """Say whether there are bad rows that the last load of the same source did not have."""
+    return any(each.bad and dict(each.bad) != before[each.source.id].bad for each in checked)
 
 
 def program_id(bound: Bound) -> str:

@@ -43,11 +43,13 @@ class OutputState:
 class SourceState:
     """How far a source was read.
 
-    `load` is the epoch of a snapshot source's last load; `stream` and `batch` are the id of the
-    streaming query and of its last micro-batch; `bookmark` is the last value of an increasing column.
+    `load` is the epoch of a snapshot source's last load and `bad` its bad rows by reason; `stream`
+    and `batch` are the id of the streaming query and of its last micro-batch; `bookmark` is the last
+    value of an increasing column.
     """
 
     load: int | None = None
+    bad: Mapping[str, int] | None = None
     stream: str | None = None
     batch: int | None = None
     bookmark: str | None = None

@@ -142,7 +142,10 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What `tidelog pipeline run` is given; paths are absolute, or relative to `folder`."""
+    """What `tidelog pipeline run` is given; paths are absolute, or relative to `folder`.
+
+    `master` and `conf` are for the Spark session, `spark_options` for the engine `spark`.
+    """
 
     program: str
     state: str
@@ -157,6 +160,7 @@ class Job:
     defines: Mapping[str, str] = field(default_factory=dict)
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    spark_options: Mapping[str, object] = field(default_factory=dict)
     folder: Path = Path()
     spans: Mapping[str, Span] = _spans()
 

@@ -78,7 +78,7 @@ def _read_job(  # noqa: PLR0913, PLR0917 - the parts of a job
 ) -> Job:
     job.allow(("name", "program", "state", "engine", "bad_rows", "functions", "include", "defines"))
     spark = root.table("spark")
-    spark.allow(("master", "conf"))
+    spark.allow(("master", "conf", "engine"))
     return Job(
         job.text("program", is_required=bool(job.content)),
         job.text("state", is_required=bool(job.content)),
@@ -93,6 +93,7 @@ def _read_job(  # noqa: PLR0913, PLR0917 - the parts of a job
         job.text_by_name("defines"),
         spark.text("master") or None,
         spark.text_by_name("conf"),
+        spark.table("engine").content,
         folder,
         spans=job.spans(),
     )
@@ -243,7 +244,8 @@ class _Table:
     def table(self, key: str) -> "_Table":
         value = self.content.get(key, {})
         if not isinstance(value, dict):
-            self.mistake(key, f"`{key}` is a table", f"write `[{key}]` on a line of its own")
+            name = ".".join(str(part) for part in (*self.way, key))
+            self.mistake(key, f"`{key}` is a table", f"write `[{name}]` on a line of its own")
             value = {}
         return _Table(value, (*self.way, key), self.places, self.mistakes)
 

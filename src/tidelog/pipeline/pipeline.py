@@ -43,7 +43,8 @@ class Pipeline:
     ) -> None:
         self._bound = bind_job(job, functions)
         self._spark = spark
-        self._folder = Folder(job.place(job.state))
+        # Absolute, for Java may have another working folder than Python.
+        self._folder = Folder(job.place(job.state).resolve())
         self._stop = threading.Event()
 
     @classmethod

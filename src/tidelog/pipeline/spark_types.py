@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import (
+    BooleanType,
     ByteType,
     DataType,
     DecimalType,
@@ -63,6 +64,11 @@ class Checked:
 def spark_type(kind: Kind) -> DataType:
     """Return the type of a column's values on Spark; records and algebraic values are their text."""
     return _SPARK.get(kind, StringType())
+
+
+def column_type(kind: str) -> DataType:
+    """Return the type on Spark of a published column, by the name of its kind."""
+    return BooleanType() if kind == "boolean" else spark_type(Kind(kind))
 
 
 def accepts(kind: Kind, found: DataType) -> bool:
