@@ -15,7 +15,7 @@ from tidelog.values import Codec
 
 
 def test_cases_are_drawn_and_measured() -> None:
-    """Epochs of a small grid: the repair is optimal, no larger than delta debugging finds, and in the table."""
+    """Epochs of a small grid: repairs are optimal, and no larger than what delta debugging finds."""
     program, _ = build_program(parse(Source("tc.dl", (PROGRAMS / "tc.dl").read_text())))
     numbers = np.arange(64).reshape(8, 8)
     right = np.stack([numbers[:, :-1].ravel(), numbers[:, 1:].ravel()], axis=1)

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from tidelog.session import Change, Session, aggregate, functor
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
     from tidelog.session.open_tree import open_tree
+    from tidelog.session.guards import Guard, GuardError
     from tidelog.values import Branch
     from tidelog.views import Answer, Delta, RelationView
+    from tidelog.views.blame.answers import Blame, Repair
     from tidelog.views.proofs.metric import Metric
     from tidelog.views.proofs.proof import Proof
     from tidelog.views.proofs.refutation import Refutation
@@ -30,14 +32,18 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "Blame",
     "Branch",
     "Change",
     "Delta",
     "Diagnostic",
+    "Guard",
+    "GuardError",
     "Metric",
     "Proof",
     "Refutation",
     "RelationView",
+    "Repair",
     "Semiring",
     "Session",
     "TidelogError",
@@ -52,14 +58,18 @@ __all__ = [
 # Arrow and NumPy, and `tidelog version` should not wait for those.
 _HOMES: Final = {
     "Answer": ("tidelog.views", "Answer"),
+    "Blame": ("tidelog.views.blame.answers", "Blame"),
     "Branch": ("tidelog.values", "Branch"),
     "Change": ("tidelog.session", "Change"),
     "Delta": ("tidelog.views", "Delta"),
     "Diagnostic": ("tidelog.errors", "Diagnostic"),
+    "Guard": ("tidelog.session.guards", "Guard"),
+    "GuardError": ("tidelog.session.guards", "GuardError"),
     "Metric": ("tidelog.views.proofs.metric", "Metric"),
     "Proof": ("tidelog.views.proofs.proof", "Proof"),
     "Refutation": ("tidelog.views.proofs.refutation", "Refutation"),
     "RelationView": ("tidelog.views", "RelationView"),
+    "Repair": ("tidelog.views.blame.answers", "Repair"),
     "Semiring": ("tidelog.views.proofs.semiring", "Semiring"),
     "Session": ("tidelog.session", "Session"),
     "TidelogError": ("tidelog.errors", "TidelogError"),
