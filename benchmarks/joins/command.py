@@ -152,7 +152,7 @@ def _structures(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def _trace(options: argparse.Namespace) -> Iterator[Row]:
-    """Follow a trace, and compare the cost with the edits that a change makes to it."""
+    """Follow a trace, and compare the cost with how much the trace differs before and after a change."""
     from benchmarks.joins.graphs import skewed  # noqa: PLC0415 - the engine is loaded where it is measured
     from benchmarks.joins.traces import follow, slope  # noqa: PLC0415 - likewise
 
@@ -160,16 +160,17 @@ def _trace(options: argparse.Namespace) -> Iterator[Row]:
     epochs = list(follow(skewed(options.arcs), sizes, ["trace"]))
     for epoch in epochs:
         yield {
-            "facts": epoch.facts, "edits": epoch.edits, "steps": epoch.steps, "seconds": epoch.seconds
+            "facts": epoch.facts, "distance": epoch.distance, "edits": epoch.edits, "steps": epoch.steps,
+            "seconds": epoch.seconds,
         }  # fmt: skip
-    edits = [float(epoch.edits) for epoch in epochs]
+    distances = [float(epoch.distance) for epoch in epochs]
     large = [epoch for epoch in epochs if epoch.facts >= 100]
     yield {
-        "slope of steps": slope(edits, [float(epoch.steps) for epoch in epochs]),
+        "slope of steps": slope(distances, [float(epoch.steps) for epoch in epochs]),
         "slope of seconds from 100 facts on": slope(
-            [float(epoch.edits) for epoch in large], [epoch.seconds for epoch in large]
+            [float(epoch.distance) for epoch in large], [epoch.seconds for epoch in large]
         ),
-        "edits from": int(min(edits)), "edits to": int(max(edits)),
+        "distance from": int(min(distances)), "distance to": int(max(distances)),
     }  # fmt: skip
 
 
@@ -177,11 +178,10 @@ def _switch(options: argparse.Namespace) -> Iterator[Row]:
     """Change facts that many combinations of others could use and few do: trace against update."""
     from statistics import median  # noqa: PLC0415 - likewise
 
-    from benchmarks.joins.graphs import skewed  # noqa: PLC0415 - the engine is loaded where it is measured
-    from benchmarks.joins.traces import switch  # noqa: PLC0415 - likewise
+    from benchmarks.joins.traces import switch  # noqa: PLC0415 - the engine is loaded where it is measured
 
     for strategy in ("trace", "update", "auto"):
-        epochs = list(switch(skewed(options.arcs), [strategy]))[4:]
+        epochs = list(switch(5 * options.arcs, [strategy]))[4:]
         yield {
             "strategy": strategy, "used": "/".join(sorted({epoch.strategy for epoch in epochs})),
             "median steps": float(median(epoch.steps for epoch in epochs)),

@@ -3,15 +3,17 @@
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.joins.graphs import Arcs
 from tidelog.engine.epoch import MaintenanceSettings, RelationChange, Strategy
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.maintain import MaintainedEngine
+from tidelog.plan.maintenance import maintained_rule
 from tidelog.program import build_program
 from tidelog.source import Source
 from tidelog.syntax import parse
@@ -31,52 +33,73 @@ _ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One change of so many facts: what it altered and took, in steps and in CPU seconds."""
+    """One change of so many facts: what it altered and took, in steps and in CPU seconds.
+
+    `edits` is what the engine altered in its trace, `distance` how much the traces of two joins from
+    nothing differ, before the change and after it.
+    """
 
     strategy: str
     facts: int
     edits: int
     steps: int
     seconds: float
+    distance: int = 0
 
 
 def follow(arcs: Arcs, sizes: list[int], strategies: list[str], seed: int = 1) -> Iterator[Epoch]:
     """Take arcs away and put them back, then vertices of `open`, so many at a time."""
     for strategy in strategies:
         random = np.random.default_rng(seed)
-        run = _Run(arcs, random)
+        run = _Run(arcs, np.unique(random.choice(np.unique(arcs), (len(arcs), 2)), axis=0))
         run.apply("e", arcs[:1], is_insert=False, strategy=strategy)
         run.apply("e", arcs[:1], is_insert=True, strategy=strategy)
+        moves = run.moves()
         for size in sizes:
-            for _ in range(_ROUNDS if size < 10_000 else 1):
+            for _ in range(_ROUNDS if size < 1_000 else 1):
                 chosen = arcs[random.choice(len(arcs), size, replace=False)]
-                for is_insert in (False, True):
-                    yield run.apply("e", chosen, is_insert=is_insert, strategy=strategy)
+                gone = run.apply("e", chosen, is_insert=False, strategy=strategy)
+                # Putting the arcs back undoes exactly these moves.
+                distance = _distance(moves, run.moves())
+                yield replace(gone, distance=distance)
+                yield replace(run.apply("e", chosen, is_insert=True, strategy=strategy), distance=distance)
 
 
-def switch(arcs: Arcs, strategies: list[str], rounds: int = 20, seed: int = 1) -> Iterator[Epoch]:
-    """Take a vertex out of `open` and put it back, again and again."""
+def switch(visits: int, strategies: list[str], rounds: int = 20, seed: int = 1) -> Iterator[Epoch]:
+    """Take a place out of `open` and put it back, again and again.
+
+    There are few places with very many visitors each, and few pairs of visitors that count.
+    """
+    random = np.random.default_rng(seed)
+    visitors = visits // 4
+    arcs = np.unique(
+        np.column_stack([random.integers(100, visitors, visits), random.integers(0, 8, visits)]), axis=0
+    )
+    far = np.unique(random.integers(100, visitors, (1_000, 2)), axis=0)
     for strategy in strategies:
-        random = np.random.default_rng(seed)
-        run = _Run(arcs, random)
-        vertices = np.unique(arcs[:, 1])
-        for _ in range(rounds):
-            chosen = random.choice(vertices, 1).reshape(1, 1)
+        run = _Run(arcs, far)
+        for round_ in range(rounds):
             for is_insert in (False, True):
-                yield run.apply("open", chosen, is_insert=is_insert, strategy=strategy)
+                place = np.array([[round_ % 8]])
+                yield run.apply("open", place, is_insert=is_insert, strategy=strategy)
 
 
 class _Run:
     """An engine with the graph in it."""
 
-    def __init__(self, arcs: Arcs, random: np.random.Generator) -> None:
+    def __init__(self, arcs: Arcs, far: Arcs) -> None:
         program = build_program(parse(Source("meet.dl", PROGRAM)))[0]
+        self._rule = maintained_rule(program.rules[0], program)
         self._engine = MaintainedEngine(program, Codec(program.types), Settings(jobs=1), {})
-        vertices = np.unique(arcs)
-        far = np.unique(random.choice(vertices, (len(arcs), 2)), axis=0)
         for name, rows in (("e", arcs), ("far", far), ("open", np.unique(arcs[:, 1]).reshape(-1, 1))):
             self._engine.insert(name, _columns(rows))
         self._engine.evaluate(SilentObserver())
+
+    def moves(self) -> list[Arcs]:
+        """Return all that a join of the facts as they are now does: the intervals it would record."""
+        traces = self._engine.derivations.traces([self._rule])
+        traces.record()
+        return traces.records()
 
     def apply(self, name: str, rows: Arcs, *, is_insert: bool, strategy: str) -> Epoch:
         nothing = [np.empty(0, np.int64)] * rows.shape[1]
@@ -95,6 +118,25 @@ class _Run:
 
 def _columns(rows: Arcs) -> list[Arcs]:
     return [np.ascontiguousarray(rows[:, column]) for column in range(rows.shape[1])]
+
+
+def _distance(before: list[Arcs], after: list[Arcs]) -> int:
+    """Return the number of moves that only one of two traces has."""
+    total = 0
+    for old, new in zip(before, after, strict=True):
+        both = np.sort(np.concatenate([_hashes(old), _hashes(new)]))
+        is_pair = both[1:] == both[:-1]
+        total += len(both) - 2 * int(np.count_nonzero(is_pair))
+    return total
+
+
+def _hashes(rows: Arcs) -> npt.NDArray[np.uint64]:
+    """Return a number for each row that tells it from all others, as far as 64 bits can."""
+    found = np.zeros(len(rows), np.uint64)
+    for column in range(rows.shape[1]):
+        found = (found ^ rows[:, column].astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        found ^= found >> np.uint64(29)
+    return found
 
 
 def slope(x: list[float], y: list[float]) -> float:

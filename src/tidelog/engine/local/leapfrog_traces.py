@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from tidelog.engine.local.chains import Chain, make_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.leapfrog_trace import RuleTrace, TraceChange, TraceTrie
@@ -80,6 +82,21 @@ class LocalTraces:
     def work(self) -> int:
         """Return the steps made so far."""
         return sum(trace.work for trace in self._traces.values())
+
+    @property
+    def edits(self) -> int:
+        """Return how many intervals and bindings of the traces the last change altered."""
+        return sum(trace.edits for trace in self._traces.values())
+
+    def records(self) -> list[Int64s]:
+        """Return the intervals of each index, as (values of upper levels, low, high, other values)."""
+        return [
+            np.concatenate(
+                [np.empty((0, each.index.width), np.int64), *(b.live() for b in each.index.batches)]
+            )
+            for trace in self._traces.values()
+            for each in trace.sensitivities
+        ]
 
     def is_current(self) -> bool:
         """Say whether the relations are still those recorded, and no trace has grown too much."""
