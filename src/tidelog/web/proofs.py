@@ -1,7 +1,7 @@
 """Proofs node by node: what the page shows of a fact, its rule and what the rule rests on."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Final
 
@@ -15,6 +15,9 @@ from tidelog.web.replies import Plain, mistake
 from tidelog.web.settings import Limits
 from tidelog.web.sources import plain_span
 
+# One proof or all derivations, of a fact, in an epoch.
+ProofKey = tuple[str, str, int]
+
 _KEPT: Final = 64
 
 
@@ -25,17 +28,22 @@ class Proofs:
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, Sequence[Proof]] = OrderedDict()
+        self._kept: OrderedDict[ProofKey, Sequence[Proof]] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, key: Hashable, make: Callable[[], Sequence[Proof]]) -> Sequence[Proof]:
-        """Return the proofs of a key; several threads may make them at once, and one is kept."""
+    def get(self, key: ProofKey, make: Callable[[], Sequence[Proof]]) -> Sequence[Proof]:
+        """Return the proofs of a key; several threads may make them at once, and one is kept.
+
+        Those of other epochs cannot be opened any further and are forgotten.
+        """
         with self._lock:
             found = self._kept.get(key)
         if found is None:
             found = make()
             with self._lock:
                 self._kept[key] = found
+                for old in [each for each in self._kept if each[2] != key[2]]:
+                    del self._kept[old]
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return found
