@@ -1,3 +1,4 @@
+# ruff: noqa: PLC0415 - modules are imported after the path is set, in the process that is killed
 """Run by test_spark_failure.py in a process of its own: real executors, which are killed.
 
 Prints one JSON object per scenario, and at last kills its own process in the middle of a commit.
@@ -49,6 +50,8 @@ def start():
     """Return a session with two executors of one core each."""
     from pyspark.sql import SparkSession
 
+    from tidelog.engine.spark.slots import slots
+
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
@@ -65,6 +68,10 @@ def start():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
+    until = time.monotonic() + 240
+    while slots(spark) < 2 and time.monotonic() < until:
+        time.sleep(0.2)
+    tell(scenario="started", slots=slots(spark))
     return spark
 
 
@@ -120,7 +127,13 @@ def recursion(spark, folder: Path, at: int, counter: _Warnings) -> None:
 
     program = build(CSPA)
     options = SparkOptions(
-        spark, partners=2, driver_facts=0, storage=str(folder), checkpoint_seconds=0, attempts=4
+        spark,
+        partners=2,
+        driver_facts=0,
+        storage=str(folder),
+        checkpoint_seconds=0,
+        attempts=4,
+        exchange="sockets",
     )
     engine = SparkEngine(program, Codec(program.types), Settings(jobs=1), {}, options)
     for name, rows in facts().items():
@@ -146,10 +159,11 @@ def recursion(spark, folder: Path, at: int, counter: _Warnings) -> None:
 
 
 def epochs(spark, folder: Path, counter: _Warnings) -> None:
-    """Apply epochs on resident partners and kill an executor before, at the start and in the middle of one."""
+    """Apply epochs on resident partners; kill an executor before, at the start, and in the middle."""
     import tidelog
 
-    options = {"resident": True, "partners": 2, "driver_facts": 0, "storage": str(folder), "attempts": 4}
+    options = {"partners": 2, "driver_facts": 0, "storage": str(folder), "attempts": 4, "exchange": "sockets"}
+    options["resident"] = True
     given = facts()
     with tidelog.open(CSPA, engine="spark", spark=spark, facts=given, spark_options=options) as db:
         for number, wait in enumerate((None, 0.0, 0.03)):
@@ -172,7 +186,7 @@ def die_in_a_commit(spark, folder: Path) -> None:
     import tidelog
     from tidelog.maintain.partners.manifest import Manifests
 
-    options = {"partners": 2, "driver_facts": 0, "storage": str(folder)}
+    options = {"partners": 2, "driver_facts": 0, "storage": str(folder), "exchange": "sockets"}
     given = facts()
     db = tidelog.open(CSPA, engine="spark", spark=spark, facts=given, spark_options=options)
     db.apply(delete={"Assign": given["Assign"][:5]})

@@ -8,7 +8,11 @@ import pytest
 from doc_pages import EXECUTED, ROOT, SHOWN, blocks_of, run_page
 
 # Pages with a runner of their own: every example of theirs is to fail in its own way.
-OWN_RUNNERS = {"errors.md": "test_program_errors_page.py", "pipeline.md": "test_pipeline_docs.py"}
+OWN_RUNNERS = {
+    "errors.md": "test_program_errors_page.py",
+    "pipeline.md": "test_pipeline_docs.py",
+    "spark.md": "test_spark_docs.py",
+}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 RUN_HERE = [page for page in PAGES if page.name not in OWN_RUNNERS]
 

@@ -17,7 +17,7 @@ from tidelog.values import Codec
 GAPS: dict[str, str] = {}
 
 
-def evaluate(spark, program, inputs, functions, options=None, limit=None):
+def evaluate(spark, program, inputs, functions, *, options=None, limit=None):
     """Return every relation after evaluation on workers, and where each stratum ran."""
     codec = Codec(program.types)
     chosen = SparkOptions(spark, driver_facts=-1, partners=2, **(options or {}))
@@ -43,7 +43,7 @@ def test_case_gives_its_relations(spark, name):
     assert show(relations, outputs(program)) == expected
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(program=programs() | dense_programs())
 def test_spark_agrees_with_the_reference(spark, program: RandomProgram):
     """Spark derives the same facts as naive substitution, in every relation."""
@@ -83,7 +83,7 @@ def test_every_way_gives_the_same(spark, options, wheres):
     """Barrier stages, however partners meet, and the shuffle derive what the reference engine derives."""
     expected = run(RECURSIVE, inputs=EDGES)
 
-    found, placements = evaluate(spark, build(RECURSIVE), EDGES, {}, options)
+    found, placements = evaluate(spark, build(RECURSIVE), EDGES, {}, options=options)
 
     assert found == expected
     assert {placement.where for placement in placements} == wheres

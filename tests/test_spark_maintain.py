@@ -115,8 +115,8 @@ def test_partners_follow_epochs(partners, data, strategy):
     history = [{name: set(facts) for name, facts in drawn.inputs.items()}]
     for epoch in data.draw(tangled_epochs(drawn, max_epochs=3)):
         now = {name: set(facts) for name, facts in history[-1].items()}
-        for name in now:
-            now[name] = (now[name] - set(epoch.deletes[name])) | set(epoch.inserts[name])
+        for name, held in now.items():
+            now[name] = (held - set(epoch.deletes[name])) | set(epoch.inserts[name])
         history.append(now)
 
     states, deltas = follow(program, history, partners, strategy)

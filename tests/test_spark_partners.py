@@ -34,10 +34,10 @@ def check(program: RandomProgram, partners: int, *, counting: bool) -> None:
     local.evaluate(SilentObserver())
     for stratum in built.strata:
         if reason_for_driver(stratum, built) is None and stratum.rules:
-            check_stratum(stratum, built, codec, local._state, given, partners)
+            check_stratum(stratum, built, codec, local=local._state, given=given, partners=partners)
 
 
-def check_stratum(stratum, program, codec, local, given, partners):
+def check_stratum(stratum, program, codec, *, local, given, partners):
     """Compare one stratum, given what the local engine derived below it."""
     routes = find_routes(stratum, program)
     found = [None] * partners

@@ -97,6 +97,6 @@ def row(each: Measured) -> str:
     loop = "" if each.loop < 0 else f"; data frames {each.loop:.1f}{finished} s, {each.loop / each.warm:.0f}x"
     sizes = "exact" if each.is_exact else "WRONG SIZES"
     return (
-        f"{each.workload:<12} {each.where:<11} {sizes}; local {each.local:.2f} s; Spark {each.warm:.2f} s warm, "
-        f"{each.first:.2f} s at first: {each.warm / each.local:.2f}x{loop}"
+        f"{each.workload:<12} {each.where:<11} {sizes}; local {each.local:.2f} s; "
+        f"Spark {each.warm:.2f} s warm, {each.first:.2f} s at first: {each.warm / each.local:.2f}x{loop}"
     )

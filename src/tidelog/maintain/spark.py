@@ -372,7 +372,7 @@ class SparkMaintainedEngine:
         return batch is None or batch not in self._applied
 
     def resume(self) -> int | None:
-        """Go on from the manifest on shared storage; return its epoch, None if there is none to go on from."""
+        """Go on from the manifest on shared storage and return its epoch; None if there is none."""
         if self._manifests is None:
             return None
         manifest = self._manifests.read(self._codec)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.options import SparkOptions
-from tidelog.engine.spark.slots import slots
+from tidelog.engine.spark.slots import settled_slots, slots
 from tidelog.errors import Diagnostic, TidelogError
 
 
@@ -17,7 +17,12 @@ def reason_against_barrier(options: SparkOptions, partners: int) -> str | None:
         return "the shuffle was asked for"
     if str(options.spark.conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true":
         return "Spark refuses barrier stages under dynamic allocation"
+    if options.exchange == "sockets":
+        # Asked for: Spark itself waits for slots, and says so if they do not come.
+        return None
     available = slots(options.spark)
+    if available < partners and not str(options.spark.sparkContext.master).startswith("local["):
+        available = settled_slots(options.spark, partners)
     if available < partners:
         return f"{partners} partners need as many slots at once, and there are {available}"
     return None

@@ -31,7 +31,7 @@ from tidelog.engine.spark.job import Job, run_apart, run_job
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import names_read, reason_for_driver
 from tidelog.engine.spark.routes import find_routes
-from tidelog.engine.spark.slots import slots
+from tidelog.engine.spark.slots import settled_slots
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.work import Evaluation, find_checkpoint
 from tidelog.plan.flatten import is_fact
@@ -77,7 +77,7 @@ class SparkEngine:
         self._functions = functions
         self._options = options
         self._folder = open_storage(options, self)
-        self._partners = options.partners or slots(options.spark)
+        self._partners = options.partners or settled_slots(options.spark)
         self._holdings = {
             name: Holding(name, relation.arity, self._folder)
             for name, relation in self._program.relations.items()

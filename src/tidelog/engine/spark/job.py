@@ -8,7 +8,6 @@ import base64
 import logging
 import pickle
 import secrets
-import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -22,6 +21,8 @@ from tidelog.engine.spark.wire import ApartWire, PartnerLostError, Wire
 from tidelog.errors import Diagnostic, TidelogError
 
 if TYPE_CHECKING:
+    import socket
+
     from pyspark.sql import SparkSession
 
 _LOGGER: Final = logging.getLogger("tidelog")
@@ -176,7 +177,9 @@ def _work_apart(job: Job, version: str) -> tuple[int, Message]:
     return me, Message(text=f"unfit:{unfit}") if unfit else _guarded(job, ApartWire(me, job.partners))
 
 
-def _work(job: Job, access: Access, driver: str, place: Place | None, version: str, context: Any) -> Message:
+def _work(  # noqa: PLR0913, PLR0917 - what a closure would hold, were it not sent as bytes
+    job: Job, access: Access, driver: str, place: Place | None, version: str, context: Any
+) -> Message:
     me = context.partitionId()
     listener = listen(own_address(driver))
     control: socket.socket | None = None
@@ -214,7 +217,7 @@ def _guarded(job: Job, wire: Wire) -> Message:
         if not lost.reason:
             raise
         return Message(text="told")
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the others and the driver must hear of it
         text = failure_text(error)
         wire.give_up(text)
         return Message(text=text)

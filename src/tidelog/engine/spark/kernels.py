@@ -13,7 +13,7 @@ WHOLE_ROW = -1
 @inlined
 def _owner(rows: CodeArray, row: Integer, column: int, partners: int) -> Integer:
     """Return the partner of a row. Takes other bits than membership does, which would else be uneven."""
-    if column < 0:
+    if column < 0:  # noqa: SIM108 - the compiler wants one type on each side
         digest = mix(hash_row(rows, row))
     else:
         digest = mix(mix(np.uint64(rows[row, column])))

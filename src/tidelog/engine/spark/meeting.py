@@ -7,6 +7,7 @@ of the driver, but Spark looks only once in a second whether all have come.
 import json
 import socket
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tidelog.engine.spark.message import Message
@@ -60,10 +61,8 @@ class Meeting:
     def close(self) -> None:
         """Stop waiting and hang up."""
         # Closing alone does not wake a thread that accepts.
-        try:
+        with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self._listener.close()
         self._thread.join(5)
         for connection in self.connections.values():

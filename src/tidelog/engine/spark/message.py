@@ -46,9 +46,8 @@ def encode(message: Message) -> list[bytes | memoryview]:
     header = json.dumps(head).encode()
     pieces: list[bytes | memoryview] = [_LENGTH.pack(len(header)) + header]
     for table in tables:
-        for array in (table.rows, table.weights):
-            if array.size:
-                pieces.append(np.ascontiguousarray(array).data.cast("B"))
+        arrays = (table.rows, table.weights)
+        pieces.extend(np.ascontiguousarray(array).data.cast("B") for array in arrays if array.size)
     return pieces
 
 

@@ -12,7 +12,7 @@ from tidelog.engine.spark.job import Job, LostError, run_job, wait_for_slots
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.resident import ResidentJob
-from tidelog.engine.spark.slots import slots
+from tidelog.engine.spark.slots import settled_slots
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.maintain.partners.service import GroupSpec, ServicePayload
 
@@ -30,7 +30,7 @@ class Crew:
 
     def __post_init__(self) -> None:
         self.groups: list[GroupSpec] = []
-        available = slots(self.options.spark)
+        available = settled_slots(self.options.spark)
         # Residents keep their slots, and others need some as well.
         default = max(1, available // 2) if self.options.resident else available
         self.partners = self.options.partners or default

@@ -161,9 +161,9 @@ class PartnerEngine:
                 change.deleted.size + change.inserted.size for change in lower.values()
             )
             action, strategy, reason, work, changed = self._bring(number, stratum, own, lower, rows, settings)
-            for name, change in changed.items():
-                if change.deleted.size or change.inserted.size:
-                    found[name] = change
+            found.update(
+                {n: change for n, change in changed.items() if change.deleted.size + change.inserted.size}
+            )
             reports.append(
                 StratumReport(
                     stratum.relations, action, strategy, reason, 0, work, time.perf_counter() - begun
@@ -171,7 +171,7 @@ class PartnerEngine:
             )
         return found, tuple(reports)
 
-    def _bring(
+    def _bring(  # noqa: PLR0913, PLR0917 - what is known of one stratum in one epoch
         self, number: int, stratum: Stratum, own: Mapping[str, RowChange], lower: Mapping[str, RowChange],
         rows: int, settings: MaintenanceSettings,
     ) -> tuple[Action, Strategy, str, int, dict[str, RowChange]]:  # fmt: skip

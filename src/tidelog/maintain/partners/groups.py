@@ -128,7 +128,7 @@ class PartnerGroup:
     `own` are the relations the user knows; `files` also names those that passes made.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - where a group stands and what it works with
         self, number: int, own: tuple[str, ...], reads: tuple[str, ...], program: Program, crew: Crew,
         folder: Folder,
     ) -> None:  # fmt: skip
@@ -202,9 +202,10 @@ class PartnerGroup:
             tuple(_report(report) for report in answers[0]["reports"] if set(report[0]) & set(self.own)),
         )
 
-    def _follow(
+    def _follow(  # noqa: PLR0913, PLR0917 - an epoch as the user, the partners and the files tell it
         self, changes: Mapping[str, RelationChange], inserted: Mapping[str, CodeArray],
-        deleted: Mapping[str, CodeArray], answers: Sequence[Mapping[str, Any]], compacted: set[str], name: str,
+        deleted: Mapping[str, CodeArray], answers: Sequence[Mapping[str, Any]], compacted: set[str],
+        name: str,
     ) -> None:  # fmt: skip
         """Note what partners wrote, and bring what was read here to the new epoch."""
         for relation, files in self.files.items():
