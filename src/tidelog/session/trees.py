@@ -12,8 +12,4 @@ def script_changes(script: EditScript, relations: Container[str]) -> Mapping[str
     A program that declares only some of a tree's relations is told of those alone: no rule of it
     could read the others.
     """
-    return {
-        name: Change(change.insert, change.delete)
-        for name, change in script.changes().items()
-        if name in relations
-    }
+    return {name: Change(change.insert, change.delete) for name, change in script.changes(relations).items()}

@@ -1,6 +1,6 @@
 """Edits of a tree, and scripts of them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, assert_never, overload
@@ -164,16 +164,17 @@ class EditScript(Sequence[Edit]):
         """Return the script that leads back."""
         return EditScript(self.schema, lambda: map(_inverted, reversed(self.edits)), self._count)
 
-    def changes(self) -> Mapping[str, FactChanges]:
+    def changes(self, relations: Container[str] | None = None) -> Mapping[str, FactChanges]:
         """Return the facts that come and go, by relation; what comes and goes again is not told.
 
-        script.changes()["Link_Add_left"].insert
+            script.changes()["Link_Add_left"].insert
+
+        Only facts of `relations` are told if these are given.
         """
         net: dict[str, dict[Row, int]] = {}
+        writer = _FactWriter(self.schema, relations, net)
         for edit in self.edits:
-            for relation, row, diff in _fact_changes(edit, self.schema):
-                rows = net.setdefault(relation, {})
-                rows[row] = rows.get(row, 0) + diff
+            writer.add(edit)
         return {
             relation: FactChanges(
                 tuple(row for row, diff in rows.items() if diff > 0),
@@ -189,42 +190,78 @@ class EditScript(Sequence[Edit]):
         return sum(len(each.insert) + len(each.delete) for each in self.changes().values())
 
 
-def _fact_changes(edit: Edit, schema: Schema) -> Iterator[tuple[str, Row, int]]:
-    match edit:
-        case Load():
-            yield from _content_facts(edit, schema, 1)
-        case Unload():
-            yield from _content_facts(edit, schema, -1)
-        case Attach():
-            yield from _place_facts(edit, 1)
-        case Detach():
-            yield from _place_facts(edit, -1)
-        case Update(node, old, new):
-            for values, diff in ((old, -1), (new, 1)):
-                for link, value in values:
-                    if value is not None:
-                        yield link_relation(node.type, link), (node.id, value), diff
-        case _:
-            assert_never(edit)
+class _FactWriter:
+    """Adds up the facts that edits insert and delete, of the relations that are wanted."""
+
+    def __init__(
+        self, schema: Schema, relations: Container[str] | None, net: dict[str, dict[Row, int]]
+    ) -> None:
+        self._schema = schema
+        self._relations = relations
+        self._net = net
+        self._nodes: dict[str, tuple[dict[Row, int], ...]] = {}
+        self._links: dict[tuple[str, str], dict[Row, int] | None] = {}
+        self._roots = self._rows(ROOT)
+        self._parents = self._rows(PARENT)
+
+    def add(self, edit: Edit) -> None:
+        match edit:
+            case Load():
+                self._content(edit, 1)
+            case Unload():
+                self._content(edit, -1)
+            case Attach():
+                self._place(edit, 1)
+            case Detach():
+                self._place(edit, -1)
+            case Update(node, old, new):
+                for values, diff in ((old, -1), (new, 1)):
+                    for link, value in values:
+                        if value is not None:
+                            _count(self._link(node.type, link), (node.id, value), diff)
+            case _:
+                assert_never(edit)
+
+    def _content(self, edit: Load | Unload, diff: int) -> None:
+        node = edit.node
+        for rows in self._node(node.type):
+            _count(rows, (node.id,), diff)
+        for link, kid in edit.kids:
+            _count(self._link(node.type, link), (node.id, kid.id), diff)
+            _count(self._parents, (kid.id, node.id), diff)
+        for link, value in edit.values:
+            _count(self._link(node.type, link), (node.id, value), diff)
+
+    def _place(self, edit: Attach | Detach, diff: int) -> None:
+        if edit.link == ROOT:
+            _count(self._roots, (edit.node.id,), diff)
+        else:
+            _count(self._link(edit.to.type, edit.link), (edit.to.id, edit.node.id), diff)
+            _count(self._parents, (edit.node.id, edit.parent.id), diff)
+
+    def _rows(self, relation: str) -> dict[Row, int] | None:
+        if self._relations is not None and relation not in self._relations:
+            return None
+        return self._net.setdefault(relation, {})
+
+    def _node(self, type_name: str) -> tuple[dict[Row, int], ...]:
+        found = self._nodes.get(type_name)
+        if found is None:
+            names = sorted(self._schema.names_of(self._schema.codes[type_name]))
+            all_rows = [self._rows(node_relation(name)) for name in names]
+            found = self._nodes[type_name] = tuple(rows for rows in all_rows if rows is not None)
+        return found
+
+    def _link(self, type_name: str, link: str) -> dict[Row, int] | None:
+        key = (type_name, link)
+        if key not in self._links:
+            self._links[key] = self._rows(link_relation(type_name, link))
+        return self._links[key]
 
 
-def _content_facts(edit: Load | Unload, schema: Schema, diff: int) -> Iterator[tuple[str, Row, int]]:
-    node = edit.node
-    for name in schema.names_of(schema.codes[node.type]):
-        yield node_relation(name), (node.id,), diff
-    for link, kid in edit.kids:
-        yield link_relation(node.type, link), (node.id, kid.id), diff
-        yield PARENT, (kid.id, node.id), diff
-    for link, value in edit.values:
-        yield link_relation(node.type, link), (node.id, value), diff
-
-
-def _place_facts(edit: Attach | Detach, diff: int) -> Iterator[tuple[str, Row, int]]:
-    if edit.link == ROOT:
-        yield ROOT, (edit.node.id,), diff
-    else:
-        yield link_relation(edit.to.type, edit.link), (edit.to.id, edit.node.id), diff
-        yield PARENT, (edit.node.id, edit.parent.id), diff
+def _count(rows: dict[Row, int] | None, row: Row, diff: int) -> None:
+    if rows is not None:
+        rows[row] = rows.get(row, 0) + diff
 
 
 def _inverted(edit: Edit) -> Edit:
