@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tidelog.errors import Diagnostic, TidelogError
     from tidelog.session import Change, Session, aggregate, functor
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
-    from tidelog.session.open_tree import open_tree
     from tidelog.session.guards import Guard, GuardError
+    from tidelog.session.open_tree import open_tree
     from tidelog.values import Branch
     from tidelog.views import Answer, Delta, RelationView
     from tidelog.views.blame.answers import Blame, Repair
