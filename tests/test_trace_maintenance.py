@@ -127,3 +127,37 @@ def test_evaluation_after_a_traced_epoch_sees_its_facts():
     epochs = [({"b": [(0, 0, 0)]}, {}), ({"a": [(0, 0)]}, {})]
 
     follow(text, {}, epochs, [Strategy.TRACE, Strategy.RECOMPUTE])
+
+
+def test_auto_records_a_trace_where_updates_cost_more():
+    """Few pairs of very many visitors matter: from some epoch on, auto goes by trace, and stays exact."""
+    text = """
+    .pragma "leapfrog-exclude" "meet"
+    .decl pair(x: number, y: number)
+    .decl visits(x: number, place: number)
+    .decl open(place: number)
+    .input pair, visits, open
+    .decl meet(x: number, y: number)
+    meet(x, y) :- pair(x, y), visits(x, place), visits(y, place), open(place).
+    """
+    visitors = range(100, 8_100)
+    run = Maintained(build(text)).start(
+        {
+            "pair": [(x, x + 1) for x in range(100, 300)],
+            "visits": [(x, place) for x in visitors for place in (0, 1)],
+            "open": [(0,), (1,)],
+        }
+    )
+
+    used = []
+    for _ in range(12):
+        for insert, delete in (({}, {"open": [(0,)]}), ({"open": [(0,)]}, {})):
+            used.append(report_of(run.change(insert, delete, strategy=Strategy.AUTO, switch=1.0), "meet"))
+
+    by_trace = [report for report in used if report.strategy is Strategy.TRACE]
+    assert used[0].strategy is Strategy.UPDATE
+    assert used[-1].strategy is Strategy.TRACE
+    assert "more than recording one" in by_trace[0].reason
+    assert "predicted to take" in by_trace[1].reason
+    assert by_trace[-1].work < used[1].work
+    assert run.engine.size("meet") == 200
