@@ -10,6 +10,9 @@ import pytest
 
 from tidelog.errors import TidelogError
 from tidelog.pipeline import BadRows, Changes, Format, Job, Output, Pipeline, Source
+from tidelog.pipeline.bind import bind_job
+from tidelog.pipeline.checking import check_rows
+from tidelog.pipeline.sources import parse_messages
 
 PROGRAM = """
 .type Pair = [a: number, b: symbol]
@@ -124,8 +127,8 @@ def test_csv_rows(ran):
         ("malformed", "the row is malformed csv"),
         ("null", "column `n` is null"),
         ("null", "column `s` is null"),
-        ("out-of-range", "column `n` holds `9223372036854775808`, which is beyond a number"),
-        ("out-of-range", "column `u` holds `-1`, which is beyond a unsigned"),
+        ("out-of-range", "column `n` holds `9223372036854775808`, which is beyond the range of number"),
+        ("out-of-range", "column `u` holds `-1`, which is beyond the range of unsigned"),
         ("wrong-type", "column `f` holds `1.0f`, which is no float"),
         ("wrong-type", "column `n` holds `x`, which is no number"),
         ("wrong-type", "column `p` holds `[x, y]`: `x` is no number"),
@@ -166,7 +169,7 @@ def test_typed_rows(ran):
     assert facts(folder, "typed") == {(1, 1, 1.5, "a")}
     assert [(reason, detail) for reason, detail, _ in quarantine(folder, "typed")] == [
         ("null", "column `n` is null"),
-        ("out-of-range", "column `u` holds `-3`, which is beyond a unsigned"),
+        ("out-of-range", "column `u` holds `-3`, which is beyond the range of unsigned"),
     ]
     assert facts(folder, "orc") == {(1,), (2,)}
     assert facts(folder, "jdbc") == {(1, "a")}
@@ -188,6 +191,23 @@ def test_the_report_counts_bad_rows(ran):
     assert {"read", "derive", "write", "commit", "publish"} <= written["seconds"].keys()
     assert "<td>unknown-op</td>" in page
     assert "http" not in page
+
+
+def test_messages_of_a_topic(spark, ran):
+    """Messages are JSON objects; one without a value, or with another one, is malformed."""
+    folder, _ = ran
+    source = Source("json", Format.KAFKA, changes=Changes.INSERT)
+    bound = bind_job(Job("rows.dl", "kafka", (source,), (Output("json"),), folder=folder))
+    values = [b'{"n": 1, "s": "a"}', b'{"n": "x", "s": "b"}', b"[", None]
+    messages = spark.createDataFrame([(value,) for value in values], "value binary")
+
+    checked = check_rows(parse_messages(messages, bound, source), source, bound)
+    found = [tuple(row) for row in checked.facts().collect()]
+    bad = dict(checked.bad)
+    checked.release()
+
+    assert found == [(1, "a")]
+    assert bad == {"malformed": 2, "wrong-type": 1}
 
 
 def wrong_source(spark, folder: Path, source: Source, policy: BadRows = BadRows.QUARANTINE):
@@ -219,6 +239,9 @@ def test_sources_that_do_not_fit(spark, ran):
         spark, folder, Source("typed", Format.PARQUET, path="typed.parquet", columns={"s": "n", "n": "text"})
     )
     nowhere = wrong_source(spark, folder, Source("orc", Format.ORC, path="nowhere"))
+    options = {"kafka.bootstrap.servers": "localhost:1", "subscribe": "a"}
+    kafka = Source("orc", Format.KAFKA, changes=Changes.INSERT, options=options)
+    no_connector = wrong_source(spark, folder, kafka)
     no_folder = wrong_source(spark, folder, Source("orc", Format.ORC, path="orc.orc", changes=Changes.INSERT))
 
     assert [(each.code, each.message) for each in missing] == [
@@ -227,3 +250,4 @@ def test_sources_that_do_not_fit(spark, ran):
     assert [each.code for each in types] == ["source-type", "source-type"]
     assert [each.code for each in nowhere] == ["unreadable-source"]
     assert [each.code for each in no_folder] == ["unreadable-source"]
+    assert [each.code for each in no_connector] == ["unreadable-source"]

@@ -77,6 +77,7 @@ def _read_job(  # noqa: PLR0913, PLR0917 - the parts of a job
     stem: str,
 ) -> Job:
     job.allow(("name", "program", "state", "engine", "bad_rows", "functions", "include", "defines"))
+    _check_local(job, "state")
     spark = root.table("spark")
     spark.allow(("master", "conf", "engine"))
     return Job(
@@ -199,9 +200,19 @@ def _read_output(table: "_Table") -> Output:
         table.count("every", 1),
         spans=table.spans(),
     )
+    _check_local(table, "path")
+    _check_local(table, "feed")
     if "format" in table.content and output.table is None:
         table.mistake("format", "a format belongs to a table", "files are Parquet; give `table` a name")
     return output
+
+
+def _check_local(table: "_Table", key: str) -> None:
+    """Note a folder that must be renamed in one step, and is where that cannot be done."""
+    place = table.content.get(key)
+    if isinstance(place, str) and "://" in place:
+        message = f"`{key}` is a folder of this machine's file system, or of one that all machines share"
+        table.mistake(key, message, "give a path; `table` and `feed_table` go wherever Spark's catalog is")
 
 
 def _check_names(sources: Sequence[Source]) -> Iterator[Diagnostic]:

@@ -47,6 +47,9 @@ class Publisher:
             if output.path is not None:
                 self._once(f"path {output.path}", base, partial(self._path, output, base))
             if output.table is not None:
+                if not self._spark.catalog.tableExists(output.table):
+                    # A catalog in memory forgets its tables with the session.
+                    self._done.pop(f"table {output.table}", None)
                 self._once(f"table {output.table}", base, partial(self._table, output, base))
             if output.feed is not None:
                 self._all(f"feed {output.feed}", manifest.epoch, partial(self._feed, output))

@@ -50,7 +50,7 @@ def read_stream(spark: "SparkSession", bound: Bound, source: Source) -> "DataFra
     try:
         if source.format is Format.KAFKA:
             raw = spark.readStream.format("kafka").options(**source.options).load()
-            frame = _parse_kafka(raw, bound, source)
+            frame = parse_messages(raw, bound, source)
         else:
             _check_folder(bound, source)
             schema = _stream_schema(spark, bound, source)
@@ -61,6 +61,19 @@ def read_stream(spark: "SparkSession", bound: Bound, source: Source) -> "DataFra
         raise TidelogError([_unreadable(source, cause)]) from cause
     _check_columns(source, bound, frame.columns)
     return frame
+
+
+def parse_messages(raw: "DataFrame", bound: Bound, source: Source) -> "DataFrame":
+    """Return the JSON objects of a topic's messages."""
+    schema = _texts([*wanted_columns(source, bound), MALFORMED])
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
+    text = F.col("value").cast("string")
+    parsed = raw.select(F.from_json(text, schema, options).alias("message"), text.alias("text"))
+    # A message without a value is a null here, where a malformed file row is a row of nulls.
+    is_bad = F.col("message").isNull()
+    columns = [F.col(f"message.{_quoted(name)}").alias(name) for name in schema.names if name != MALFORMED]
+    bad = F.when(is_bad, F.coalesce("text", F.lit(""))).otherwise(F.col(f"message.{MALFORMED}"))
+    return parsed.select(*columns, bad.alias(MALFORMED))
 
 
 def wanted_columns(source: Source, bound: Bound) -> dict[str, str]:
@@ -136,19 +149,6 @@ def _stream_schema(spark: "SparkSession", bound: Bound, source: Source) -> Struc
     return StructType(
         [StructField(name, types.get(name, StringType())) for name in wanted_columns(source, bound)]
     )
-
-
-def _parse_kafka(raw: "DataFrame", bound: Bound, source: Source) -> "DataFrame":
-    """Return the JSON objects of a topic's messages."""
-    schema = _texts([*wanted_columns(source, bound), MALFORMED])
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
-    text = F.col("value").cast("string")
-    parsed = raw.select(F.from_json(text, schema, options).alias("message"), text.alias("text"))
-    # A message without a value is a null here, where a malformed file row is a row of nulls.
-    is_bad = F.col("message").isNull()
-    columns = [F.col(f"message.{_quoted(name)}").alias(name) for name in schema.names if name != MALFORMED]
-    bad = F.when(is_bad, F.coalesce("text", F.lit(""))).otherwise(F.col(f"message.{MALFORMED}"))
-    return parsed.select(*columns, bad.alias(MALFORMED))
 
 
 def _texts(names: list[str]) -> StructType:

@@ -119,7 +119,7 @@ def _typed(
                 ~F.coalesce(is_inside, F.lit(False)), F.lit(Reason.OUT_OF_RANGE.value)
             )
             words = F.when(~exact, F.concat(shown, F.lit(f", which is no {kind.value}"))).otherwise(
-                F.concat(shown, F.lit(f", which is beyond a {kind.value}"))
+                F.concat(shown, F.lit(f", which is beyond the range of {kind.value}"))
             )
             return F.when(is_inside, number).try_cast(spark_type(kind)), reason, words
         case Kind.FLOAT:
