@@ -1,5 +1,6 @@
 """`db.blame` and `db.repair`: epochs, patterns, wishes, rules, engines, stores."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -202,6 +203,27 @@ def test_a_fact_that_neither_epoch_has_can_be_the_repair() -> None:
 
     assert _texts(repair) == ["-e(1, 1)"]
     assert repair.is_optimal
+
+
+def test_many_proofs_of_one_fault() -> None:
+    """A fault with 7,776 proofs is repaired by its smallest cut, in a few worlds."""
+    program = """
+    .decl edge(x: number, y: number)
+    .input edge
+    .decl reach(x: number)
+    reach(0).
+    reach(y) :- reach(x), edge(x, y).
+    """
+    layers = [[0], *([10 * layer + place for place in range(6)] for layer in range(1, 6)), [99]]
+    edges = [(x, y) for one, two in pairwise(layers) for x in one for y in two]
+    with tidelog.open(program, facts={"edge": []}) as db:
+        db.apply(insert={"edge": edges})
+
+        repair = db.repair("reach(99)")
+
+    assert len(repair) == 6
+    assert repair.is_optimal
+    assert repair.trials < 20
 
 
 def test_a_store_knows_its_epochs(tmp_path: Path) -> None:

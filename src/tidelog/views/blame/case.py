@@ -12,7 +12,7 @@ from tidelog.values import Codec
 from tidelog.views.blame.cone import Cones
 from tidelog.views.blame.ground import Ground
 from tidelog.views.blame.possible import Possible, find_possible
-from tidelog.views.blame.reasons import Certain, Explainer, Explanation
+from tidelog.views.blame.reasons import Certain, Explainer, Explanation, Place
 from tidelog.views.blame.suspects import Key, Rows, Suspect, taken_back
 from tidelog.views.fact_text import write_value
 
@@ -164,6 +164,14 @@ class Case:
 
         With `assumes` proofs stop at facts that the epoch did not touch, as if these held always.
         """
+        return self._explainer(taken, assumes=assumes).explain(facts, are_there=are_there)
+
+    def certain_among(self, places: Iterable[Place]) -> set[Place]:
+        """Return the rows of the newer epoch that hold in every world, as far as is known."""
+        explainer = self._explainer(frozenset(), assumes=False)
+        return {place for place in places if explainer.is_certain(place)}
+
+    def _explainer(self, taken: frozenset[int], *, assumes: bool) -> Explainer:
         return Explainer(
             self.ground, self.numbers, self.cones, self.certain, taken, self.inserted, assumes=assumes
-        ).explain(facts, are_there=are_there)
+        )

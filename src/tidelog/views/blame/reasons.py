@@ -144,6 +144,11 @@ class Explainer:
         name = literal.relation
         if literal.is_negated:
             return row < 0 and (name not in self._ground.unsure or not self._certain.is_affected(name))
+        return self.is_certain((name, row))
+
+    def is_certain(self, place: Place) -> bool:
+        """Say whether a fact is known to hold in every world."""
+        name, row = place
         if not self._certain.is_affected(name):
             return True
         stored = self._ground.relation(name)

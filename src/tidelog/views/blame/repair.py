@@ -9,8 +9,10 @@ world has verified it.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Final
 
+from tidelog.views.blame.block import Block, find_block
 from tidelog.views.blame.case import Case, Faults
 from tidelog.views.blame.ddmin import ddmin
 from tidelog.views.blame.reasons import Explanation
@@ -19,6 +21,8 @@ from tidelog.views.blame.solver import Master, is_less
 _BOUNDED: Final = (
     "a fault has more derivations than were looked at; all changes they may depend on stand for the rest"
 )
+# Worlds looked at before all derivations are taken together.
+_PATIENCE: Final = 3
 # Faults explained in one world; the next world shows whether others are left.
 _FAULTS_PER_WORLD: Final = 24
 
@@ -89,10 +93,13 @@ class Search:
         """
         master = self._new_master()
         noted: list[tuple[frozenset[int], Explanation]] = []
+        block: Block | None = None
         taken: frozenset[int] = frozenset()
-        while True:
+        for worlds in count():
             if self._look_at(taken, master, noted) is None:
                 break
+            if worlds == _PATIENCE:
+                block = self._find_block(master)
             try:
                 choice = master.solve(self._end - time.monotonic())
             except TimeoutError:
@@ -104,13 +111,27 @@ class Search:
         if not is_less(self._least, cost):
             # Something must be taken back, and this is as cheap as one change can be.
             return Found(taken, cost, cost)
-        return Found(taken, cost, self._bound(noted))
+        return Found(taken, cost, self._bound(noted, block))
 
-    def _bound(self, noted: list[tuple[frozenset[int], Explanation]]) -> float:
+    def _find_block(self, master: Master) -> Block | None:
+        """Give all derivations of the unwanted facts to a master, if they are not too many."""
+        with self.case.ground.showing(self.case.prepare().rows):
+            block = find_block(self.case, self.case.faults.unwanted)
+        if block is not None:
+            master.add_block(block, block.rows)
+        return block
+
+    def _bound(self, noted: list[tuple[frozenset[int], Explanation]], block: Block | None) -> float:
         """Return what repairs cost at least, by reasons in which nothing is taken for granted."""
         case = self.case
         assumed = dict.fromkeys(key for _, each in noted for key in each.assumed)
         with case.ground.showing(case.prepare().rows):
+            if block is not None:
+                places = block.assumed
+                keys = [key for name, number in sorted(places) for key in case.ground.keys(name, [number])]
+                case.explain(frozenset(), keys, are_there=True)
+                certain = case.certain_among(places)
+                self._master.add_block(block, [row for row in block.rows if row.assumed <= certain])
             are_certain = not case.explain(frozenset(), assumed, are_there=True).literals
             for _, each in noted:
                 reason = each.reason

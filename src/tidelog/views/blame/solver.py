@@ -7,6 +7,7 @@ from typing import Final
 import highspy
 import numpy as np
 
+from tidelog.views.blame.block import Block, Row
 from tidelog.views.blame.suspects import Reason
 
 _CLOSE: Final = 1e-6
@@ -58,6 +59,18 @@ class Master:
         """Ask for choices that do not take back all of these at once."""
         members = sorted(taken)
         self._add(dict.fromkeys(members, 1.0), -highspy.kHighsInf, len(members) - 1.0)
+
+    def add_block(self, block: Block, rows: Iterable[Row]) -> None:
+        """Ask that no fault of a block holds, as far as these rows of it tell."""
+        first = self._solver.getNumCol()
+        for number in range(len(block.places)):
+            self._solver.addCol(0.0, 0.0, 0.0 if number in block.faults else 1.0, 0, [], [])
+        for row in rows:
+            # y(head) - sum of y(premises) + sum of x(suspects) >= 1 - number of both
+            signs = {first + row.head: 1.0}
+            signs.update({first + premise: -1.0 for premise in row.premises})
+            signs.update(dict.fromkeys(row.suspects, 1.0))
+            self._add(signs, 1.0 - len(row.premises), highspy.kHighsInf)
 
     def solve(self, seconds: float) -> Choice | None:
         """Return the cheapest choice found in the time allowed; None if there is none at all.
