@@ -40,6 +40,7 @@ from tidelog.engine.spark.files import Annotated
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import names_read, reason_for_driver
 from tidelog.engine.spark.split import split_rules
+from tidelog.engine.spark.version import own_version
 from tidelog.engine.spark.work import file_name
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.maintain.engine import MaintainedEngine
@@ -425,9 +426,7 @@ class SparkMaintainedEngine:
         return self._folder.write_rows(file, content)
 
     def _fingerprint(self) -> str:
-        from tidelog import __version__  # noqa: PLC0415 - the package imports engines
-
-        text = f"{__version__}\n{print_program(self._program)}"
+        text = f"{own_version()}\n{print_program(self._program)}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from tidelog.engine.spark.meeting import Meeting, Place, meet_at_barrier, meet_a
 from tidelog.engine.spark.message import Message, decode, encode
 from tidelog.engine.spark.slots import slots
 from tidelog.engine.spark.sockets import Access, Tls, connect, listen, own_address
+from tidelog.engine.spark.version import own_version
 from tidelog.engine.spark.wire import ApartWire, PartnerLostError, Wire
 from tidelog.errors import Diagnostic, TidelogError
 
@@ -131,12 +132,10 @@ def _task(
     job: Job, access: Access | None, driver: str, place: Place | None
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return what Spark runs in each worker."""
-    from tidelog import __version__  # noqa: PLC0415 - the package imports engines
-
     module = "tidelog.engine.spark.job"
 
     # Nothing of tidelog is in this function's closure but bytes: a worker that has none can say so.
-    content = pickle.dumps((job, access, driver, place, __version__))
+    content = pickle.dumps((job, access, driver, place, own_version()))
 
     def task(batches: Iterator[Any]) -> Iterator[Any]:
         import importlib  # noqa: PLC0415 - in the worker
@@ -255,10 +254,8 @@ def raise_failures(answers: list[Message]) -> None:
 
 def reason_unfit(version: str) -> str:
     """Return why this worker cannot take part, an empty text if it can."""
-    from tidelog import __version__  # noqa: PLC0415 - the package imports engines
-
-    if __version__ != version:
-        return f"a worker has tidelog {__version__}, the driver {version}"
+    if own_version() != version:
+        return f"a worker has tidelog {own_version()}, the driver {version}"
     try:
         import numba  # noqa: F401, PLC0415 - only asked for
     except ImportError as error:
