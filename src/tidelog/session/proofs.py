@@ -133,7 +133,8 @@ class ProofDesk:
         snapshot, machine = self._epochs.snapshot, self._epochs.machine
         text = self._epochs.text
         if self._text is not text:
-            ids = {_place(rule.span): rule.id for rule in text.rules}
+            # Not `text.rules`, which writes every rule out.
+            ids = {_place(item.span): number for piece in text.pieces for number, item in piece.rules.items()}
             checked = snapshot.program
             self._exact: frozenset[str] = frozenset()
             if self._epochs.request.provenance == HEIGHT and machine.kind.name == "local":
