@@ -143,6 +143,27 @@ def test_a_value_of_another_type_is_refused(value: Exp, words: str) -> None:
     assert words in str(caught.value)
 
 
+@dataclass
+class A:
+    """A type whose link is called like that of another one."""
+
+    b_c: int
+    below: "A_b | None" = None
+
+
+@dataclass
+class A_b:  # noqa: N801 - the point of it
+    """The other one."""
+
+    c: int
+
+
+def test_relations_of_one_name_are_refused() -> None:
+    """`Link_A_b_c` cannot be a link of two types."""
+    with pytest.raises(TidelogError, match="tree-types-differ"):
+        Tree.from_python(A(1))
+
+
 # --- JSON ------------------------------------------------------------------------------------------
 
 json_values = st.recursive(

@@ -11,6 +11,7 @@ from tidelog.trees.annotations import read_class
 from tidelog.trees.nodes import NodesBuilder
 from tidelog.trees.pool import ABSENT, Pool, TreeValue
 from tidelog.trees.schema import (
+    ANY,
     ANY_LIST,
     FIRST,
     NodeLink,
@@ -19,6 +20,8 @@ from tidelog.trees.schema import (
     ValueKind,
     ValueLink,
     identifier,
+    link_relation,
+    node_relation,
 )
 from tidelog.trees.shapes import (
     PLAIN,
@@ -78,6 +81,7 @@ class ShapedValues:
             self._types[_NOTHING] = _NOTHING_TYPE
         self._declare(self._shape.members)
         self.schema = Schema(tuple(self._types.values()))
+        _check_names(self.schema)
         self.pool = Pool()
 
     # --- types -----------------------------------------------------------------------------------
@@ -325,6 +329,17 @@ class _Place(NamedTuple):
     link: int
     parent: int
     where: str
+
+
+def _check_names(schema: Schema) -> None:
+    """Raise if two things would be called the same as relations."""
+    seen: set[str] = set()
+    for node_type in schema.types:
+        links = [link.name for link in (*node_type.links, *node_type.values) if link.name != FIRST]
+        for name in (node_relation(node_type.name), *(link_relation(node_type.name, each) for each in links)):
+            if name in seen or node_type.name in (ANY, ANY_LIST):
+                raise TidelogError([_same_name(name)])
+            seen.add(name)
 
 
 def _make_fields(
