@@ -335,7 +335,8 @@ def _check_names(schema: Schema) -> None:
     """Raise if two things would be called the same as relations."""
     seen: set[str] = set()
     for node_type in schema.types:
-        links = [link.name for link in (*node_type.links, *node_type.values) if link.name != FIRST]
+        links = [link.name for link in node_type.links if link.name != FIRST]
+        links += [value.name for value in node_type.values]
         for name in (node_relation(node_type.name), *(link_relation(node_type.name, each) for each in links)):
             if name in seen or node_type.name in (ANY, ANY_LIST):
                 raise TidelogError([_same_name(name)])
