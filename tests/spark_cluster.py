@@ -7,7 +7,6 @@ Prints one JSON object per scenario, and at last kills its own process in the mi
 import json
 import logging
 import os
-import random
 import signal
 import sys
 import threading
@@ -38,12 +37,10 @@ ValueAlias(x, y) :- ValueFlow(z, x), MemoryAlias(z, w), ValueFlow(w, y).
 """
 
 
-def facts(seed: int = 1, size: int = 700) -> dict[str, list[tuple[int, int]]]:
-    """Return assignments in long chains, and dereferences that connect some of them."""
-    draw = random.Random(seed)  # noqa: S311 - facts, no secrets
-    assign = sorted({(n, n + 1) for n in range(size) if n % 40} | {(n, n + 3) for n in range(0, size, 11)})
-    dereference = sorted({(draw.randrange(size), draw.randrange(size)) for _ in range(size // 2)})
-    return {"Assign": assign, "Dereference": dereference}
+def facts(size: int = 600) -> dict[str, list[tuple[int, int]]]:
+    """Return assignments in short chains, and dereferences that lead from chain to chain."""
+    assign = [(n, n + 1) for n in range(size) if n % 6]
+    return {"Assign": assign, "Dereference": [(n, n + 9) for n in range(0, size, 4)]}
 
 
 def start():
