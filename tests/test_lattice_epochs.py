@@ -230,6 +230,64 @@ def test_company_control_under_change(strategy: Strategy) -> None:
     assert followed.relations() == followed.from_nothing()
     assert (0, 3) not in followed.relations()["controls"]
 
-    followed.change(insert={"owns": [(1, 2, 25)]}, strategy=strategy)
+    found = followed.change(insert={"owns": [(1, 2, 25)]}, strategy=strategy)
     assert followed.relations() == followed.from_nothing()
     assert (0, 3) in followed.relations()["controls"]
+    actions = {report.relations[0]: report.action for report in found.strata}
+    assert (actions["controls"] is Action.RECOMPUTED) == (strategy is Strategy.RECOMPUTE)
+
+
+COMPANIES = st.integers(0, 4)
+GUARDED = """
+.decl owns(x: number, y: number, n: number)
+.input owns
+.decl block(x: number)
+.input block
+.decl controls(x: number, y: number)
+.input controls
+.decl share(x: number, z: number, y: number, n: number)
+share(x, x, y, n) :- owns(x, y, n).
+share(x, z, y, n) :- controls(x, z), owns(z, y, n), !block(z).
+controls(x, y) :- share(x, _, y, _), sum n : { share(x, z, y, n), n > 0, !block(z) } > 50.
+.decl on(x: number)
+.input on
+on(y) :- owns(_, y, _), count : { on(_) } >= 2.
+on(y) :- owns(x, y, _), max z : { on(z), owns(z, y, _) } > x.
+.decl top(n: number)
+top(n) :- n = count : { on(_) }.
+"""
+GUARDED_PROGRAM = build(GUARDED)
+ONE = st.sets(st.tuples(COMPANIES), max_size=1)
+PAIR = st.sets(st.tuples(COMPANIES, COMPANIES), max_size=1)
+
+
+@settings(max_examples=30)
+@given(
+    shares=SHARES,
+    epochs=st.lists(
+        st.tuples(SHARES.map(lambda rows: rows[:2]), st.integers(0, 3), ONE, ONE, PAIR), max_size=4
+    ),
+)
+def test_own_aggregates_follow_without_a_recompute(
+    shares: list[Fact], epochs: list[tuple[list[Fact], int, set[Fact], set[Fact], set[Fact]]]
+) -> None:
+    """Facts that are given, derived or both come and go; negated atoms turn; deltas are exact."""
+    followed = Maintained(GUARDED_PROGRAM).start({"owns": shares, "on": [(0,)], "controls": [(0, 1)]})
+    for come, gone, on, block, pair in epochs:
+        before = followed.relations()
+        found = followed.change(
+            insert={"owns": come[:2], "on": on, "block": block if gone % 2 else [], "controls": pair},
+            delete={
+                "owns": sorted(followed.inputs["owns"])[:gone],
+                "block": [] if gone % 2 else block,
+                "controls": followed.inputs["controls"] if gone == 3 else [],
+                "on": followed.inputs["on"] if gone == 2 else [],
+            },
+        )
+        now = followed.relations()
+        assert now == followed.from_nothing()
+        nothing: frozenset[Fact] = frozenset()
+        for name, facts in now.items():
+            assert facts == before[name] - found.deleted.get(name, nothing) | found.inserted.get(
+                name, nothing
+            )

@@ -91,6 +91,11 @@ class MaintainedEngine(LocalEngine):
             self._given_apart[relation].insert(_wide(columns, len(columns[0]) if columns else 1))
 
     @property
+    def state(self) -> LocalState:
+        """Return the relations and what is seen of them."""
+        return self._state
+
+    @property
     def relations(self) -> Mapping[str, StoredRelation]:
         """Return the stored relations by name."""
         return self._state.relations

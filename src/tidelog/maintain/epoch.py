@@ -20,10 +20,12 @@ from typing import Protocol
 import numpy as np
 
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
+from tidelog.engine.local.state import LocalState
 from tidelog.maintain.dense import IterationCounts, count_iterations
 from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.labels import RelationLabels
+from tidelog.maintain.monotone import MonotoneUpdate
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
@@ -32,6 +34,7 @@ from tidelog.maintain.small.layout import NEEDS_ROOM, TOO_LARGE
 from tidelog.maintain.trace import TraceKeeper
 from tidelog.maintain.update import OverBudget, StratumUpdate
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
+from tidelog.plan.own_rules import own_forms
 from tidelog.program.nodes import Aggregate, Atom, Constraint, NegatedAtom, Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -59,6 +62,10 @@ class EpochEngine(Protocol):
     @property
     def groups(self) -> GroupKeeper:
         """Return the aggregates that have a relation."""
+
+    @property
+    def state(self) -> LocalState:
+        """Return the relations and what is seen of them."""
 
     @property
     def paths(self) -> PathKeeper:
@@ -121,6 +128,11 @@ class Maintainer:
         ]
         self._small = SmallEpochs(lambda: self.engine.relations, lambda: self.engine.derivations)
         self._reasons = [reason_to_recompute(stratum, self.program) for stratum in self.program.strata]
+        first_id = 4 * (1 + max((rule.id for rule in self.program.rules), default=0))
+        self._own_forms = [
+            own_forms(stratum, self.program, first_id + 4096 * number) if self._reasons[number] else None
+            for number, stratum in enumerate(self.program.strata)
+        ]
         self._read = [_relations_read(stratum) for stratum in self.program.strata]
         self._traces: dict[int, TraceKeeper] = {}
 
@@ -221,7 +233,7 @@ class Maintainer:
         if not rows:
             return _Decision(Action.SKIPPED, settings.strategy, "nothing it reads changed")
         strategy = settings.strategy
-        if self._reasons[number] is not None and not self.engine.paths.follows(self.program.strata[number]):
+        if self._reasons[number] is not None and not self._is_followed(number):
             return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, f"{self._reasons[number]}")
         if not self._rules[number]:
             return _Decision(Action.UPDATED, Strategy.UPDATE, "it has no rules")
@@ -329,6 +341,10 @@ class Maintainer:
             self._traces[number] = TraceKeeper(self.program.strata[number], self._rules[number], self.program)
         return self._traces[number]
 
+    def _is_followed(self, number: int) -> bool:
+        """Say whether a stratum whose rules cannot be followed one by one is followed as a whole."""
+        return self._own_forms[number] is not None or self.engine.paths.follows(self.program.strata[number])
+
     def _follow(
         self, number: int, stratum: Stratum, own: Mapping[str, RowChange], lower: Mapping[str, RowChange],
         decision: "_Decision",
@@ -340,6 +356,14 @@ class Maintainer:
         if stratum.relations[0] in engine.groups.aggregates:
             changes, work = engine.groups.follow(self._rules[number], lower, engine.derivations, self.label)
             return changes, decision, work
+        forms = self._own_forms[number]
+        if forms is not None:
+            labels = {name: self.label(name) for name in stratum.relations}
+            before = engine.derivations.work
+            monotone = MonotoneUpdate(
+                forms, engine.state, labels, lower, engine.derivations, partial(engine.check_level, stratum)
+            )
+            return monotone.run(own), decision, engine.derivations.work - before
         if not engine.paths.follows(stratum):
             return None
         given = {name: _given(engine, name, change) for name, change in own.items()}

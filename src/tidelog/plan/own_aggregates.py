@@ -33,7 +33,7 @@ def own_deltas(flat: Rule, stratum: Stratum) -> Iterator[OwnDelta]:
     for literal in flat.body:
         if not isinstance(literal, Constraint) or not isinstance(literal.right, Aggregate):
             continue
-        copied = _copy(literal.right)
+        copied = copy_body(literal.right)
         atoms = [x for x in copied if isinstance(x, Atom)]
         for number, atom in enumerate(atoms):
             if atom.relation in stratum.relations:
@@ -42,7 +42,7 @@ def own_deltas(flat: Rule, stratum: Stratum) -> Iterator[OwnDelta]:
                 yield OwnDelta((*flat.body, *copied), tuple(views), first + number)
 
 
-def _copy(aggregate: Aggregate) -> tuple[Literal, ...]:
+def copy_body(aggregate: Aggregate) -> tuple[Literal, ...]:
     """Return the body of an aggregate with other names for its own variables."""
     outer = variables_of(aggregate)
     names = {v.name for literal in aggregate.body for term in terms_of(literal) for v in deep_variables(term)}

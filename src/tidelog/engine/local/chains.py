@@ -185,7 +185,7 @@ class ReduceStep(ExtendingStep):
             results, has_value = self._evaluate(distinct)
         else:
             group_of = np.zeros(batch.shape[0], np.int64)
-            seen = [visible.end for visible in self._state.visible.values()]
+            seen = [self._state.changes, *(visible.end for visible in self._state.visible.values())]
             if self._constant is None or self._seen != seen:
                 self._constant = self._evaluate(np.empty((1, 0), self._state.dtype))
                 self._seen = seen

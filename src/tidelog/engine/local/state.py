@@ -41,13 +41,15 @@ class Visible:
 class LocalState:
     """All relations, in 32-bit codes until `widen`; never both widths at once.
 
-    `bindings` counts what joins yield, kept or not: the work of maintenance.
+    `bindings` counts what joins yield, kept or not: the work of maintenance. `changes` counts how often
+    rows were hidden or shown in place, which no count of rows tells.
     """
 
     program: Program
     counting: bool = False
     dtype: npt.DTypeLike = np.int32
     bindings: int = 0
+    changes: int = 0
     relations: dict[str, StoredRelation] = field(init=False)
     visible: dict[str, Visible] = field(init=False)
 

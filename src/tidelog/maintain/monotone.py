@@ -1,0 +1,203 @@
+"""Strata with aggregates over themselves, under change: delete what may be concerned, derive it again.
+
+Such aggregates only ever let more be derived, so a stratum is the least set of facts closed under its
+rules. First every fact is deleted that has a derivation through something lost, whether as a premise or
+as a member of a group, and so on from these. What is left still has its derivations. Then the deleted facts
+look for derivations from what is left, inserted facts start new ones, and both go on until nothing
+is found.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.local.state import LocalState
+from tidelog.maintain.derivations import Derivations, Sink
+from tidelog.maintain.labels import RelationLabels
+from tidelog.maintain.row_change import RowChange
+from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.plan.own_rules import OwnForm
+from tidelog.storage.annotations import ABSENT
+from tidelog.storage.kernel import CodeArray, Int64s
+
+Rows = dict[str, Int64s]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass
+class MonotoneUpdate:
+    """One epoch of one stratum; `lower` is what changed in earlier strata."""
+
+    forms: Sequence[OwnForm]
+    state: LocalState
+    labels: Mapping[str, RelationLabels]
+    lower: Mapping[str, RowChange]
+    derivations: Derivations
+    check_level: Callable[[int], None]
+
+    def run(self, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
+        """Bring the stratum to the new epoch and return what changed."""
+        for labels in self.labels.values():
+            labels.ensure_room()
+        deleted = self._delete(inputs)
+        hidden = {name: change.deleted for name, change in self.lower.items() if change.deleted.size}
+        for name, rows in (*hidden.items(), *deleted.items()):
+            self.state.relations[name].delete_rows(rows)
+        try:
+            self._derive(inputs, deleted)
+        finally:
+            for name, rows in (*hidden.items(), *deleted.items()):
+                # Until the epoch ends, deleted facts stay visible for the strata above.
+                self.state.relations[name].show_rows(rows)
+            self.state.changes += 1
+        return self._changes()
+
+    # --- what may be concerned -------------------------------------------------------------------
+
+    def _delete(self, inputs: Mapping[str, RowChange]) -> Rows:
+        """Take the level from every fact that may have lost a derivation; return them."""
+        found: dict[str, list[Int64s]] = defaultdict(list)
+        current: Rows = {}
+
+        def lose(name: str, numbers: Int64s) -> None:
+            relation, labels = self.state.relations[name], self.labels[name]
+            numbers = np.unique(numbers)
+            numbers = numbers[(relation.levels[numbers] != ABSENT) & (relation.levels[numbers] != 0)]
+            labels.touch(numbers)
+            relation.levels[numbers] = ABSENT
+            found[name].append(numbers)
+            current[name] = np.concatenate([current[name], numbers]) if name in current else numbers
+
+        for name, change in inputs.items():
+            relation = self.state.relations[name]
+            self.labels[name].ensure_room()
+            self.labels[name].touch(change.deleted)
+            # No longer given: it goes like a fact that lost a derivation.
+            relation.levels[change.deleted] = 1
+            lose(name, change.deleted)
+        for form in self.forms:
+            for literal, rows in self._changed(form.loose, form.first_loose, lost=True):
+                self.derivations.forward(form.loose, literal, rows, self._heads(form.loose, lose))
+        while any(rows.size for rows in current.values()):
+            going, current = current, {}
+            for form, literal in self._literals(going, exact=False):
+                self.derivations.forward(
+                    form.loose, literal, going[literal.relation], self._heads(form.loose, lose)
+                )
+        return {name: np.concatenate(parts) for name, parts in found.items() if parts}
+
+    def _heads(self, rule: MaintainedRule, take: Callable[[str, Int64s], None]) -> Sink:
+        """Return the sink that takes the heads which are rows of their relation."""
+        arity = len(rule.rule.head.terms)
+        relation = self.state.relations[rule.relation]
+
+        def sink(batch: CodeArray) -> None:
+            numbers = relation.find(np.ascontiguousarray(batch[:, :arity]))
+            take(rule.relation, numbers[numbers >= 0])
+
+        return sink
+
+    # --- what is derived again, or newly -----------------------------------------------------------
+
+    def _derive(self, inputs: Mapping[str, RowChange], deleted: Rows) -> None:
+        """Derive deleted facts again and new ones, iteration by iteration."""
+        new: dict[str, list[Int64s]] = defaultdict(list)
+
+        def offer(name: str, numbers: Int64s) -> None:
+            relation, labels = self.state.relations[name], self.labels[name]
+            labels.ensure_room()
+            numbers = np.unique(numbers)
+            numbers = numbers[relation.levels[numbers] == ABSENT]
+            if numbers.size:
+                labels.touch(numbers)
+                relation.levels[numbers] = 1
+                relation.counts[numbers] = 1
+                new[name].append(numbers)
+
+        for name, change in inputs.items():
+            self.labels[name].ensure_room()
+            self.labels[name].touch(change.inserted)
+            offer(name, change.inserted)
+            self.state.relations[name].levels[change.inserted] = 0
+        for form in self.forms:
+            if not form.first_exact and form.exact.relation in deleted:
+                rows = deleted[form.exact.relation]
+                self.derivations.backward(form.exact, rows, self._backward(form.exact, offer))
+            for literal, rows in self._changed(form.exact, form.first_exact, lost=False):
+                self.derivations.forward(form.exact, literal, rows, self._forward(form.exact, offer))
+        iteration = 0
+        while new:
+            iteration += 1
+            self.check_level(iteration)
+            coming = {name: np.concatenate(parts) for name, parts in new.items()}
+            new.clear()
+            for name, rows in coming.items():
+                self.state.relations[name].show_rows(rows)
+            self.state.changes += 1
+            for form, literal in self._literals(coming, exact=True):
+                self.derivations.forward(
+                    form.exact, literal, coming[literal.relation], self._forward(form.exact, offer)
+                )
+
+    def _forward(self, rule: MaintainedRule, offer: Callable[[str, Int64s], None]) -> Sink:
+        """Return the sink that offers the heads of derivations that hold."""
+        arity = len(rule.rule.head.terms)
+        relation = self.state.relations[rule.relation]
+
+        def sink(batch: CodeArray) -> None:
+            heads = batch[self._hold(rule, batch, arity), :arity]
+            offer(rule.relation, relation.locate(np.ascontiguousarray(heads)))
+
+        return sink
+
+    def _backward(self, rule: MaintainedRule, offer: Callable[[str, Int64s], None]) -> Sink:
+        def sink(batch: CodeArray) -> None:
+            offer(rule.relation, batch[self._hold(rule, batch, 1), 0].astype(np.int64))
+
+        return sink
+
+    def _hold(self, rule: MaintainedRule, batch: CodeArray, first: int) -> Mask:
+        """Say which derivations are of facts that are there now."""
+        holds = np.ones(batch.shape[0], np.bool_)
+        for place, literal in enumerate(rule.literals):
+            numbers = batch[:, first + place]
+            relation = self.state.relations[literal.relation]
+            present = (numbers >= 0) & (relation.levels[np.maximum(numbers, 0)] != ABSENT)
+            holds &= ~present if literal.is_negated else present
+        return holds
+
+    # --- shared ------------------------------------------------------------------------------------
+
+    def _changed(
+        self, rule: MaintainedRule, first: int, *, lost: bool
+    ) -> Iterator[tuple[RuleLiteral, Int64s]]:
+        """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
+        for literal in rule.literals:
+            change = self.lower.get(literal.relation)
+            if change is None or literal.place < first:
+                continue
+            rows = change.deleted if lost != literal.is_negated else change.inserted
+            if rows.size:
+                yield literal, rows
+
+    def _literals(self, rows: Rows, *, exact: bool) -> Iterator[tuple[OwnForm, RuleLiteral]]:
+        """Yield the literals that rows of this stratum can stand for."""
+        for form in self.forms:
+            rule, first = (form.exact, form.first_exact) if exact else (form.loose, form.first_loose)
+            for literal in rule.literals:
+                if literal.relation in rows and literal.place >= first and rows[literal.relation].size:
+                    yield form, literal
+
+    def _changes(self) -> dict[str, RowChange]:
+        changes = {}
+        for name, labels in self.labels.items():
+            rows = labels.touched()
+            was = labels.relation.previous[rows] != ABSENT
+            now = labels.relation.levels[rows] != ABSENT
+            labels.relation.counts[rows[~now]] = 0
+            if (was != now).any():
+                changes[name] = RowChange(rows[was & ~now], rows[now & ~was])
+        return changes

@@ -1,0 +1,131 @@
+"""Rules with aggregates over their own stratum, as maintenance follows them.
+
+A rule is followed in three forms:
+
+    exact    as written; it finds derivations that hold
+    loose    without the aggregates and what depends on them; it finds every head that may be concerned
+    copies   both forms again with a copy of an aggregate's body, from whose atoms they can start
+
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tidelog.plan.flatten import flatten_rule, variables_of
+from tidelog.plan.maintenance import MaintainedRule, maintained_rule
+from tidelog.plan.own_aggregates import copy_body
+from tidelog.program.nodes import (
+    Aggregate,
+    Constraint,
+    Counter,
+    Literal,
+    NegatedAtom,
+    Program,
+    Rule,
+    RuleId,
+    Stratum,
+    UserApplication,
+    Variable,
+    Wildcard,
+)
+from tidelog.program.walk_nodes import aggregates_of, deep_atoms, subterms, terms_of
+
+
+@dataclass(frozen=True)
+class OwnForm:
+    """An exact and a loose form of a rule; derivations may start at literals from the given place on."""
+
+    exact: MaintainedRule
+    loose: MaintainedRule
+    first_exact: int = 0
+    first_loose: int = 0
+
+
+def own_forms(stratum: Stratum, program: Program, first_id: int) -> tuple[OwnForm, ...] | None:
+    """Return the forms of all rules of a stratum, None if one of them cannot be followed.
+
+    That is so if an aggregate reads no relation of the stratum (such ones have relations of their own
+    where possible), if a relation has a law of its own, or if an aggregate's value is in a head.
+    """
+    for name in stratum.relations:
+        relation = program.relations[name]
+        has_law = relation.choices or relation.is_equivalence or relation.size_limit is not None
+        if has_law or any(column.is_lattice for column in relation.columns):
+            return None
+    if stratum.subsumptions or any(_keeps_state(rule, program) for rule in stratum.rules):
+        return None
+    forms: list[OwnForm] = []
+    for rule in stratum.rules:
+        found = list(_forms(flatten_rule(rule, program), stratum, program, first_id + len(forms) * 8))
+        if not found or len(found) > 4:
+            return None
+        forms.extend(found)
+    return tuple(forms) if any(form.first_exact for form in forms) else None
+
+
+def _keeps_state(rule: Rule, program: Program) -> bool:
+    """Say whether a rule counts, or applies a functor that remembers."""
+    terms = [*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))]
+    return any(
+        isinstance(part, Counter)
+        or (isinstance(part, UserApplication) and program.functors[part.name].is_stateful)
+        for term in terms
+        for part in subterms(term)
+    )
+
+
+def _forms(flat: Rule, stratum: Stratum, program: Program, first_id: int) -> Iterator[OwnForm]:
+    """Yield a rule's own form and that of each copy; nothing if it cannot be followed."""
+    aggregates = [x.right for x in flat.body if isinstance(x, Constraint) and isinstance(x.right, Aggregate)]
+    loose = _loosened(flat.body)
+    names = frozenset().union(*(variables_of(term) for term in flat.head.terms))
+    gone = _moving(flat.body)
+    nested = any(True for each in aggregates for literal in each.body for _ in aggregates_of(literal))
+    is_foreign = any(
+        not any(atom.relation in stratum.relations for atom, _ in deep_atoms(each.body))
+        for each in aggregates
+    )
+    is_open = any(_has_open_negation(each.body) for each in aggregates)
+    if nested or is_foreign or is_open or names & gone or not flat.body:
+        return
+    ids = iter(range(first_id, first_id + 8))
+
+    def form(body: tuple[Literal, ...]) -> MaintainedRule:
+        return maintained_rule(replace(flat, id=RuleId(next(ids)), body=body, plan=()), program)
+
+    yield OwnForm(form(flat.body), form(loose))
+    for aggregate in aggregates:
+        copied = copy_body(aggregate)
+        yield OwnForm(form((*flat.body, *copied)), form((*loose, *copied)), len(flat.body), len(loose))
+
+
+def _has_open_negation(body: tuple[Literal, ...]) -> bool:
+    """Say whether a negated atom holds a wildcard, so that no one fact makes it false."""
+    negated = [literal.atom for literal in body if isinstance(literal, NegatedAtom)]
+    return any(isinstance(term, Wildcard) for atom in negated for term in atom.terms)
+
+
+def _moving(body: tuple[Literal, ...]) -> frozenset[str]:
+    """Return the variables whose values come from aggregates."""
+    moving: set[str] = set()
+    before = -1
+    while len(moving) > before:
+        before = len(moving)
+        for literal in body:
+            if not isinstance(literal, Constraint) or literal.op != "=":
+                continue
+            for left, right in ((literal.left, literal.right), (literal.right, literal.left)):
+                is_moved = isinstance(right, Aggregate) or variables_of(right) & moving
+                if isinstance(left, Variable) and is_moved:
+                    moving.add(left.name)
+    return frozenset(moving)
+
+
+def _loosened(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
+    """Return a body without what depends on aggregates."""
+    moving = _moving(body)
+    return tuple(
+        literal
+        for literal in body
+        if not any(variables_of(term) & moving or isinstance(term, Aggregate) for term in terms_of(literal))
+    )
