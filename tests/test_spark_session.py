@@ -31,6 +31,17 @@ def test_frames_go_in_and_come_out(spark):
     assert frame.columns == ["x", "y"]
 
 
+def test_numbers_are_read_by_workers(spark):
+    """A relation of numbers that partners wrote comes as the files they wrote, and as facts after an epoch."""
+    text = PATHS.replace("symbol", "number")
+    options = {"engine": "spark", "spark": spark, "spark_options": EVERYWHERE}
+    with tidelog.open(text, facts={"edge": [(1, 2), (2, 3)]}, **options) as db:
+        assert db.snapshot.engine.code_frame("path") is not None
+        assert sorted(tuple(row) for row in db["path"].to_spark().collect()) == [(1, 2), (1, 3), (2, 3)]
+        db.apply(delete={"edge": [(1, 2)]})
+        assert sorted(tuple(row) for row in db["path"].to_spark().collect()) == [(2, 3)]
+
+
 def test_an_epoch_is_applied(spark):
     """`apply` brings the relations to the next epoch and returns the exact difference."""
     options = {"engine": "spark", "spark": spark, "spark_options": EVERYWHERE}

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,7 @@ from tidelog.engine.spark.cluster import open_storage
 from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.engine import Placement, Where, subprogram
 from tidelog.engine.spark.files import Annotated
+from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import names_read, reason_for_driver
 from tidelog.engine.spark.split import split_rules
@@ -65,6 +67,9 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray
 from tidelog.values.codec import Codec
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 # So many ids of transactions are remembered, to know one that comes again.
 _IDS_KEPT = 1000
@@ -252,6 +257,14 @@ class SparkMaintainedEngine:
             return home.look_up(relation, codes)
         rows = self._given[relation].live_rows()
         return found_in(rows, np.zeros(len(rows), np.int32), codes)
+
+    def code_frame(self, relation: str) -> "DataFrame | None":
+        """Return the codes of a relation as a data frame read by workers; None if the driver has them."""
+        home = self._home.get(relation)
+        files = home.plain_files(relation) if isinstance(home, PartnerGroup) else ()
+        if not files or not self._arity(relation):
+            return None
+        return read_codes(self._options.spark, self._folder, files, self._arity(relation))
 
     # --- epochs ------------------------------------------------------------------------------------
 

@@ -1,12 +1,16 @@
 """One relation of a session, facts set apart from it, and the answer to a query."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tidelog.engine.protocol import Codes
 from tidelog.program.nodes import Column, Relation
 from tidelog.values import Codec, Fact
 from tidelog.views.facts import FactSet
 from tidelog.views.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame as SparkFrame
 
 
 class FixedFacts(FactSet):
@@ -35,6 +39,7 @@ class RelationView(FactSet):
 
     def __init__(self, relation: Relation, read: Callable[[], Snapshot]) -> None:
         super().__init__(relation.name, relation.columns, read().codec)
+        self._relation = relation
         self._read = read
         self._seen: int | None = None
 
@@ -60,6 +65,15 @@ class RelationView(FactSet):
     def __iter__(self) -> Iterator[Fact]:
         # A loop sees one epoch, also if it applies changes itself.
         return iter(self.snapshot())
+
+    def to_spark(self, spark: object = None) -> "SparkFrame":
+        """Return a Spark data frame; numbers that workers keep in files are read by workers."""
+        from tidelog.engine.spark.frames import frame_of_numbers  # noqa: PLC0415 - an optional package
+
+        snapshot = self._read()
+        with snapshot.lock:
+            found = frame_of_numbers(snapshot.engine, self._relation)
+        return super().to_spark(spark) if found is None else found
 
     def _codes(self) -> list[Codes]:
         return self._read().engine.facts(self.name)

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,6 +38,9 @@ from tidelog.engine.spark.work import Evaluation, find_checkpoint
 from tidelog.plan.flatten import is_fact
 from tidelog.program.nodes import Program, Stratum
 from tidelog.values.codec import Codec
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class Where(Enum):
@@ -122,6 +126,14 @@ class SparkEngine:
             if code is not None:
                 keep &= rows[:, place] == code
         return [rows[keep, place].astype(np.int64) for place in range(rows.shape[1])]
+
+    def code_frame(self, relation: str) -> "DataFrame | None":
+        """Return the codes of a relation as a data frame read by workers; None if the driver has them."""
+        files = self._holdings[relation].known_files()
+        if not files or not self._program.relations[relation].arity:
+            return None
+        arity = self._program.relations[relation].arity
+        return read_codes(self._options.spark, self._folder, files, arity)
 
     # --- one stratum ----------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from tidelog.engine.spark.files import Folder
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.nodes import Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +19,15 @@ def frame_of(table: "pa.Table", spark: object = None) -> "DataFrame":
     Spark has no unsigned numbers: they become decimals.
     """
     return _session(spark).createDataFrame(without_unsigned(table))
+
+
+def frame_of_numbers(engine: object, relation: Relation) -> "DataFrame | None":
+    """Return a relation of numbers from where workers keep it; None if the driver has it, or other values."""
+    code_frame = getattr(engine, "code_frame", None)
+    if code_frame is None or any(column.type != "number" for column in relation.columns):
+        return None
+    frame = code_frame(relation.name)
+    return None if frame is None else frame.toDF(*(column.name for column in relation.columns))
 
 
 def read_codes(spark: "SparkSession", folder: Folder, files: Sequence[str], arity: int) -> "DataFrame":

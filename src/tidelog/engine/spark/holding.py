@@ -40,6 +40,10 @@ class Holding:
             self._rows = np.concatenate(parts) if parts else np.empty((0, self._arity), np.int64)
         return self._rows
 
+    def known_files(self) -> tuple[str, ...]:
+        """Return the files with all rows, none if they are in memory alone."""
+        return self._files or ()
+
     def columns(self) -> list[Codes]:
         """Return all rows as one array of codes per column."""
         rows = self.rows()

@@ -308,6 +308,11 @@ class PartnerGroup:
                     parts.setdefault(table.name[1:], []).append(table.rows)
         return {name: np.concatenate(rows) for name, rows in parts.items()}
 
+    def plain_files(self, name: str) -> Sequence[str]:
+        """Return files that hold exactly the facts of a relation; none after epochs that left deltas."""
+        files = self.files.get(name, ())
+        return files if len(files) == self._crew.partners else ()
+
     # --- manifests ---------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, object]:
