@@ -26,7 +26,9 @@ from tidelog.views.proofs.source import Level
 from tidelog.views.proofs.work import Work
 
 # A relation of fewer rows is read from end to end where no index leads to its facts.
-_ROWS_TO_SCAN = 1 << 14
+_ROWS_TO_SCAN = 1 << 11
+# Without an index, a bound column is taken to leave one row of so many, as a power of two.
+_SELECTIVITY = 7
 _FIRST_CHUNK = 256
 _LARGEST_CHUNK = 1 << 16
 _ROWS_PER_STEP = 64
@@ -243,7 +245,7 @@ class LocalFacts:
         if len(codes) == stored.arity:
             return 1
         best = self._shortest(relation, codes) if codes else None
-        return stored.count if best is None else best[0]
+        return max(1, stored.count >> (_SELECTIVITY * len(codes))) if best is None else best[0]
 
     def _rows(
         self, relation: str, codes: Mapping[int, int], limit: int, *, may_build: bool = True
