@@ -87,7 +87,7 @@ class LocalFacts:
         self._decoder_of: dict[str, Callable[[int], Value]] = {}
         self._encoder_of: dict[str, Callable[[Value], int]] = {}
         self._last: tuple[str, Fact, int] | None = None
-        self._built: dict[tuple[str, tuple[int, ...]], tuple[StoredRelation, Index]] = {}
+        self._built: dict[str, tuple[StoredRelation, list[Index]]] = {}
 
     # --- as a source -----------------------------------------------------------------------------
 
@@ -208,11 +208,11 @@ class LocalFacts:
 
     def _indexes(self, relation: str) -> list[Index]:
         stored = self._engine.relations[relation]
-        found = list(stored.indexes.values())
-        for (name, _), (owner, index) in self._built.items():
-            if name == relation and owner is stored:
-                found.append(index)
-        return found
+        built = self._built.get(relation)
+        # Indexes of a relation that was replaced since are of no use.
+        if built is None or built[0] is not stored:
+            return list(stored.indexes.values())
+        return [*stored.indexes.values(), *built[1]]
 
     def _posting(self, index: Index, stored: StoredRelation, codes: Mapping[int, int]) -> tuple[int, int]:
         """Return where the posting of a key starts, and how long it is."""
@@ -287,7 +287,10 @@ class LocalFacts:
         stored = self._engine.relations[relation]
         index = Index(key, stored.arity, stored.dtype)
         index.add_rows(stored.rows, stored.count)
-        self._built[relation, key] = (stored, index)
+        known = self._built.get(relation)
+        if known is None or known[0] is not stored:
+            known = self._built[relation] = (stored, [])
+        known[1].append(index)
 
     # --- joins ------------------------------------------------------------------------------------
 
