@@ -205,6 +205,24 @@ def test_a_fact_that_neither_epoch_has_can_be_the_repair() -> None:
     assert repair.is_optimal
 
 
+def test_a_missing_fact_that_another_one_subsumes() -> None:
+    """A fact that vanished because a smaller one subsumes it comes back when that one goes."""
+    program = """
+    .decl given(x: number, y: number)
+    .decl least(x: number, y: number)
+    .input given, least
+    least(k, x) <= least(k, y) :- y < x.
+    least(x, y) :- given(x, y).
+    """
+    with tidelog.open(program, facts={"given": [(0, 1)], "least": []}) as db:
+        db.apply("+given(0, 0). +given(2, 2). +least(3, 3).")
+
+        repair = db.repair(missing="least(0, 1)")
+
+    assert _texts(repair) == ["+given(0, 0)"]
+    assert repair.is_optimal
+
+
 def test_many_proofs_of_one_fault() -> None:
     """A fault with 7,776 proofs is repaired by its smallest cut, in a few worlds."""
     program = """

@@ -116,6 +116,8 @@ class Explainer:
             number = int(self._ground.numbers(name, np.array([codes], np.int64).reshape(1, len(codes)))[0])
             if number >= 0:
                 (present if are_there else absent).setdefault(name, set()).add(number)
+            elif name in self._ground.unsure:
+                found.literals.update((each, each in self._taken) for each in self._cones.of((name, codes)))
         while present or absent:
             if present:
                 name, numbers = present.popitem()
