@@ -19,8 +19,11 @@ PAGE = (ROOT / "docs" / "errors.md").read_text()
 ENTRIES = re.findall(r"^### ([a-z-]+)\n\n(.+?)\n\n```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
-# Words of the language and of the command line that look like codes.
-NO_CODE = {"choice-domain", "leapfrog-exclude", "magic-transform", "magic-transform-exclude", "why-not"}
+# Words of the language, of the command line and of git that look like codes.
+NO_CODE = {
+    "choice-domain", "diff-tree", "leapfrog-exclude", "ls-tree", "magic-transform", "magic-transform-exclude",
+    "rev-parse", "why-not",
+}  # fmt: skip
 
 
 def codes_in_source() -> set[str]:
