@@ -159,8 +159,15 @@ class LocalFacts:
         match self.codec.resolve(type_name).kind:
             case Kind.NUMBER:
                 return cast("Callable[[Value], int]", int)
+            case Kind.SYMBOL:
+                return self._symbol_code
             case _:
                 return lambda value: self.codec.encode(value, type_name)
+
+    def _symbol_code(self, value: Value) -> int:
+        """Return the code of a text; one that no fact has gets a code that no text has."""
+        code = self.codec.symbols.find(cast("str", value))
+        return -1 if code is None else code
 
     def _encoder(self, type_name: str) -> Callable[[Value], int]:
         encoder = self._encoder_of.get(type_name)
