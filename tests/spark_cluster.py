@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -49,6 +50,7 @@ def start():
 
     from tidelog.engine.spark.slots import slots
 
+    os.environ["SPARK_WORKER_DIR"] = os.environ["SPARK_LOCAL_DIRS"] = tempfile.mkdtemp()
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
@@ -84,6 +86,11 @@ def executors() -> list[psutil.Process]:
     return found
 
 
+def has_workers() -> bool:
+    """Say whether an executor has started the Python of a task."""
+    return any(process.children() for process in executors())
+
+
 def kill_one() -> int:
     """Kill an executor with its workers and return how many were killed."""
     for process in executors()[:1]:
@@ -113,7 +120,7 @@ class _Warnings(logging.Handler):
 
 
 def recursion(spark, folder: Path, at: int, counter: _Warnings) -> None:
-    """Evaluate, and kill an executor when a checkpoint of iteration `at` appears (0: when the job starts)."""
+    """Evaluate, and kill an executor when a checkpoint of iteration `at` appears (0: as soon as a worker starts)."""
     import numpy as np
 
     from programs import build
@@ -139,10 +146,9 @@ def recursion(spark, folder: Path, at: int, counter: _Warnings) -> None:
 
     def watch() -> None:
         pattern = "checkpoints/*/*/0.json"
-        until = time.monotonic() + 120
+        until = time.monotonic() + 300
         while time.monotonic() < until and not killed:
-            if at == 0 or len(list(folder.glob(pattern))) >= at:
-                time.sleep(0 if at else 0.5)
+            if len(list(folder.glob(pattern))) >= at if at else has_workers():
                 killed.append(kill_one())
             time.sleep(0.002)
 
