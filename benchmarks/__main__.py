@@ -10,6 +10,7 @@ python -m benchmarks joins --json joins.json --pictures FOLDER
 python -m benchmarks aggregates --data DIR --json out.json
 python -m benchmarks faults --data DIR --json out.json
 python -m benchmarks trees
+python -m benchmarks pipeline --users 50000 --json out.json
 """
 
 import argparse
@@ -28,6 +29,8 @@ from benchmarks.faults.command import run_faults
 from benchmarks.joins.command import add_arguments as add_join_arguments
 from benchmarks.joins.command import run_joins
 from benchmarks.peers import PEERS
+from benchmarks.pipeline.command import add_arguments as add_pipeline_arguments
+from benchmarks.pipeline.command import run_pipeline
 from benchmarks.proofs.command import add_proof_arguments, run_proofs
 from benchmarks.report import line, read_json, results_page, write_json
 from benchmarks.runner import How, Run, is_installed, run_peer, run_tidelog
@@ -44,6 +47,7 @@ _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "joins": run_joins,
     "proofs": run_proofs,
     "faults": run_faults,
+    "pipeline": run_pipeline,
     "spark": run_spark,
     "trees": run_trees,
 }
@@ -180,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser("faults", help="measure blame and repair against delta debugging")
     )
     add_tree_arguments(commands.add_parser("trees", help="measure the comparison of trees"))
+    add_pipeline_arguments(commands.add_parser("pipeline", help="measure jobs from sources to tables"))
     add_spark_arguments(commands.add_parser("spark", help="measure the engine on Spark"))
     add_proof_arguments(commands.add_parser("proofs", help="measure what proofs cost"))
     return parser

@@ -1,0 +1,1 @@
+"""What pipelines cost, from sources to published tables."""
