@@ -106,11 +106,11 @@ def _shapes(options: argparse.Namespace) -> Iterator[Row]:
     from benchmarks.joins.shapes import CLIQUE, SQUARE, TRIANGLE, join  # noqa: PLC0415 - likewise
 
     cases: list[tuple[Shape, str, int]] = [
-        (TRIANGLE, "star", options.arcs),
+        (TRIANGLE, "star", options.arcs // 4),
         (TRIANGLE, "rmat", options.arcs),
-        (TRIANGLE, "rmat", 5 * options.arcs),
-        (CLIQUE, "star", options.arcs // 2),
-        (CLIQUE, "rmat", options.arcs),
+        (TRIANGLE, "rmat", 4 * options.arcs),
+        (CLIQUE, "star", options.arcs // 4),
+        (CLIQUE, "rmat", options.arcs // 4),
         (SQUARE, "rmat", options.arcs // 10),
     ]
     for shape, graph, size in cases:
