@@ -164,14 +164,15 @@ class Case:
 
         With `assumes` proofs stop at facts that the epoch did not touch, as if these held always.
         """
-        return self._explainer(taken, assumes=assumes).explain(facts, are_there=are_there)
+        return self.explainer(taken, assumes=assumes).explain(facts, are_there=are_there)
 
     def certain_among(self, places: Iterable[Place]) -> set[Place]:
         """Return the rows of the newer epoch that hold in every world, as far as is known."""
-        explainer = self._explainer(frozenset(), assumes=False)
+        explainer = self.explainer(frozenset(), assumes=False)
         return {place for place in places if explainer.is_certain(place)}
 
-    def _explainer(self, taken: frozenset[int], *, assumes: bool) -> Explainer:
+    def explainer(self, taken: frozenset[int], *, assumes: bool) -> Explainer:
+        """Return what explains facts of the world that the engine stands in, as long as it does."""
         return Explainer(
             self.ground, self.numbers, self.cones, self.certain, taken, self.inserted, assumes=assumes
         )

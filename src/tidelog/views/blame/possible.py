@@ -85,7 +85,6 @@ class _Search:
         self.work += len(batch)
         arity = self.ground.relation(rule.relation).arity
         heads = batch[self._may_hold(rule, batch, arity), :arity]
-        heads = np.unique(heads, axis=0) if arity else heads[:1]
         if not len(heads):
             return np.empty(0, np.int64)
         numbers = np.unique(self.ground.locate(rule.relation, heads))

@@ -9,6 +9,7 @@ world has verified it.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
 from typing import Final
 
@@ -61,9 +62,13 @@ class Search:
     def __post_init__(self) -> None:
         suspects = self.case.suspects
         self._fixed = frozenset(n for n, suspect in enumerate(suspects) if suspect.is_untouchable)
-        self._master = self._new_master()
         self._faults = self.case.faults
         self._end = time.monotonic() + self.demands.seconds
+
+    @cached_property
+    def _master(self) -> Master:
+        """Return the master whose reasons hold in every world."""
+        return self._new_master()
 
     def _new_master(self) -> Master:
         master = Master([suspect.cost for suspect in self.case.suspects], self._fixed)
@@ -212,10 +217,11 @@ class Search:
             self._faults = replace(
                 self._faults, unwanted=tuple(dict.fromkeys((*self._faults.unwanted, *left.unwanted)))
             )
+            explainer = case.explainer(taken, assumes=noted is not None)
             with case.ground.showing(case.prepare().rows):
                 for are_there, faults in ((True, left.unwanted), (False, left.missing)):
                     for fault in faults[:_FAULTS_PER_WORLD]:
-                        found = case.explain(taken, [fault], are_there=are_there, assumes=noted is not None)
+                        found = explainer.explain([fault], are_there=are_there)
                         master.forbid(found.reason)
                         if found.is_bounded and _BOUNDED not in self.notes:
                             self.notes.append(_BOUNDED)

@@ -41,7 +41,9 @@ class Master:
         fixed = set(untouchable)
         for number, cost in enumerate(costs):
             self._solver.addCol(cost, 0.0, 0.0 if number in fixed else 1.0, 0, [], [])
-            self._solver.changeColIntegrality(number, highspy.HighsVarType.kInteger)
+        numbers = np.arange(self._count, dtype=np.int32)
+        kinds = np.full(self._count, highspy.HighsVarType.kInteger)
+        self._solver.changeColsIntegrality(self._count, numbers, kinds)
         self._reasons: set[Reason] = set()
 
     def forbid(self, reason: Reason) -> bool:
