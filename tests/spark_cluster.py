@@ -120,7 +120,7 @@ class _Warnings(logging.Handler):
 
 
 def recursion(spark, folder: Path, at: int, counter: _Warnings) -> None:
-    """Evaluate, and kill an executor when a checkpoint of iteration `at` appears (0: as soon as a worker starts)."""
+    """Evaluate, and kill an executor at a checkpoint of iteration `at` (0: as soon as a worker starts)."""
     import numpy as np
 
     from programs import build

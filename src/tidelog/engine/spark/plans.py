@@ -17,7 +17,7 @@ def plan_repeated(
     """Return the delta rules, each of which scans its delta first."""
     reading = [rule for rule in stratum.rules if reads_stratum(rule, stratum)]
     part = replace(stratum, rules=tuple(replace(rule, plan=()) for rule in reading))
-    return plan_stratum(part, program, statistics, counting=counting).repeated
+    return plan_stratum(part, program, statistics, counting=counting, scans_delta=True).repeated
 
 
 def plan_once(
@@ -50,7 +50,12 @@ def _plan_rule(rule: Rule, program: Program, statistics: Statistics, *, counting
         for term in flat.head.terms
         if isinstance(term, Variable | Constant)
     )
-    chain = best_chain(Body(flat.body, views, outputs, program, statistics, counting=counting))
+    chain = best_chain(
+        Body(
+            flat.body, views, outputs, program, statistics, counting=counting, head=rule.head.relation,
+            is_leapfrog=rule.is_leapfrog, scans_delta=True,
+        )
+    )  # fmt: skip
     beginning = chain.operators[0]
     if isinstance(beginning, Scan):
         beginning = replace(beginning, view=View.FULL)

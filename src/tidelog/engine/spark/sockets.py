@@ -73,7 +73,7 @@ def connect(
             if found is not None:
                 number, connection = found
                 connections[number] = connection
-    except (OSError, TimeoutError) as error:
+    except (OSError, PartnerLostError) as error:
         for connection in connections.values():
             connection.close()
         raise PartnerLostError(f"partner {me} could not reach the others: {error}") from error
@@ -84,21 +84,24 @@ def greet(raw: socket.socket, me: int, access: Access) -> socket.socket:
     """Return a connection after proving who calls and hearing that the other one knows the secret too."""
     raw.settimeout(access.wait_seconds)
     connection = raw
-    if access.tls is not None:
-        context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=access.tls.authority)
-        context.load_cert_chain(access.tls.certificate, access.tls.key)
-        # Workers have no fixed names; what counts is who signed, and the secret.
-        context.check_hostname = False
-        connection = context.wrap_socket(raw)
-    nonce = secrets.token_bytes(_NONCE_BYTES)
-    connection.sendall(nonce)
-    theirs = _receive(connection, _NONCE_BYTES)
-    hello = _HELLO.pack(me)
-    connection.sendall(hello + _proof(access, b"caller", hello, theirs))
-    answer = _receive(connection, _NONCE_BYTES)
-    if not hmac.compare_digest(answer, _proof(access, b"called", hello, nonce)):
+    try:
+        if access.tls is not None:
+            context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=access.tls.authority)
+            context.load_cert_chain(access.tls.certificate, access.tls.key)
+            # Workers have no fixed names; what counts is who signed, and the secret.
+            context.check_hostname = False
+            connection = context.wrap_socket(raw)
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        connection.sendall(nonce)
+        theirs = _receive(connection, _NONCE_BYTES)
+        hello = _HELLO.pack(me)
+        connection.sendall(hello + _proof(access, b"caller", hello, theirs))
+        answer = _receive(connection, _NONCE_BYTES)
+        if not hmac.compare_digest(answer, _proof(access, b"called", hello, nonce)):
+            raise PartnerLostError("who answered does not know the job's secret")
+    except BaseException:
         connection.close()
-        raise PartnerLostError("who answered does not know the job's secret")
+        raise
     return _ready(connection)
 
 
