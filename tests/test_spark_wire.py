@@ -127,7 +127,18 @@ def test_connections_can_be_encrypted(tmp_path):
     if shutil.which("openssl") is None:
         pytest.skip("needs the command `openssl`")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=partner".split()
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=partner",
+    ]
     subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
     tls = Tls(str(certificate), str(key), str(certificate))
 

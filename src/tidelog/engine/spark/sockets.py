@@ -98,7 +98,7 @@ def greet(raw: socket.socket, me: int, access: Access) -> socket.socket:
         connection.sendall(hello + _proof(access, b"caller", hello, theirs))
         answer = _receive(connection, _NONCE_BYTES)
         if not hmac.compare_digest(answer, _proof(access, b"called", hello, nonce)):
-            raise PartnerLostError("who answered does not know the job's secret")
+            raise PartnerLostError("who answered does not know the job's secret")  # noqa: TRY301 - hung up on like other failures
     except BaseException:
         connection.close()
         raise
