@@ -82,10 +82,6 @@ class Epochs:
 
     def recover(self) -> None:
         """Finish or forget the epoch that another run began, and publish what is behind."""
-        if self._last is not None and self._last.program != program_id(self._bound):
-            raise TidelogError([_differs(self._bound, self._folder, "program")])
-        if self._last is not None and self._last.engine != self._bound.job.engine:
-            raise TidelogError([_differs(self._bound, self._folder, "engine")])
         pending = self._folder.pending()
         committed = -1 if self._last is None else self._last.epoch
         reached = -1 if self._deriver.epoch is None else self._deriver.epoch
@@ -241,6 +237,15 @@ class Epochs:
         """Return how far every source of the job was read."""
         known = {} if self._last is None else self._last.sources
         return {source.id: known.get(source.id, SourceState()) for source in self._bound.job.sources}
+
+
+def check_state(bound: Bound, folder: Folder) -> None:
+    """Raise `TidelogError` if a state folder was made with another program or engine."""
+    last = folder.last()
+    if last is not None and last.program != program_id(bound):
+        raise TidelogError([_differs(bound, folder, "program")])
+    if last is not None and last.engine != bound.job.engine:
+        raise TidelogError([_differs(bound, folder, "engine")])
 
 
 def _has_new_bad_rows(checked: Sequence[CheckedRows], before: States) -> bool:

@@ -127,10 +127,11 @@ class Pipeline:
         self._stop.set()
 
     def _run(self, report: "Report", rounds: int | None) -> None:
-        from tidelog.pipeline.epochs import Epochs  # noqa: PLC0415 - it needs Spark
+        from tidelog.pipeline.epochs import Epochs, check_state  # noqa: PLC0415 - it needs Spark
         from tidelog.pipeline.streams import Streams  # noqa: PLC0415 - as above
 
         spark = self.spark
+        check_state(self._bound, self._folder)
         deriver = self._deriver(spark)
         try:
             epochs = Epochs(spark, self._bound, self._folder, deriver, report)
@@ -145,9 +146,9 @@ class Pipeline:
                 if trigger.kind is TriggerKind.STREAMING:
                     streams.run_forever(trigger.every_seconds, self._stop)
                     return
-                streams.run_available()
+                streams.run_available(self._stop)
                 done += 1
-                if trigger.kind is TriggerKind.ONCE or done == rounds:
+                if trigger.kind is TriggerKind.ONCE or done == rounds or self._stop.is_set():
                     return
                 report.write(self._folder.reports)
                 if self._stop.wait(trigger.every_seconds):

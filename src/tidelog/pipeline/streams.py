@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import StreamingQueryException
@@ -46,10 +46,13 @@ class Streams:
         """Return the sources that are streams."""
         return [source for source in self._bound.job.sources if source.is_stream]
 
-    def run_available(self) -> None:
-        """Make epochs of all that is there now, source by source."""
+    def run_available(self, stop: threading.Event) -> None:
+        """Make epochs of all that is there now, source by source, or until someone sets `stop`."""
         for source in self.sources:
+            if stop.is_set():
+                return
             query = self._writer(source).trigger(availableNow=True).start()
+            self._watch({source.id: query}, stop)
             self._await(query, source)
 
     def run_forever(self, every_seconds: float, stop: threading.Event) -> None:
@@ -59,6 +62,12 @@ class Streams:
             source.id: self._writer(source).trigger(processingTime=interval).start()
             for source in self.sources
         }
+        self._watch(queries, stop)
+        for source in self.sources:
+            self._await(queries[source.id], source)
+
+    def _watch(self, queries: Mapping[str, "StreamingQuery"], stop: threading.Event) -> None:
+        """Wait until a query ends or someone sets `stop`, and end all of them."""
         try:
             while not stop.wait(_LOOK_SECONDS):
                 if not all(query.isActive for query in queries.values()):
@@ -68,8 +77,6 @@ class Streams:
             with self._lock:
                 for query in queries.values():
                     query.stop()
-        for source in self.sources:
-            self._await(queries[source.id], source)
 
     def _writer(self, source: Source) -> "DataStreamWriter":
         checkpoint = self._folder.checkpoint(source.id)
