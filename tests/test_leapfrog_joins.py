@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -11,12 +12,21 @@ from epochs_programs import tangled_epochs, tangled_programs
 from programs import build, run
 from strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.epoch import Strategy
+from tidelog.engine.local.chains import make_chain
+from tidelog.engine.local.derive import SinkStep
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState
 from tidelog.plan import plan_stratum
+from tidelog.plan.chain import Body, Chain
+from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.leapfrog_bounds import is_cyclic, most_bindings
-from tidelog.plan.operators import Leapfrog, Start
+from tidelog.plan.operators import Leapfrog, Scan, Start, View
+from tidelog.plan.order import best_chain
 from tidelog.plan.statistics import KnownSizes
+from tidelog.program.nodes import Atom, Program, Variable
 from tidelog.source import Source
 from tidelog.syntax import parse, print_tree
+from tidelog.values import Codec
 
 LEAPFROG = '.pragma "leapfrog" "*"\n'
 PAIRS = '.pragma "leapfrog-exclude" "*"\n'
@@ -208,3 +218,36 @@ def test_most_bindings(edges, exponent):
     found = most_bindings([frozenset(edge) for edge in edges], [10_000.0] * len(edges))
 
     assert found == pytest.approx(10_000.0**exponent)
+
+
+@settings(max_examples=examples(25))
+@given(body=bodies(), facts=inputs)
+def test_scanning_the_delta_first_finds_the_same(body, facts):
+    """Chains that begin with a scan, so that its rows can be divided, have the same answers."""
+    program = build(LEAPFROG + INPUTS + body)
+    stratum = next(s for s in program.strata if s.relations == ("r",))
+    rule = flatten_rule(stratum.rules[0], program)
+    atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
+    views = (View.DELTA, *(View.FULL for _ in atoms[1:]))
+    outputs = tuple(term.name if isinstance(term, Variable) else term for term in rule.head.terms)
+
+    chain = best_chain(Body(rule.body, views, outputs, program, KnownSizes(), head="r", scans_delta=True))
+
+    assert isinstance(chain.operators[0], Scan)
+    assert _answers(program, chain, facts) == run(INPUTS + body, inputs=facts)["r"]
+
+
+def _answers(program: Program, chain: Chain, facts: Any) -> frozenset[tuple[int, ...]]:
+    """Return what a chain derives from facts that are all in the delta."""
+    codec = Codec(program.types)
+    state = LocalState(program, dtype=np.int64)
+    for name, of in facts.items():
+        if of:
+            state.insert(name, [np.array(column, np.int64) for column in zip(*of, strict=True)])
+        state.visible[name].delta = 0
+    end = SinkStep()
+    found: set[tuple[int, ...]] = set()
+    end.sink = lambda batch: found.update(map(tuple, batch.tolist()))
+    made = make_chain(chain.operators, state, Expressions(program, codec, {}), end)
+    made.run(*made.rows())
+    return frozenset(found)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tidelog.plan.flatten import variables_of
 from tidelog.plan.leapfrog_operator import Group, leapfrog_operator
+from tidelog.plan.operator_variables import variables_bound, variables_read
 from tidelog.plan.operators import (
     Check,
     Comparison,
@@ -99,8 +100,8 @@ class Body:
     `given` are variables bound from outside. With `counting`, every derivation must be found, so
     an atom that binds nothing needed is still joined and not only checked for existence.
     Relations in `growing` will hold more facts than they do now. With `numbered`, every atom binds
-    its row number to `row_name(place)`; `places` are the places of the literals. `head` is the relation
-    that the rule derives; with `is_leapfrog`, the rule asks for a join of all atoms at once.
+    its row number to `row_name(place)`; `places` are the places of the literals. A rule of `head` may ask
+    for `is_leapfrog`. With `scans_delta` the chain begins with a scan, whose rows can be divided.
     """
 
     literals: tuple[Literal, ...]
@@ -115,6 +116,7 @@ class Body:
     places: tuple[int, ...] = ()
     head: str = ""
     is_leapfrog: bool = False
+    scans_delta: bool = False
 
     @property
     def atoms(self) -> tuple[Atom, ...]:
@@ -201,6 +203,9 @@ class _Builder:
     def work(self) -> Work:
         return Work(self.cross_products, self.cost)
 
+    def row_of(self, atom: Atom) -> str | None:
+        return row_name(_place(self.body, atom)) if self.body.numbered else None
+
     def join(self, number: int) -> None:
         """Add the operator for an atom: a scan, a join or a check of existence."""
         atom = self.body.atoms[number]
@@ -208,7 +213,7 @@ class _Builder:
         arity = len(atom.terms)
         self.compute_bounds(atom)
         found = self.match(atom)
-        row = row_name(_place(self.body, atom)) if self.body.numbered else None
+        row = self.row_of(atom)
         if row is not None:
             found.binds.append((arity, row))
         self.expect(atom, view, found.key)
@@ -235,9 +240,9 @@ class _Builder:
     def leap(self, group: Group) -> None:
         """Add the operator that joins a group of atoms at once."""
         self.ensure_start()
-        chosen = [(number, self.body.atoms[number]) for number in group.atoms]
-        rows = [row_name(_place(self.body, atom)) if self.body.numbered else None for _, atom in chosen]
-        atoms = [(n, atom, self.body.views[n], row) for (n, atom), row in zip(chosen, rows, strict=True)]
+        rows = [self.row_of(self.body.atoms[number]) for number in group.atoms]
+        parts = zip(group.atoms, rows, strict=True)
+        atoms = [(n, self.body.atoms[n], self.body.views[n], row) for n, row in parts]
         self.bound.update(row for row in rows if row is not None)
         order = tuple(name for name in group.variables if name not in self.bound)
         self.bound.update(order)
@@ -527,9 +532,9 @@ class _Builder:
                     trimmed.append(Project(outputs))
                 trimmed.append(operator)
                 break
-            reading = _reads(operator)
+            reading = variables_read(operator)
             trimmed.append(_with_outputs(operator, outputs, needed, counting=self.body.counting))
-            needed = (needed - _writes(operator)) | reading
+            needed = (needed - variables_bound(operator)) | reading
             outputs = tuple(sorted(needed))
         trimmed.reverse()
         return Chain(tuple(trimmed), self.work())
@@ -550,50 +555,3 @@ def _with_outputs(operator: Operator, outputs: Layout, needed: set[str], *, coun
         needed_places = [place for place, name in enumerate(operator.order) if name in needed]
         return replace(operator, witness=max(needed_places, default=-1) + 1, outputs=outputs)
     return replace(operator, outputs=outputs)
-
-
-def _reads(operator: Operator) -> set[str]:
-    """Return the variables an operator needs from the batch it is given."""
-    names: set[str] = set()
-    match operator:
-        case Join() | Check() | Find():
-            names.update(operand for operand in operator.operands if isinstance(operand, str))
-        case Compute():
-            names |= variables_of(operator.term)
-        case Filter():
-            names |= variables_of(operator.constraint.left) | variables_of(operator.constraint.right)
-        case Generate():
-            generator = operator.generator
-            names |= variables_of(generator.start) | variables_of(generator.stop)
-            if generator.step is not None:
-                names |= variables_of(generator.step)
-        case TakeApart():
-            names.add(operator.variable)
-        case Reduce():
-            names.update(operator.outer)
-            if operator.init is not None:
-                names |= variables_of(operator.init)
-        case Leapfrog():
-            names.update(x for atom in operator.atoms for x in atom.operands if isinstance(x, str))
-        case _:
-            pass
-    filters = getattr(operator, "filters", ())
-    names.update(
-        x for comparison in filters for x in (comparison.left, comparison.right) if isinstance(x, str)
-    )
-    return names - _writes(operator)
-
-
-def _writes(operator: Operator) -> set[str]:
-    """Return the variables an operator binds."""
-    match operator:
-        case Scan() | Join() | TakeApart():
-            return {name for _, name in operator.binds}
-        case Compute() | Generate() | Reduce():
-            return {operator.variable}
-        case Find():
-            return {operator.row}
-        case Leapfrog():
-            return {*operator.order, *(atom.row for atom in operator.atoms if atom.row is not None)}
-        case _:
-            return set()

@@ -8,7 +8,7 @@ joins in pairs. So both are estimated.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
 
@@ -68,7 +68,7 @@ class Choice:
 
 def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
     """Return whether a body is joined by leapfrog, given the best chain of joins in pairs."""
-    request = requested_join(body.program, body.head)
+    request = JoinRequest.LEAPFROG if body.is_leapfrog else requested_join(body.program, body.head)
     components = components_of(body)
     if not any(len(component) > 1 for component in components):
         return Choice(None, "")
@@ -89,13 +89,33 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
         steps += expected
         parts.append(Group(tuple(component), order))
     if request is JoinRequest.LEAPFROG:
-        return Choice(tuple(parts), "leapfrog: a pragma asks for it", steps)
+        asking = "the rule" if body.is_leapfrog else "a pragma"
+        return Choice(tuple(parts), f"leapfrog: {asking} asks for it", steps)
     is_plain = cyclic and not body.growing and not body.given
     margin = _STEP_COST * (1.0 if is_plain else _CAUTIOUS_MARGIN)
     compared = f"about {steps:,.0f} steps against {pairs.cost:,.0f} bindings in pairs"
     if margin * steps < pairs.cost:
         return Choice(tuple(parts), f"leapfrog: {_shape(cyclic=cyclic)}, {compared}", steps)
     return Choice(None, f"in pairs: {_shape(cyclic=cyclic)}, but leapfrog takes {compared}" if cyclic else "")
+
+
+def delta_first(body: Body, choice: Choice) -> Choice:
+    """Return a choice that scans the atom which reads the delta and leaps over the others.
+
+    Who divides the rows of the delta among several can then divide the join; each part of it leaps over
+    the values below its own rows.
+    """
+    delta = next((number for number, view in enumerate(body.views) if view is View.DELTA), None)
+    if choice.parts is None or delta is None:
+        return replace(choice, parts=None)
+    parts: list[int | Group] = [delta]
+    for part in choice.parts:
+        if isinstance(part, Group):
+            rest = tuple(number for number in part.atoms if number != delta)
+            parts.append(Group(rest, part.variables) if len(rest) > 1 else rest[0])
+        elif part != delta:
+            parts.append(part)
+    return replace(choice, parts=tuple(parts))
 
 
 def _is_measured(body: Body) -> bool:

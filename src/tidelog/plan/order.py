@@ -10,7 +10,7 @@ from itertools import permutations
 
 from tidelog.plan.chain import Body, Chain, Work, build_chain, work_of_prefix
 from tidelog.plan.flatten import variables_of
-from tidelog.plan.leapfrog import choose_leapfrog
+from tidelog.plan.leapfrog import choose_leapfrog, delta_first
 from tidelog.plan.operators import View
 from tidelog.program.nodes import Constant
 
@@ -28,6 +28,8 @@ def best_chain(body: Body, fixed: tuple[int, ...] | None = None) -> Chain:
         return build_chain(body, fixed, best_chain)
     pairs = best_chain_in_pairs(body)
     choice = choose_leapfrog(body, pairs)
+    if body.scans_delta:
+        choice = delta_first(body, choice)
     if choice.parts is None:
         return replace(pairs, reason=choice.reason) if choice.reason else pairs
     leaping = build_chain(body, choice.parts, best_chain)

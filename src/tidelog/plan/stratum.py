@@ -12,7 +12,12 @@ from tidelog.program.nodes import Atom, Constant, Program, Rule, Stratum, Variab
 
 
 def plan_stratum(
-    stratum: Stratum, program: Program, statistics: Statistics, *, counting: bool = False
+    stratum: Stratum,
+    program: Program,
+    statistics: Statistics,
+    *,
+    counting: bool = False,
+    scans_delta: bool = False,
 ) -> StratumPlan:
     """Return the plans of the stratum's rules, facts excepted.
 
@@ -30,13 +35,21 @@ def plan_stratum(
     for rule in stratum.rules:
         if is_fact(rule):
             continue
-        for plan in _plan_rule(rule, stratum, program, statistics, counting=counting):
+        for plan in _plan_rule(
+            rule, stratum, program, statistics, counting=counting, scans_delta=scans_delta
+        ):
             (once if plan.delta_atom is None else repeated).append(plan)
     return StratumPlan(stratum.relations, tuple(once), tuple(repeated))
 
 
-def _plan_rule(
-    rule: Rule, stratum: Stratum, program: Program, statistics: Statistics, *, counting: bool
+def _plan_rule(  # noqa: PLR0913 - a rule, where it stands, and how it is to be planned
+    rule: Rule,
+    stratum: Stratum,
+    program: Program,
+    statistics: Statistics,
+    *,
+    counting: bool,
+    scans_delta: bool,
 ) -> Iterator[RulePlan]:
     flat = flatten_rule(rule, program)
     atoms = [literal for literal in flat.body if isinstance(literal, Atom)]
@@ -53,7 +66,7 @@ def _plan_rule(
         growing = frozenset(stratum.relations) if stratum.is_recursive else frozenset()
         body = Body(
             flat.body, views, outputs, program, statistics, counting=counting, growing=growing,
-            head=rule.head.relation, is_leapfrog=rule.is_leapfrog,
+            head=rule.head.relation, is_leapfrog=rule.is_leapfrog, scans_delta=scans_delta,
         )  # fmt: skip
         # A `.plan` counts delta rules from 0 and atoms from 1.
         fixed = orders.get(number)
