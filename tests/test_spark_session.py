@@ -129,3 +129,13 @@ def test_options_are_checked(spark):
     """An option that does not exist is told, with those that do."""
     with pytest.raises(TidelogError, match="there is no Spark option `partner`"):
         tidelog.open(PATHS, engine="spark", spark=spark, spark_options={"partner": 2})
+
+
+def test_rules_change_on_spark(spark):
+    """Another rule is an epoch too: the difference is that of evaluating both programs."""
+    options = {"engine": "spark", "spark": spark, "spark_options": EVERYWHERE}
+    with tidelog.open(PATHS, facts={"edge": [("a", "b"), ("b", "c")]}, **options) as db:
+        delta = db.add_rules("path(y, x) :- path(x, y).")
+
+        assert ("c", "a") in set(delta["path"].inserted)
+        assert set(db["path"]) == {(x, y) for x in "abc" for y in "abc"}

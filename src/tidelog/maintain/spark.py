@@ -329,17 +329,18 @@ class SparkMaintainedEngine:
     ) -> EpochResult:
         """Go on with another program: everything is evaluated again and compared."""
         del settings
-        before, old = dict(self.__dict__), self._all_facts()
+        before, old, specs = dict(self.__dict__), self._all_facts(), self._crew.groups
         given = self._given
         try:
             self._adopt(program)
+            self._epoch += 1
             for name in program.relations:
                 if name in given:
                     self._given[name].insert(given[name].live_rows())
             self.evaluate(observer)
         except BaseException:
             self.__dict__.update(before)
-            self._crew.with_groups(self._crew.groups)
+            self._crew.with_groups(specs)
             raise
         inserted: dict[str, Sequence[Codes]] = {}
         deleted: dict[str, Sequence[Codes]] = {}

@@ -41,7 +41,7 @@ class Access:
 
     secret: bytes
     tls: Tls | None = None
-    wait_seconds: float = 60.0
+    wait_seconds: float = 120.0
 
 
 def own_address(towards: str) -> str:
