@@ -33,16 +33,12 @@ def measure_groups(facts: int, groups: int, epochs: int = 5) -> Iterator[dict[st
 
     A bulk epoch deletes half of the facts and inserts as many others: every fact is one change.
     """
-    for name, (kind, result, aggregate) in AGGREGATES.items():
-        yield {
-            "aggregate": name,
-            "facts": facts,
-            "groups": groups,
-            **_one(kind, result, aggregate, facts, groups, epochs),
-        }
+    for name in AGGREGATES:
+        yield {"aggregate": name, "facts": facts, "groups": groups, **_one(name, facts, groups, epochs)}
 
 
-def _one(kind: str, result: str, aggregate: str, facts: int, groups: int, epochs: int) -> dict[str, Any]:
+def _one(name: str, facts: int, groups: int, epochs: int) -> dict[str, Any]:
+    kind, result, aggregate = AGGREGATES[name]
     random = np.random.default_rng(7)
     values = random.integers(0, 1_000_000, facts)
     if kind == "float":
