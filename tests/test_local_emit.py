@@ -115,3 +115,29 @@ def test_end_steps_count_derivations():
 
     assert (alone.derivations, shared.derivations) == (5, 5)
     assert as_tuples(alone.relation.live_rows()) == as_tuples(other.live_rows()) == [(1,), (2,), (3,)]
+
+
+def test_the_room_a_thread_was_promised_is_not_taken():
+    """While a thread inserts a large batch, small batches of another wait rather than take its room."""
+    relation = StoredRelation(2, np.int32)
+    large, small = random_rows(MANY // 4, 2, MANY, seed=1), random_rows(MANY, 2, MANY, seed=2)
+    insertion = SharedInsertion(relation, 2, 0)
+    insertion._enter(len(large), 0)
+
+    def insert_small():
+        for first in range(0, len(small), 50):
+            insertion.insert(small[first : first + 50], NO_COUNTS, 1)
+
+    other = threading.Thread(target=insert_small)
+    other.start()
+    while other.is_alive() and not insertion._is_alone:
+        other.join(0.01)
+    room_left = relation.rows.shape[0] - int(relation.shared[0])
+    handled = relation.insert_shared(large, NO_COUNTS, 0, insertion._blocks[0])
+    insertion._leave(0)
+    other.join()
+    insertion.close()
+
+    assert room_left >= len(large)
+    assert handled == len(large)
+    assert set(as_tuples(relation.live_rows())) == {*as_tuples(large), *as_tuples(small)}

@@ -171,8 +171,8 @@ class StoredRelation:
         return [np.zeros(2, np.int64) for _ in range(threads)]
 
     def room_shared(self, extra: int, threads: int) -> bool:
-        """Say whether `extra` candidates of each thread fit beside what was inserted."""
-        needed = int(self.shared[0]) + threads * (extra + _NUMBERS_PER_BLOCK)
+        """Say whether `extra` candidates of all threads fit beside what was inserted."""
+        needed = int(self.shared[0]) + extra + threads * _NUMBERS_PER_BLOCK
         has_room = self._pairs is not None or needed * 2 <= self._slots.shape[0]
         return needed <= self.rows.shape[0] and has_room
 

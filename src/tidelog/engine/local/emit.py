@@ -48,7 +48,8 @@ class SharedInsertion:
         self._threads = threads
         self._blocks = relation.open_shared(threads)
         self._condition = threading.Condition()
-        self._inserts = [False] * threads
+        # How many rows each thread is inserting; none takes the room that another was promised.
+        self._inserts = [0] * threads
         self._is_alone = False
         self.halted = False
 
@@ -74,8 +75,8 @@ class SharedInsertion:
     def _enter(self, rows: int, thread: int) -> None:
         """Return once this thread may insert so many rows."""
         while True:
-            self._inserts[thread] = True
-            if not self._is_alone and self.relation.room_shared(rows, self._threads):
+            self._inserts[thread] = max(rows, 1)
+            if not self._is_alone and self.relation.room_shared(sum(self._inserts), self._threads):
                 return
             self._leave(thread)
             if self.halted:
@@ -83,11 +84,11 @@ class SharedInsertion:
             with self._condition:
                 if self._is_alone:
                     self._condition.wait()
-                elif not self.relation.room_shared(rows, self._threads):
+                elif not self.relation.room_shared(sum(self._inserts) + rows, self._threads):
                     self._alone(partial(self.relation.reserve_shared, rows, self._blocks))
 
     def _leave(self, thread: int) -> None:
-        self._inserts[thread] = False
+        self._inserts[thread] = 0
         if self._is_alone:
             with self._condition:
                 self._condition.notify_all()
