@@ -9,6 +9,7 @@ from pathlib import Path
 from tidelog.cli.guard import show
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.session.follow import Finding, Follow, FollowStep
+from tidelog.session.function_files import load_functions
 from tidelog.session.sarif import write_sarif
 from tidelog.trees.forest import Forest, read_text
 from tidelog.trees.git_history import GitHistory
@@ -26,6 +27,8 @@ class WatchOptions:
     interval_seconds: float = 0.3
     is_once: bool = False
     is_quiet: bool = False
+    facts: Path | None = None
+    functions: tuple[Path, ...] = ()
 
 
 def watch_folder(folder: Path, options: WatchOptions) -> None:
@@ -34,7 +37,7 @@ def watch_folder(folder: Path, options: WatchOptions) -> None:
         raise TidelogError([Diagnostic(code="no-such-folder", message=f"there is no folder `{folder}`")])
     files = _Files(folder, find_language(options.language).suffixes)
     start = Forest.of(options.language).update(dict(files.changes()))
-    follow = Follow(options.program, start.forest, include_path=options.include_path)
+    follow = _follow(options, start.forest)
     _begin(follow, start.mistakes, options, f"{len(start.forest.files):,} files")
     broken = _by_file(start.mistakes)
     while not options.is_once:
@@ -64,7 +67,7 @@ def watch_history(repository: Path, revisions: str | None, options: WatchOptions
         first = commits[0].parent
         texts: dict[str, str | None] = {} if first is None else dict(history.files(first))
         start = Forest.of(options.language).update(texts)
-        follow = Follow(options.program, start.forest, include_path=options.include_path)
+        follow = _follow(options, start.forest)
         _begin(
             follow, start.mistakes, options, f"{len(start.forest.files):,} files before {commits[0].short}"
         )
@@ -75,6 +78,17 @@ def watch_history(repository: Path, revisions: str | None, options: WatchOptions
             _tell(step, f"{commit.short} {commit.subject}: {milliseconds:.0f} ms", options)
         if options.sarif is not None:
             write_sarif(options.sarif, follow.findings())
+
+
+def _follow(options: WatchOptions, forest: Forest) -> Follow:
+    functions = load_functions(options.functions)
+    return Follow(
+        options.program,
+        forest,
+        include_path=options.include_path,
+        facts=options.facts,
+        functions=functions or None,
+    )
 
 
 class _Files:

@@ -36,6 +36,16 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         list[Path] | None,
         typer.Option("-I", "--include-dir", metavar="DIR", help="A folder for #include; may be repeated."),
     ] = None,
+    facts: Annotated[
+        Path | None,
+        typer.Option(
+            "-F", "--fact-dir", metavar="DIR", help="Other inputs; beside the program unless told."
+        ),
+    ] = None,
+    functions: Annotated[
+        list[Path] | None,
+        typer.Option("--functions", metavar="FILE", help="Python file with functors; may be repeated."),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Do not list what was found at the beginning.")
     ] = False,
@@ -51,7 +61,17 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         watch_history,
     )
 
-    options = WatchOptions(program, language, tuple(include or ()), sarif, interval, once, quiet)
+    options = WatchOptions(
+        program,
+        language,
+        tuple(include or ()),
+        sarif,
+        interval,
+        once,
+        quiet,
+        program.parent if facts is None else facts,
+        tuple(functions or ()),
+    )
     if tree is not None:
         watch_folder(tree, options)
     elif git is not None:

@@ -18,6 +18,7 @@ def open_tree(
     program: str | Path,
     tree: Tree | Forest,
     *,
+    facts: Path | str | Mapping[str, object] | None = None,
     include_path: Sequence[Path | str] = (),
     defines: Mapping[str, str] | None = None,
     **options: Any,  # those of `open_session`, which checks them
@@ -25,7 +26,8 @@ def open_tree(
     """Return a session over the program and the facts of a tree or forest.
 
     The program need not declare the relations of the tree: those that it names and does not declare
-    are declared for it. The options are those of `tidelog.open`.
+    are declared for it. `facts` are those of the program's other inputs, by relation or in a folder.
+    The other options are those of `tidelog.open`.
 
         db = tidelog.open_tree("unused.dl", forest)
         db.apply(forest.update({"a.py": text}).script)
@@ -39,8 +41,19 @@ def open_tree(
     added = [item for item in parse(generated).items if not _name(item) & known]
     # After the program, so that its lines keep their numbers.
     whole = Source(source.name, f"{source.text}\n{print_tree(syntax.Tree(tuple(added)))}")
-    facts = tree.facts(known | _declared(added))
-    return open_session(whole, facts=facts, include_path=include_path, defines=defines, **options)
+    own = tree.facts(known | _declared(added))
+    given = _files(items, Path(facts)) if isinstance(facts, (str, Path)) else facts or {}
+    whole_facts = {**given, **own}
+    return open_session(whole, facts=whole_facts, include_path=include_path, defines=defines, **options)
+
+
+def _files(items: Iterable[syntax.Item], folder: Path) -> dict[str, object]:
+    """Return the files of a folder that hold the inputs of a program."""
+    return {
+        item.relation: folder / dict(item.parameters).get("filename", f"{item.relation}.facts")
+        for item in items
+        if isinstance(item, syntax.Directive) and item.kind is syntax.DirectiveKind.INPUT
+    }
 
 
 def _declared(items: Iterable[syntax.Item]) -> set[str]:

@@ -65,6 +65,8 @@ def _constant(kind: str, values: dict[str, TreeValue]) -> ast.Constant:
             value = int(str(values["value"]), 16)
         case "complex":
             value = complex(str(values["value"]))
+        case "escaped":
+            value = str(values["value"]).encode("ascii").decode("unicode_escape")
         case "bytes":
             value = str(values["value"]).encode("latin-1")
         case "None":

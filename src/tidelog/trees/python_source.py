@@ -61,6 +61,7 @@ class Field:
 # What a constant can be, and the link of its value; big numbers and others are kept as text.
 _CONSTANTS: Final = (
     ("str", ValueKind.SYMBOL),
+    ("escaped", ValueKind.SYMBOL),
     ("int", ValueKind.NUMBER),
     ("bigint", ValueKind.SYMBOL),
     ("float", ValueKind.FLOAT),
@@ -336,8 +337,10 @@ def constant_parts(value: object) -> tuple[str, str | int | float | None]:
     match value:
         case bool():
             return "bool", int(value)
-        case str():
+        case str() if value.isascii() or _is_text(value):
             return "str", value
+        case str():
+            return "escaped", value.encode("unicode_escape").decode("ascii")
         case int() if _SMALLEST <= value <= _LARGEST:
             return "int", value
         case int():
@@ -351,6 +354,11 @@ def constant_parts(value: object) -> tuple[str, str | int | float | None]:
         case None:
             return "None", None
     return "Ellipsis", None
+
+
+def _is_text(value: str) -> bool:
+    """Say whether a string is text: halves of surrogate pairs, as in `"\\ud800"`, are none."""
+    return value.encode("utf-8", "ignore").decode() == value
 
 
 def plain_value(value: str | int | bool) -> str | int:  # noqa: FBT001 - a value like the others
