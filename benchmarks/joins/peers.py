@@ -19,6 +19,7 @@ def _duckdb(shape: Shape, arcs: Arcs) -> Found:
 
     connection = duckdb.connect(config={"threads": 1})
     e = {"x": arcs[:, 0], "y": arcs[:, 1]}  # noqa: F841 - DuckDB finds it by its name
+    connection.execute("set enable_progress_bar = false")
     connection.execute("create table e as select x, y from e")
     tables = ", ".join(f"e as e{number}" for number in range(len(shape.arcs)))
     places: dict[str, str] = {}
