@@ -140,7 +140,9 @@ def _hashes(rows: Arcs) -> npt.NDArray[np.uint64]:
 
 
 def slope(x: list[float], y: list[float]) -> float:
-    """Return the exponent with which y grows with x."""
+    """Return the exponent with which y grows with x, 0 if there are too few points to tell."""
     keep = [(a, b) for a, b in zip(x, y, strict=True) if a > 0 and b > 0]
+    if len({a for a, _ in keep}) < 2:
+        return 0.0
     exponents = np.polyfit(np.log([a for a, _ in keep]), np.log([b for _, b in keep]), 1)
     return float(exponents[0])
