@@ -12,6 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 
 import tidelog
@@ -89,7 +90,8 @@ def _grow(db: Session, facts: list[tuple[str, Fact]], wanted: int) -> dict[str, 
     count = 0
     largest = 0
     begun = time.process_time()
-    for name, fact in facts:
+    drawn = chain(facts, _random_facts(db, random.Random(2)))  # noqa: S311 - the same facts every time
+    for name, fact in islice(drawn, 50 * wanted):
         before = count
         for node in db.why((name, fact)).nodes():
             _ = node.step
@@ -105,23 +107,34 @@ def _grow(db: Session, facts: list[tuple[str, Fact]], wanted: int) -> dict[str, 
 
 def _some_facts(db: Session) -> Iterator[tuple[str, Fact]]:
     """Yield random derived facts, those with the highest levels first: their proofs are the largest."""
-    chosen = random.Random(1)  # noqa: S311 - the same facts every time
-    engine = db.snapshot.engine
-    found = []
-    for name in dict.fromkeys(rule.head.relation for rule in db.program.rules):
-        columns = engine.facts(name)
-        size = len(columns[0]) if columns else 0
-        types = [column.type for column in db.program.relations[name].columns]
-        for _ in range(min(size, 4 * _QUESTIONS)):
-            row = chosen.randrange(size)
-            fact = tuple(
-                db.snapshot.codec.decode(int(column[row]), type_name)
-                for column, type_name in zip(columns, types, strict=True)
-            )
-            level = db.proofs.source.level(name, fact)
-            found.append((level, name, fact))
-    found.sort(key=lambda each: each[0] or (0, 0), reverse=True)
+    derived = dict.fromkeys(rule.head.relation for rule in db.program.rules)
+    drawn = _random_facts(db, random.Random(1))  # noqa: S311 - the same facts every time
+    found = [
+        (db.proofs.source.level(name, fact) or (0, 0), name, fact)
+        for name, fact in islice(drawn, 4 * _QUESTIONS * len(derived))
+    ]
+    found.sort(key=lambda each: each[0], reverse=True)
     yield from ((name, fact) for _, name, fact in found)
+
+
+def _random_facts(db: Session, chosen: random.Random) -> Iterator[tuple[str, Fact]]:
+    """Yield random facts of each derived relation in turn, for ever."""
+    held = {
+        name: columns
+        for name in dict.fromkeys(rule.head.relation for rule in db.program.rules)
+        if (columns := db.snapshot.engine.facts(name)) and len(columns[0])
+    }
+    while held:
+        for name, columns in held.items():
+            row = chosen.randrange(len(columns[0]))
+            types = (column.type for column in db.program.relations[name].columns)
+            yield (
+                name,
+                tuple(
+                    db.snapshot.codec.decode(int(column[row]), type_name)
+                    for column, type_name in zip(columns, types, strict=True)
+                ),
+            )
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from tidelog.views.proofs.work import Work
 _ROWS_TO_SCAN = 1 << 11
 # Without an index, a bound column is taken to leave one row of so many, as a power of two.
 _SELECTIVITY = 7
-_FIRST_CHUNK = 256
+_FIRST_CHUNK = 64
 _LARGEST_CHUNK = 1 << 16
 _ROWS_PER_STEP = 64
 _CHUNK_GROWTH = 8
