@@ -78,6 +78,8 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
         return Choice(None, "in pairs: a pragma excludes leapfrog" if cyclic else "")
     if request is JoinRequest.AUTO and not (cyclic or _is_measured(body)):
         return Choice(None, "")
+    if request is JoinRequest.AUTO and not _has_sizes(body):
+        return Choice(None, "in pairs: the body is cyclic, but not all sizes are known" if cyclic else "")
     sizes = Sizes(body)
     parts: list[int | Group] = []
     steps = 0.0
@@ -125,7 +127,16 @@ def _is_measured(body: Body) -> bool:
     looked for, not counted, joins in pairs do less than is estimated.
     """
     is_long = len(body.atoms) + bool(body.given) >= 3
-    return is_long and body.counting and all(body.statistics.size(a.relation) for a in body.atoms)
+    return is_long and body.counting
+
+
+def _has_sizes(body: Body) -> bool:
+    """Say whether the sizes of all atoms are known, that of the delta excepted.
+
+    A relation of a stratum that just begins has none, and a guess would compare two guesses.
+    """
+    pairs = zip(body.atoms, body.views, strict=True)
+    return all(view is View.DELTA or body.statistics.size(atom.relation) for atom, view in pairs)
 
 
 def _shape(*, cyclic: bool) -> str:
