@@ -1,5 +1,7 @@
 """`spark.read.format("tidelog")` and `readStream`: outputs at an epoch, and the feed."""
 
+import shutil
+
 import pyarrow.parquet as pq
 import pytest
 
@@ -127,7 +129,10 @@ def test_the_feed_is_read_at_once(spark, state):
     some = reader(spark, feed="true", first_epoch=2, epoch=3).load(str(state))
 
     assert all_changes == 1 + 2 + 2 + 2 + 3
+    none = reader(spark, feed="true", first_epoch=9).load(str(state))
+
     assert {row.epoch for row in some.select("epoch").distinct().collect()} == {2, 3}
+    assert none.count() == 0
 
 
 def test_a_store_is_read(spark, tmp_path):
@@ -174,6 +179,17 @@ def test_a_folder_that_is_no_pipeline(tmp_path):
         read_output(Folder(tmp_path), "reach")
 
     assert [each.code for each in caught.value.diagnostics] == ["no-pipeline"]
+
+
+def test_changes_that_are_lost_are_told(state, tmp_path):
+    """If files of the feed are gone, an epoch that needs them is not made up from the others."""
+    copy = shutil.copytree(state, tmp_path / "copy")
+    shutil.rmtree(copy / "feed" / "reach" / "epoch-2")
+
+    with pytest.raises(TidelogError) as caught:
+        read_output(Folder(copy), "reach", 2)
+
+    assert [each.code for each in caught.value.diagnostics] == ["damaged-pipeline"]
 
 
 def test_a_damaged_manifest_is_named(tmp_path):

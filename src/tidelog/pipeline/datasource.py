@@ -13,16 +13,16 @@ Spark's workers, so they must see the folder.
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.pipeline.facts import arrow_schema, feed_names, parquet_files, read_facts
+from tidelog.pipeline.facts import arrow_schema, feed_names
 from tidelog.pipeline.folder import Folder
-from tidelog.pipeline.past import find_output, last_manifest, output_at
+from tidelog.pipeline.past import feed_rows, find_output, last_manifest, output_at
 from tidelog.pipeline.spark_types import column_type
 from tidelog.session.open import open_session
 from tidelog.store import Store
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Columns = tuple[tuple[str, str], ...]
+_NO_EPOCH: Final = -1
 
 
 def register(spark: "SparkSession") -> None:
@@ -116,7 +117,7 @@ class _Wish:
 
 @dataclass
 class _FileOf(InputPartition):
-    """One file of an output, the facts beyond its files, or a whole store; the rest says what it is."""
+    """One file of an output, the facts beyond its files, an epoch of a feed, or a whole store."""
 
     file: str | None
     epoch: int = 0
@@ -190,20 +191,23 @@ class _FeedStream(DataSourceStreamReader):
 
 
 def _feed_partitions(wish: _Wish, first: int, last: int) -> list[_FileOf]:
+    manifests = (wish.folder.read(epoch) for epoch in range(first, last + 1))
     found = [
-        _FileOf(str(file), epoch)
-        for epoch in range(first, last + 1)
-        for file in parquet_files(wish.folder.feed(wish.relation, epoch))
+        _FileOf(None, manifest.epoch)
+        for manifest in manifests
+        if (state := manifest.outputs.get(wish.relation)) is not None and state.inserted + state.deleted
     ]
-    # Spark asks for at least one; an epoch without a file has no changes.
-    return found or [_FileOf(None, last)]
+    # Spark asks for at least one.
+    return found or [_FileOf(None, _NO_EPOCH)]
 
 
 def _read_feed(wish: _Wish, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     assert isinstance(partition, _FileOf)
+    if partition.epoch == _NO_EPOCH:
+        return
     columns = wish.columns()
-    op, epoch = feed_names(columns)
-    rows = read_facts(wish.folder.feed(wish.relation, partition.epoch), [(op, "symbol"), *columns])
+    _, epoch = feed_names(columns)
+    rows = feed_rows(wish.folder, wish.relation, partition.epoch, columns)
     numbers = pa.array([partition.epoch] * rows.num_rows, pa.int64())
     yield from _for_spark(rows.add_column(0, epoch, numbers))
 

@@ -70,9 +70,22 @@ def read_feed(
 ) -> dict[str, pa.Table]:
     """Return the facts that an epoch inserted, under `+`, and deleted, under `-`."""
     op, _ = feed_names(columns)
-    rows = read_facts(folder.feed(relation, epoch), [(op, "symbol"), *columns])
+    rows = feed_rows(folder, relation, epoch, columns)
     names = [name for name, _ in columns]
     return {sign: rows.filter(pc.equal(rows[op], sign)).select(names) for sign in ("-", "+") if rows.num_rows}
+
+
+def feed_rows(folder: Folder, relation: str, epoch: int, columns: Sequence[tuple[str, str]]) -> pa.Table:
+    """Return the changes of an epoch, the op before the columns.
+
+    Raises `TidelogError` if there are not as many as the manifest says.
+    """
+    op, _ = feed_names(columns)
+    rows = read_facts(folder.feed(relation, epoch), [(op, "symbol"), *columns])
+    state = folder.read(epoch).outputs.get(relation)
+    if rows.num_rows != (0 if state is None else state.inserted + state.deleted):
+        raise TidelogError([_lost_changes(folder, relation, epoch)])
+    return rows
 
 
 def last_manifest(folder: Folder) -> Manifest:
@@ -97,6 +110,14 @@ def find_output(folder: Folder, manifest: Manifest, relation: str) -> OutputStat
             ]
         )
     return manifest.outputs[relation]
+
+
+def _lost_changes(folder: Folder, relation: str, epoch: int) -> Diagnostic:
+    return Diagnostic(
+        code="damaged-pipeline",
+        message=f"{folder.feed(relation, epoch)} does not have the changes that were written there",
+        hint="restore the folder",
+    )
 
 
 def _no_pipeline(path: Path) -> Diagnostic:
