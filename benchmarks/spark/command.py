@@ -47,6 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--loop-seconds", type=float, default=60, help="give the data frames up after this; 0: skip"
     )
+    parser.add_argument(
+        "--cpu", action="store_true", help="CPU seconds of partners in threads, without Spark"
+    )
     parser.add_argument("--epochs", action="store_true", help="measure epochs of resident partners instead")
     parser.add_argument("--json", type=Path, help="keep the measurements here")
 
@@ -59,6 +62,8 @@ def run_spark(options: argparse.Namespace) -> int:
         from benchmarks.spark.epochs import run_epochs  # noqa: PLC0415 - see above
 
         return run_epochs(options)
+    if options.cpu:
+        return _run_cpu(options)
     measured = []
     with session(max(4, options.partners)) as spark:
         for each in _measure(spark, options):
@@ -67,6 +72,31 @@ def run_spark(options: argparse.Namespace) -> int:
             if options.json is not None:
                 options.json.write_text(json.dumps([asdict(m) for m in measured], indent=1), "utf-8")
     return 0 if all(each.is_exact for each in measured) else 1
+
+
+def _run_cpu(options: argparse.Namespace) -> int:
+    """Print the CPU seconds of partners beside those of one thread of the local engine."""
+    from benchmarks.spark.subject import SUBJECTS, Subject  # noqa: PLC0415 - see above
+    from benchmarks.spark.threads import local_cpu, partners_cpu  # noqa: PLC0415 - see above
+
+    is_exact = True
+    for name in options.names or NAMES:
+        folder = facts_folder(SUBJECTS[name], options.data, options.cache)
+        if folder is None:
+            print(f"{name}: skipped: its data set was not found; see benchmarks/README.md")
+            continue
+        subject = Subject.read(name, folder)
+        local = min(local_cpu(subject) for _ in range(2))
+        seconds, sizes = min(partners_cpu(subject, options.partners) for _ in range(2))
+        is_exact &= sizes == dict(SUBJECTS[name].expected)
+        each = ", ".join(f"{one:.2f}" for one in seconds)
+        verdict = "exact" if sizes == dict(SUBJECTS[name].expected) else "WRONG SIZES"
+        print(
+            f"{name:<12} {verdict}; local {local:.2f} CPU s; {options.partners} partners {each} CPU s, "
+            f"the slowest {max(seconds) / local:.2f}x",
+            flush=True,
+        )
+    return 0 if is_exact else 1
 
 
 def _measure(spark: "SparkSession", options: argparse.Namespace) -> Iterator[Measured]:
