@@ -179,11 +179,12 @@ def overflows(value: Any, weight: Any, step: int, limits: Values) -> bool:
 
     Comparing the sum would not tell: compiled code takes it for granted that nothing wraps.
     """
-    if step != _ADD:
-        return False
-    if weight > 0:
-        return value > limits[1] - weight
-    return weight < 0 and value < limits[0] - weight
+    is_beyond: bool = False
+    if step == _ADD and weight > 0:
+        is_beyond = value > limits[1] - weight
+    elif step == _ADD and weight < 0:
+        is_beyond = value < limits[0] - weight
+    return is_beyond
 
 
 @kernel
