@@ -104,7 +104,7 @@ class TraceKeeper:
             {name: np.concatenate([change.deleted, change.inserted]) for name, change in lower.items()}
         )
         steps = self.traces.work - before
-        self.said += f"{steps:,} steps"
+        self.said += f"{self.traces.edits:,} edits of the trace in {steps:,} steps"
         return self.traces, steps + self._recording
 
     def commit(self) -> None:

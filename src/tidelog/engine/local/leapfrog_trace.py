@@ -171,7 +171,11 @@ class TraceChange:
 
 
 class RuleTrace:
-    """The recorded join of one rule."""
+    """The recorded join of one rule.
+
+    `work` counts the steps made so far, `edits` what the last change altered: intervals given up and
+    recorded, bindings lost and gained.
+    """
 
     def __init__(
         self,
@@ -188,6 +192,7 @@ class RuleTrace:
         self._describe()
         self.sensitivities = self._make_indexes()
         self.work = 0
+        self.edits = 0
         self._hits: list[tuple[IntervalIndex, Hits]] = []
         self._records: list[Int64s] = []
         self._size_recorded = 0
@@ -276,10 +281,13 @@ class RuleTrace:
         ]
         width = len(self.plan.variables) + len(self.plan.atoms)
         nothing = np.empty((0, width), np.int64)
-        return TraceChange(
+        change = TraceChange(
             np.concatenate([nothing, *(part.lost for part in parts)]),
             np.concatenate([nothing, *(part.gained for part in parts)]),
         )
+        self.edits = len(change.lost) + len(change.gained) + sum(len(hits) for _, hits in self._hits)
+        self.edits += sum(len(records) for records in self._records)
+        return change
 
     def commit(self) -> None:
         """Let the recorded intervals take the place of those that were hit."""
