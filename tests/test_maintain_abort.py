@@ -208,7 +208,7 @@ def test_an_update_over_its_budget_is_given_up_for_a_recompute():
         {"edge": [(number, number + 1) for number in range(8)], "node": [(0,), (8,)]}
     )
 
-    found = run.change(delete={"edge": [(4, 5)]}, strategy=Strategy.AUTO, switch=0.05)
+    found = run.change(delete={"edge": [(4, 5)]}, strategy=Strategy.AUTO, switch=0.01)
 
     assert Action.RECOMPUTED in {report.action for report in found.strata}
     assert any("given up" in report.reason for report in found.strata)

@@ -98,6 +98,26 @@ def test_kernel_computes_numbers_as_the_engine_does(monkeypatch: pytest.MonkeyPa
     assert set(seen) == {layout.DONE}
 
 
+def test_a_recompute_sees_the_rows_of_earlier_small_epochs():
+    """Facts that small epochs derived are there when a later epoch evaluates a stratum from nothing."""
+    text = """
+    .decl e(x: number, y: number)
+    .decl on(x: number)
+    .input e, on
+    .decl p(x: number, y: number)
+    p(x, y) :- e(x, y).
+    .decl same(x: number, y: number) eqrel
+    same(x, y) :- p(x, y), on(x).
+    """
+    run = Maintained(build(text)).start({"e": [(0, 1)], "on": [(0,)]})
+
+    run.change(insert={"e": [(2, 3), (3, 4)]})
+    found = run.change(insert={"on": [(2,), (3,)]})
+
+    assert {(2, 3), (3, 4)} < found.inserted["same"]
+    run.check()
+
+
 def test_long_chains_are_small(monkeypatch: pytest.MonkeyPatch):
     """Thousands of levels of a single fact are one run of the kernel."""
     seen = _outcomes(monkeypatch)

@@ -282,6 +282,8 @@ class MaintainedEngine(LocalEngine):
         for name, change in lower.items():
             # Until the epoch ends, deleted facts stay visible for updates, but not for an evaluation.
             self._state.relations[name].delete_rows(change.deleted)
+        for name in self._state.relations:
+            # Kernels and traces append rows without saying so to what an iteration sees.
             self._state.show_all(name)
         try:
             with self._surroundings() as around:

@@ -75,9 +75,9 @@ def build_program(tree: Tree) -> tuple[nodes.Program, tuple[Diagnostic, ...]]:
 def _draft(tree: Tree) -> tuple[Draft, list[Diagnostic]]:
     """Return the program at every stage, and what the passes found wrong."""
     diagnostics: list[Diagnostic] = []
-    items, found = expand_components(tree.items)
+    expanded, found = expand_components(tree.items)
     diagnostics.extend(found)
-    items = define_virtual_relations(items)
+    items = define_virtual_relations(expanded)
     types, found = declare_types(items)
     diagnostics.extend(found)
     known_types = [*types.table, *(item.name for item in items if isinstance(item, TypeDeclaration))]

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Final
 
+from tidelog.program.rename_items import Plain
 from tidelog.source import Span
 from tidelog.syntax import tree
 
@@ -52,7 +53,7 @@ def find_virtual(name: str, relations: Mapping[str, object]) -> Virtual | None:
     return None
 
 
-def define_virtual_relations(items: Sequence[tree.Item]) -> tuple[tree.Item, ...]:
+def define_virtual_relations(items: Sequence[Plain]) -> tuple[Plain, ...]:
     """Return the items with a declaration and a rule for every virtual relation they use.
 
     .decl undef_Link_If_orelse(id: Node) inline
