@@ -20,7 +20,7 @@ reach("root", 18446744073709551615u, 0.0).
 any() :- edge(_, _).
 """
 ROOT = ("root", 2**64 - 1, 0.0)
-# What the snapshot holds at each epoch; epochs 1, 3 and 4 write all facts.
+# What the snapshot holds at each epoch; epochs 0, 2 and 4 write all facts, and 0 is dropped.
 HISTORY = [
     [],
     [("a", 1), ("b", 2)],
@@ -184,10 +184,10 @@ def test_a_folder_that_is_no_pipeline(tmp_path):
 def test_changes_that_are_lost_are_told(state, tmp_path):
     """If files of the feed are gone, an epoch that needs them is not made up from the others."""
     copy = shutil.copytree(state, tmp_path / "copy")
-    shutil.rmtree(copy / "feed" / "reach" / "epoch-2")
+    shutil.rmtree(copy / "feed" / "reach" / "epoch-3")
 
     with pytest.raises(TidelogError) as caught:
-        read_output(Folder(copy), "reach", 2)
+        read_output(Folder(copy), "reach", 3)
 
     assert [each.code for each in caught.value.diagnostics] == ["damaged-pipeline"]
 
