@@ -63,7 +63,7 @@ def define_virtual_relations(items: Sequence[Plain]) -> tuple[Plain, ...]:
     if not any(PREFIX in source.text for source in sources.values()):
         return tuple(items)
     declared = {item.name: item for item in items if isinstance(item, tree.RelationDeclaration)}
-    added: dict[str, tuple[tree.Item, ...]] = {}
+    added: dict[str, tuple[Plain, ...]] = {}
     for item in items:
         for atom in _atoms(item):
             virtual = find_virtual(atom.relation, declared)
@@ -74,7 +74,7 @@ def define_virtual_relations(items: Sequence[Plain]) -> tuple[Plain, ...]:
 
 def _define(
     virtual: Virtual, declared: Mapping[str, tree.RelationDeclaration], span: Span
-) -> tuple[tree.Item, ...]:
+) -> tuple[Plain, ...]:
     column = declared[virtual.among].columns[0]
     member = tree.Variable("id", span=span)
     wildcards = [tree.Wildcard(span=span) for _ in declared[virtual.missing].columns[1:]]
