@@ -58,6 +58,8 @@ def run_spark(options: argparse.Namespace) -> int:
     """Measure, print and keep what was asked for; return 1 if a size was wrong."""
     from benchmarks.spark.subject import session  # noqa: PLC0415 - see above
 
+    if options.epochs and options.cpu:
+        return _run_epochs_cpu(options)
     if options.epochs:
         from benchmarks.spark.epochs import run_epochs  # noqa: PLC0415 - see above
 
@@ -97,6 +99,29 @@ def _run_cpu(options: argparse.Namespace) -> int:
             flush=True,
         )
     return 0 if is_exact else 1
+
+
+def _run_epochs_cpu(options: argparse.Namespace) -> int:
+    """Print the CPU seconds of epochs beside those of an evaluation, partners in threads."""
+    import statistics  # noqa: PLC0415 - only here
+
+    from benchmarks.spark.subject import SUBJECTS, Subject  # noqa: PLC0415 - see above
+    from benchmarks.spark.threads import epochs_cpu  # noqa: PLC0415 - see above
+
+    for name in options.names or ("cspa100k",):
+        folder = facts_folder(SUBJECTS[name], options.data, options.cache)
+        if folder is None:
+            print(f"{name}: skipped: its data set was not found; see benchmarks/README.md")
+            continue
+        first, epochs = epochs_cpu(Subject.read(name, folder), options.partners)
+        usual = statistics.median(epochs)
+        each = ", ".join(f"{one * 1000:.0f}" for one in epochs)
+        print(
+            f"{name}: evaluation {first:.2f} CPU s of the slowest of {options.partners} partners; epochs "
+            f"of ten facts {each} ms, median {usual * 1000:.0f} ms: 1/{first / usual:.0f}",
+            flush=True,
+        )
+    return 0
 
 
 def _measure(spark: "SparkSession", options: argparse.Namespace) -> Iterator[Measured]:

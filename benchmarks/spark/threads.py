@@ -10,6 +10,7 @@ import time
 import numpy as np
 
 from benchmarks.spark.subject import Subject
+from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
@@ -18,6 +19,8 @@ from tidelog.engine.spark.partner import PartnerRun, PartnerSurroundings, is_kep
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.wire import ThreadWire, between_threads
+from tidelog.maintain.partners.engine import PartnerEngine, RowsChange
+from tidelog.maintain.projections import project_negations
 
 
 def local_cpu(subject: Subject) -> float:
@@ -62,3 +65,42 @@ def partners_cpu(subject: Subject, partners: int) -> tuple[list[float], dict[str
     for thread in threads:
         thread.join()
     return seconds, {name: sum(part[name] for part in sizes) for name in subject.workload.expected}
+
+
+def epochs_cpu(
+    subject: Subject, partners: int, epochs: int = 5, facts: int = 10
+) -> tuple[float, list[float]]:
+    """Return the CPU seconds of the slowest partner for an evaluation, and for each epoch of a few facts.
+
+    Each epoch deletes facts or inserts them again; the first two, which plan and build indexes, are left out.
+    """
+    program = split_rules(project_negations(subject.program))
+    draw = np.random.default_rng(1)
+    changes = []
+    for _ in range(epochs + 1):
+        name, columns = subject.facts[int(draw.integers(len(subject.facts)))]
+        numbers = draw.choice(len(columns[0]), facts, replace=False)
+        some = np.stack([column[numbers] for column in columns], axis=1)
+        changes += [(name, some[:0], some), (name, some, some[:0])]
+    taken = np.zeros((partners, 1 + len(changes)))
+
+    def work(wire: ThreadWire) -> None:
+        engine = PartnerEngine(program, {}, Settings(jobs=1), wire, is_wide=False)
+        for name, columns in subject.facts:
+            engine.insert(name, np.stack(list(columns), axis=1))
+        begun = time.thread_time()
+        engine.evaluate()
+        taken[wire.me, 0] = time.thread_time() - begun
+        for number, (name, come, gone) in enumerate(changes, start=1):
+            begun = time.thread_time()
+            engine.apply({name: RowsChange(come, gone)}, MaintenanceSettings())
+            engine.commit()
+            taken[wire.me, number] = time.thread_time() - begun
+
+    threads = [threading.Thread(target=work, args=(wire,)) for wire in between_threads(partners)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    slowest = taken.max(axis=0)
+    return float(slowest[0]), [float(each) for each in slowest[3:]]
