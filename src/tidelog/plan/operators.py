@@ -195,18 +195,7 @@ class Leapfrog:
 
 
 Operator = (
-    Start
-    | Scan
-    | Join
-    | Check
-    | Find
-    | Compute
-    | Filter
-    | Project
-    | Generate
-    | TakeApart
-    | Reduce
-    | Leapfrog
+    Start | Scan | Join | Check | Find | Compute | Filter | Project | Generate | TakeApart | Reduce | Leapfrog
 )
 
 

@@ -357,7 +357,7 @@ def constant_parts(value: object) -> tuple[str, str | int | float | None]:
 
 
 def _is_text(value: str) -> bool:
-    """Say whether a string is text: halves of surrogate pairs, as in `"\\ud800"`, are none."""
+    r"""Say whether a string is text: halves of surrogate pairs, as in `"\ud800"`, are none."""
     return value.encode("utf-8", "ignore").decode() == value
 
 
