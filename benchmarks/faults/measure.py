@@ -96,7 +96,7 @@ def measure_case(
     with standing_after(engine, epoch):
         case = make_case(subject, engine, epoch, Case)
         begun = time.process_time()
-        found = Search(case, Demands(seconds=600)).by_reasons()[0]
+        found = Search(case, Demands()).by_reasons()[0]
         repair_seconds = time.process_time() - begun
         trials = case.trials
 

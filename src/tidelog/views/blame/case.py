@@ -1,5 +1,7 @@
 """What is asked: an engine in the newer of two epochs, the changes between them, and the faults."""
 
+import math
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -70,6 +72,8 @@ class Case:
     names: Mapping[Key, str] = field(default_factory=dict)
     settings: MaintenanceSettings = field(default_factory=MaintenanceSettings)
     trials: int = 0
+    # When explanations are given up, on the clock of time.monotonic.
+    end: float = math.inf
 
     def __post_init__(self) -> None:
         self.ground = Ground(self.engine)
@@ -90,8 +94,10 @@ class Case:
             unwanted, missing = (
                 frozenset(name for name, _ in keys) for keys in (self.faults.unwanted, self.faults.missing)
             )
+            # What is left of the time is for the search itself.
+            end = (time.monotonic() + self.end) / 2
             self._possible = find_possible(
-                self.ground, self.suspects, self.inserted, self.deleted, unwanted, missing
+                self.ground, self.suspects, self.inserted, self.deleted, unwanted, missing, end
             )
             if not self._possible.is_complete:
                 # Nobody can tell what else might hold: only cones explain what does not.
@@ -173,6 +179,8 @@ class Case:
 
     def explainer(self, taken: frozenset[int], *, assumes: bool) -> Explainer:
         """Return what explains facts of the world that the engine stands in, as long as it does."""
-        return Explainer(
+        explainer = Explainer(
             self.ground, self.numbers, self.cones, self.certain, taken, self.inserted, assumes=assumes
         )
+        explainer.end = self.end
+        return explainer

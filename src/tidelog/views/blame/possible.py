@@ -5,6 +5,8 @@ changes. A fact can hold in one of them and in neither epoch, for example if it 
 a deleted fact at once. To say that a fact holds in no world one must know them all.
 """
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -44,6 +46,7 @@ class _Search:
     # Rows of each relation that do not hold now.
     fresh: dict[str, list[Int64s]] = field(default_factory=dict)
     work: int = 0
+    end: float = math.inf
 
     def run(self) -> bool:
         """Find all; return False if the search was given up."""
@@ -68,7 +71,7 @@ class _Search:
             )
         ]
         while waiting:
-            if self.work > _MOST_DERIVATIONS:
+            if self.work > _MOST_DERIVATIONS or time.monotonic() > self.end:
                 return False
             rule, literal, rows = waiting.pop()
             found = self._heads(rule, self.ground.forward(rule, literal, rows), is_touching=is_touching)
@@ -118,7 +121,7 @@ class _Search:
 
 def find_possible(  # noqa: PLR0913, PLR0917 - what there is to know about two epochs
     ground: Ground, suspects: Sequence[Suspect], inserted: Rows, deleted: Rows,
-    unwanted: frozenset[str], missing: frozenset[str],
+    unwanted: frozenset[str], missing: frozenset[str], end: float = math.inf,
 ) -> Possible:  # fmt: skip
     """Return the facts that may hold in a world, of relations that explanations of faults meet absent.
 
@@ -132,7 +135,7 @@ def find_possible(  # noqa: PLR0913, PLR0917 - what there is to know about two e
     gone = merged(deleted, by_relation(s.key for s in suspects if not s.is_insert))
     come = merged(inserted, by_relation(s.key for s in suspects if s.is_insert))
     with ground.showing(gone):
-        search = _Search(ground, asked)
+        search = _Search(ground, asked, end=end)
         try:
             for name, rows in gone.items():
                 numbers = np.unique(ground.locate(name, rows))

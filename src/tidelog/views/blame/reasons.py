@@ -8,6 +8,8 @@ the facts are there, or not there, as they are here.
   them lacks one of them, lacks a given fact, or has a negated fact that is there.
 """
 
+import math
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -106,9 +108,13 @@ class Explainer:
         self._changed = changed
         self._assumes = assumes
         self._flags: dict[str, Mask] = {}
+        self.end = math.inf
 
     def explain(self, facts: Iterable[Key], *, are_there: bool) -> Explanation:
-        """Return why the facts are all there, or all not there."""
+        """Return why the facts are all there, or all not there.
+
+        Raises `TimeoutError` when it is later than `end`.
+        """
         found = Explanation()
         present: dict[str, set[int]] = {}
         absent: dict[str, set[int]] = {}
@@ -119,6 +125,8 @@ class Explainer:
             elif name in self._ground.unsure:
                 found.literals.update((each, each in self._taken) for each in self._cones.of((name, codes)))
         while present or absent:
+            if time.monotonic() > self.end:
+                raise TimeoutError
             if present:
                 name, numbers = present.popitem()
                 self._present(name, numbers - found.present.get(name, set()), found, present, absent)

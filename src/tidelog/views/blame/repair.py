@@ -63,7 +63,7 @@ class Search:
         suspects = self.case.suspects
         self._fixed = frozenset(n for n, suspect in enumerate(suspects) if suspect.is_untouchable)
         self._faults = self.case.faults
-        self._end = time.monotonic() + self.demands.seconds
+        self._end = self.case.end = time.monotonic() + self.demands.seconds
 
     @cached_property
     def _master(self) -> Master:
@@ -86,8 +86,8 @@ class Search:
         best = self._first_guess()
         if best is None and self.demands.count == 1:
             best = self._quick()
-            if best is not None and best.is_optimal:
-                return [best]
+            if best is not None and (best.is_optimal or time.monotonic() > self._end):
+                return [best] if best.is_optimal else self._late([], best, best.bound)
         return self._exact(best)
 
     def _quick(self) -> Found | None:
@@ -101,11 +101,11 @@ class Search:
         block: Block | None = None
         taken: frozenset[int] = frozenset()
         for worlds in count():
-            if self._look_at(taken, master, noted) is None:
-                break
-            if worlds == _PATIENCE:
-                block = self._find_block(master)
             try:
+                if self._look_at(taken, master, noted) is None:
+                    break
+                if worlds == _PATIENCE:
+                    block = self._find_block(master)
                 choice = master.solve(self._end - time.monotonic())
             except TimeoutError:
                 return None
@@ -116,7 +116,10 @@ class Search:
         if not is_less(self._least, cost):
             # Something must be taken back, and this is as cheap as one change can be.
             return Found(taken, cost, cost)
-        return Found(taken, cost, self._bound(noted, block))
+        try:
+            return Found(taken, cost, self._bound(noted, block))
+        except TimeoutError:
+            return Found(taken, cost, self._least)
 
     def _find_block(self, master: Master) -> Block | None:
         """Give all derivations of the unwanted facts to a master, if they are not too many."""
@@ -143,11 +146,8 @@ class Search:
                 if each.assumed and not are_certain:
                     reason |= case.explain(frozenset(), each.assumed, are_there=True).reason
                 self._master.forbid(reason)
-        try:
-            choice = self._master.solve(self._end - time.monotonic())
-        except TimeoutError:
-            return 0.0
-        return 0.0 if choice is None else choice.bound
+        choice = self._master.solve(self._end - time.monotonic())
+        return self._least if choice is None else choice.bound
 
     def _exact(self, best: Found | None) -> list[Found]:
         """Return repairs in the order of their cost; `best` is one that is known already."""
@@ -155,13 +155,13 @@ class Search:
         taken: frozenset[int] = frozenset()
         bound = 0.0
         while len(answers) < self.demands.count:
-            if self._look_at(taken, self._master) is None:
-                answers.append(Found(taken, self._cost(taken), bound))
-                self._master.exclude(taken)
-                best = None
-            if time.monotonic() > self._end:
-                return self._late(answers, best, bound)
             try:
+                if self._look_at(taken, self._master) is None:
+                    answers.append(Found(taken, self._cost(taken), bound))
+                    self._master.exclude(taken)
+                    best = None
+                if time.monotonic() > self._end:
+                    return self._late(answers, best, bound)
                 choice = self._master.solve(self._end - time.monotonic())
             except TimeoutError:
                 return self._late(answers, best, bound)
@@ -194,12 +194,13 @@ class Search:
         if answers:
             self.notes.append(f"only {len(answers)} of {self.demands.count} repairs were found in time")
             return answers
+        bound = max(bound, self._least)
+        how = "" if best is not None else "; this one was found by delta debugging"
         self.notes.append(
-            f"the time of {self.demands.seconds:g} s is over: no repair costs less than {bound:g}, this one"
-            " was found by delta debugging"
+            f"the time of {self.demands.seconds:g} s is over: no repair costs less than {bound:g}{how}"
         )
         found = [best] if best is not None else self.by_ddmin()
-        return [replace(each, bound=bound) for each in found]
+        return [replace(each, bound=max(bound, each.bound)) for each in found]
 
     def _look_at(
         self, taken: frozenset[int], master: Master,
