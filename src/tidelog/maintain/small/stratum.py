@@ -110,8 +110,8 @@ class SmallStratum:
 
     def check_lower(self, changed: Iterable[str]) -> None:
         """Say at which literals of earlier strata a derivation may fail."""
-        numbers = [number for number, name in enumerate(self.names) if name in changed]
-        is_changed = np.isin(self.literals[:, layout.LITERAL_RELATION], numbers)
+        by_relation = np.array([name in changed for name in self.names], np.bool_)
+        is_changed = by_relation[self.literals[:, layout.LITERAL_RELATION]]
         self.literals[:, layout.LITERAL_MUST_CHECK] = is_changed | (
             self.literals[:, layout.LITERAL_IS_NEGATED] != 0
         )
