@@ -46,6 +46,7 @@ UPDATE_COST = 1.0
 NO_RULE_CHANGES: Mapping[int, RuleChange | None] = {}
 # Work that is never worth a prediction.
 _FREE_WORK = 20_000
+_UNTOUCHED = "nothing it reads changed"
 
 
 class EpochEngine(Protocol):
@@ -151,8 +152,13 @@ class Maintainer:
         for number, stratum in enumerate(self.program.strata):
             own = {name: inputs[name] for name in stratum.relations if name in inputs}
             rules = rewritten.get(number) or NO_RULE_CHANGE
-            read = self._read[number] | rules.relations_read_before(stratum.relations)
+            read = self._read[number]
+            if rules.deleted:
+                read |= rules.relations_read_before(stratum.relations)
             lower = {name: changes[name] for name in read if name in changes}
+            if not own and not lower and number not in rewritten:
+                reports.append(_untouched(stratum, settings))
+                continue
             start = time.perf_counter()
             if number in rewritten:
                 decision = self._decide_rules(number, rewritten[number], settings)
@@ -184,7 +190,9 @@ class Maintainer:
         for name in set(changes) | set(self.labels):
             relation = self.engine.relations[name]
             rows = self.label(name).touched()
-            if not rows.size and name in changes:
+            if not rows.size and name not in changes:
+                continue
+            if not rows.size:
                 # A recomputed relation was not touched row by row.
                 rows = np.concatenate([changes[name].deleted, changes[name].inserted])
             relation.previous[rows] = relation.levels[rows]
@@ -231,7 +239,7 @@ class Maintainer:
         changed = (*own.values(), *lower.values())
         rows = sum(change.deleted.size + change.inserted.size for change in changed)
         if not rows:
-            return _Decision(Action.SKIPPED, settings.strategy, "nothing it reads changed")
+            return _Decision(Action.SKIPPED, settings.strategy, _UNTOUCHED)
         strategy = settings.strategy
         if self._reasons[number] is not None and not self._is_followed(number):
             return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, f"{self._reasons[number]}")
@@ -427,6 +435,10 @@ class _Decision:
     predicted: float = 0.0
     budget: float = float("inf")
     rules: RuleChange = NO_RULE_CHANGE
+
+
+def _untouched(stratum: Stratum, settings: MaintenanceSettings) -> StratumReport:
+    return StratumReport(stratum.relations, Action.SKIPPED, settings.strategy, _UNTOUCHED, 0, 0, 0.0)
 
 
 def _given(engine: EpochEngine, name: str, change: RowChange) -> tuple[CodeArray, Int64s]:

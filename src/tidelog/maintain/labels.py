@@ -111,6 +111,8 @@ class RelationLabels:
 
     def forget(self) -> None:
         """Clear marks and tentative labels; the epoch is committed or undone."""
+        if not self._journal:
+            return
         rows = self.touched()
         self.marks[rows] = UNTOUCHED
         self.flags[rows] = 0

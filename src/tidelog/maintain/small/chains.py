@@ -167,7 +167,8 @@ class _Chain:
         return _COMPARISONS[comparison.op], left, right
 
     def filter(self, constraint: Constraint) -> None:
-        if constraint.kind is not Kind.NUMBER:
+        # Equal values of any kind have equal codes; only those of numbers are in order.
+        if constraint.kind is not Kind.NUMBER and constraint.op not in {"=", "!="}:
             raise NotSmall
         left, right = self.value(constraint.left), self.value(constraint.right)
         op = constraint.op

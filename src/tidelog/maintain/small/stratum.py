@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter, is_
 
 import numpy as np
 import numpy.typing as npt
@@ -18,28 +19,24 @@ from tidelog.storage.kernel import Int64s
 from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.relation import IndexName
 
-_ARRAYS = (
-    (layout.ROWS, "rows"),
-    (layout.ALIVE, "alive"),
-    (layout.LEVELS, "levels"),
-    (layout.PREVIOUS, "previous"),
-    (layout.COUNTS, "counts"),
+AnyArray = npt.NDArray[np.generic]
+
+# Where the kernel looks for the address of each array, and what takes all of them at once.
+_ARRAY_PLACES = (layout.SLOTS, layout.ROWS, layout.ALIVE, layout.LEVELS, layout.PREVIOUS, layout.COUNTS)
+_ARRAYS_OF = attrgetter("rows", "alive", "levels", "previous", "counts")
+_LABEL_PLACES = (layout.MARKS, layout.FLAGS, layout.TENTATIVE, layout.TENTATIVE_COUNTS, layout.BEFORE)
+_LABEL_ARRAYS_OF = attrgetter("marks", "flags", "tentative", "tentative_counts", "before")
+_INDEX_PLACES = (
+    layout.INDEX_KEY_COLUMNS,
+    layout.INDEX_REST_COLUMNS,
+    layout.INDEX_SLOTS,
+    layout.INDEX_KEYS,
+    layout.INDEX_GROUPS,
+    layout.INDEX_ARENA,
+    layout.INDEX_ARENA_STATE,
 )
-_LABEL_ARRAYS = (
-    (layout.MARKS, "marks"),
-    (layout.FLAGS, "flags"),
-    (layout.TENTATIVE, "tentative"),
-    (layout.TENTATIVE_COUNTS, "tentative_counts"),
-    (layout.BEFORE, "before"),
-)
-_INDEX_ARRAYS = (
-    (layout.INDEX_KEY_COLUMNS, "key_columns"),
-    (layout.INDEX_REST_COLUMNS, "rest_columns"),
-    (layout.INDEX_SLOTS, "slots"),
-    (layout.INDEX_KEYS, "keys"),
-    (layout.INDEX_GROUPS, "groups"),
-    (layout.INDEX_ARENA, "arena"),
-    (layout.INDEX_ARENA_STATE, "arena_state"),
+_INDEX_ARRAYS_OF = attrgetter(
+    "key_columns", "rest_columns", "slots", "keys", "groups", "arena", "arena_state"
 )
 
 
@@ -66,47 +63,48 @@ class SmallStratum:
     relations: Int64s
     indexes: Int64s
     like: npt.NDArray[np.signedinteger[npt.NBitBase]]
-    _seen: dict[tuple[int, int, int], object] = field(default_factory=dict)
+    _seen: dict[tuple[int, int], tuple[AnyArray, ...]] = field(default_factory=dict)
 
     def refresh(self, relations: Mapping[str, StoredRelation], labels: Mapping[str, RelationLabels]) -> None:
         """Bring addresses, sizes and counts up to date; indexes cover all rows then."""
         for number, name in enumerate(self.names):
             relation = relations[name]
             row = self.relations[number]
-            for place, attribute in _ARRAYS:
-                self._point(0, number, place, getattr(relation, attribute), row)
-            self._point(0, number, layout.SLOTS, relation.slots, row)
-            row[layout.CAPACITY] = relation.rows.shape[0]
+            slots = relation.slots
+            if self._point((0, number), _ARRAY_PLACES, (slots, *_ARRAYS_OF(relation)), row):
+                row[layout.CAPACITY] = relation.rows.shape[0]
+                row[layout.SLOT_COUNT] = slots.shape[0]
             row[layout.COUNT] = relation.count
             row[layout.DELETED] = relation.deleted
-            row[layout.SLOT_COUNT] = relation.slots.shape[0]
             if name in labels:
-                for place, attribute in _LABEL_ARRAYS:
-                    self._point(0, number, place, getattr(labels[name], attribute), row)
+                self._point((1, number), _LABEL_PLACES, _LABEL_ARRAYS_OF(labels[name]), row)
         for (name, key), number in self.keys.items():
             index = index_named(relations[name], key)
             row = self.indexes[number]
             if isinstance(index, OrderedIndex):
                 index.cover_groups()
-                self._point(1, number, layout.INDEX_SORTED_LENGTHS, index.sorted_lengths, row)
+                self._point((2, number), (layout.INDEX_SORTED_LENGTHS,), (index.sorted_lengths,), row)
                 row[layout.INDEX_POSITION] = index.position
-            for column, attribute in _INDEX_ARRAYS:
-                self._point(1, number, column, getattr(index, attribute), row)
-            row[layout.INDEX_SLOT_COUNT] = index.slots.shape[0]
-            row[layout.INDEX_KEY_CAPACITY] = index.keys.shape[0]
-            row[layout.INDEX_GROUP_CAPACITY] = index.groups.shape[0]
-            row[layout.INDEX_ARENA_CAPACITY] = index.arena.shape[0]
+            if self._point((3, number), _INDEX_PLACES, _INDEX_ARRAYS_OF(index), row):
+                row[layout.INDEX_SLOT_COUNT] = index.slots.shape[0]
+                row[layout.INDEX_KEY_CAPACITY] = index.keys.shape[0]
+                row[layout.INDEX_GROUP_CAPACITY] = index.groups.shape[0]
+                row[layout.INDEX_ARENA_CAPACITY] = index.arena.shape[0]
             row[layout.INDEX_IS_DENSE] = index.is_dense
             row[layout.INDEX_GROUP_COUNT] = index.group_count
             row[layout.INDEX_ROWS_INDEXED] = index.rows_indexed
 
     def _point(
-        self, table: int, number: int, place: int, array: npt.NDArray[np.generic], row: Int64s
-    ) -> None:
-        known = (table, number, place)
-        if self._seen.get(known) is not array:
-            self._seen[known] = array
+        self, known: tuple[int, int], places: tuple[int, ...], arrays: tuple[AnyArray, ...], row: Int64s
+    ) -> bool:
+        """Write the addresses of arrays; say whether one is another than last time."""
+        seen = self._seen.get(known)
+        if seen is not None and all(map(is_, seen, arrays)):
+            return False
+        self._seen[known] = arrays
+        for place, array in zip(places, arrays, strict=True):
             row[place] = address_of(array) if array.size else 0
+        return True
 
     def check_lower(self, changed: Iterable[str]) -> None:
         """Say at which literals of earlier strata a derivation may fail."""
