@@ -10,6 +10,7 @@ python -m benchmarks joins --json joins.json --pictures FOLDER
 python -m benchmarks aggregates --data DIR --json out.json
 python -m benchmarks faults --data DIR --json out.json
 python -m benchmarks trees
+python -m benchmarks history --repo FOLDER
 python -m benchmarks pipeline --users 50000 --json out.json
 """
 
@@ -26,6 +27,8 @@ from benchmarks.data import default_cache, facts_folder, generate
 from benchmarks.epochs.command import add_arguments, run_epochs
 from benchmarks.faults.command import add_arguments as add_fault_arguments
 from benchmarks.faults.command import run_faults
+from benchmarks.history.command import add_arguments as add_history_arguments
+from benchmarks.history.command import run_history
 from benchmarks.joins.command import add_arguments as add_join_arguments
 from benchmarks.joins.command import run_joins
 from benchmarks.peers import PEERS
@@ -44,6 +47,7 @@ from benchmarks.workload import WORKLOADS, Generated, Workload
 _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "aggregates": run_aggregates,
     "epochs": run_epochs,
+    "history": run_history,
     "joins": run_joins,
     "proofs": run_proofs,
     "faults": run_faults,
@@ -184,6 +188,7 @@ def _parser() -> argparse.ArgumentParser:
         commands.add_parser("faults", help="measure blame and repair against delta debugging")
     )
     add_tree_arguments(commands.add_parser("trees", help="measure the comparison of trees"))
+    add_history_arguments(commands.add_parser("history", help="measure analyses that follow commits"))
     add_pipeline_arguments(commands.add_parser("pipeline", help="measure jobs from sources to tables"))
     add_spark_arguments(commands.add_parser("spark", help="measure the engine on Spark"))
     add_proof_arguments(commands.add_parser("proofs", help="measure what proofs cost"))

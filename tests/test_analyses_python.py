@@ -29,9 +29,7 @@ def told(analysis: Follow) -> list[str]:
 def lines(analysis: Follow, relation: str) -> list[int]:
     """Return the lines on which a relation finds something."""
     return [
-        each.span.line
-        for each in analysis.findings()
-        if each.relation == relation and each.span is not None
+        each.span.line for each in analysis.findings() if each.relation == relation and each.span is not None
     ]
 
 
@@ -102,7 +100,19 @@ def test_control_flow_of_try() -> None:
     """What fails goes to the handlers, jumps run the `finally` and go on from there."""
     found = pairs(follow("control.dl", {"a.py": TRIES}), "successor")
 
-    assert {(3, 4), (4, 5), (4, 6), (5, 11), (5, 6), (6, 7), (7, 11), (9, 11), (11, 2), (11, 12), (11, 0)} <= found
+    assert {
+        (3, 4),
+        (4, 5),
+        (4, 6),
+        (5, 11),
+        (5, 6),
+        (6, 7),
+        (7, 11),
+        (9, 11),
+        (11, 2),
+        (11, 12),
+        (11, 0),
+    } <= found
     assert (5, 12) not in found
     assert (4, 9) not in found
     assert (13, 0) in found
@@ -333,7 +343,7 @@ def calls(analysis: Follow) -> set[tuple[str, str]]:
 
 
 def test_the_call_graph_finds_methods_through_bases() -> None:
-    """Calls of `self` reach overriding methods, classes their constructors, `super()` the bases, and imports files."""
+    """Calls of `self` reach overriding methods, classes their constructors, and imports other files."""
     analysis = follow("calls.dl", {"shapes.py": CLASSES, "use.py": CALLERS})
 
     assert calls(analysis) == {
@@ -468,3 +478,23 @@ def test_ordinary_edits_recompute_nothing(program: str) -> None:
 
     assert step.delta.impact > 0
     assert "recomputed" not in {each.action.value for each in step.delta.strata}
+
+
+def test_why_shows_source_lines() -> None:
+    """The proof of a finding names pieces of source for nodes, and the lines it is about."""
+    analysis = follow("taint.dl", {"a.py": TAINT})
+    leak = analysis.findings()[0]
+    told_why = analysis.why(leak, depth=12).splitlines()
+
+    assert told_why[0].startswith(
+        'leak(`sp.run("echo " + command)`, `input("who? ")`, "subprocess.run")  [taint.dl:'
+    )
+    assert told_why[1] == '  a.py:10 | sp.run("echo " + command)'
+    stripped = [line.strip() for line in told_why]
+    for line in (
+        "a.py:9 | def run(command, safe):",
+        'a.py:6 | name = input("who? ")',
+        "a.py:18 | text = ask()",
+    ):
+        assert line in stripped
+    assert not any("Link_" in line for line in told_why)

@@ -27,7 +27,7 @@ def test_the_type_checker_finds_what_has_no_type() -> None:
     bad = lang["Let"](
         "f",
         lang["Lam"]("x", lang["Add"](lang["Var"]("x"), lang["Num"](1)), lang["IntType"]()),
-        lang["App"](lang["Var"]("f"), lang["Truth"](True)),  # noqa: FBT003 - a value of the language
+        lang["App"](lang["Var"]("f"), lang["Truth"](True)),
     )
     step = tree.update(Tree.from_python(bad))
     delta = db.apply(step.script)

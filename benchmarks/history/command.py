@@ -4,8 +4,10 @@ python -m benchmarks history --repo FOLDER --commits 300 --lines 50000
 """
 
 import argparse
-from itertools import islice
+from collections.abc import Iterable
 from pathlib import Path
+
+from benchmarks.history.edits import Changes, Texts, made_history
 
 _HERE = Path(__file__).parents[2]
 PARTS = ("commits", "edits")
@@ -42,9 +44,8 @@ def run_history(options: argparse.Namespace) -> int:
     return 1 if is_wrong else 0
 
 
-def _history(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _history(options: argparse.Namespace) -> tuple[Texts, Iterable[Changes]]:
     """Return the files at the beginning and the changes of each commit; made up where there are too few."""
-    from benchmarks.history.edits import made_history  # noqa: PLC0415 - see above
     from benchmarks.trees.sources import read_files  # noqa: PLC0415 - see above
     from tidelog.errors import TidelogError  # noqa: PLC0415 - see above
     from tidelog.trees.git_history import GitHistory  # noqa: PLC0415 - see above
@@ -61,5 +62,5 @@ def _history(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # no
     except TidelogError as error:
         print(error.diagnostics[0].message, end="; ")
     print("a history is made of edits of installed packages")
-    texts = read_files(options.lines)
-    return texts, islice(made_history(texts, options.commits), options.commits)
+    made = read_files(options.lines)
+    return made, made_history(made, options.commits)

@@ -20,7 +20,7 @@ _PROGRESS = 50
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """CPU seconds of one step; `diff` includes reading the text, `facts` are those of the tree that change."""
+    """CPU seconds of one step, where `diff` includes reading the text, and its size."""
 
     files: int
     edits: int
@@ -85,7 +85,7 @@ class Replay:
         cost = Cost(
             len(changes),
             len(step.script),
-            sum(len(tuple(each.insert)) + len(tuple(each.delete)) for each in facts.values()),  # type: ignore[arg-type]
+            step.script.fact_count,
             delta.impact,
             compared - begun,
             encoded - compared,
@@ -172,7 +172,8 @@ def table(run: Replay) -> Iterator[str]:
     update = _at(sorted(cost.update for cost in counted), 0.5)
     yield (
         f"a new analysis: read {scratch.read:.2f} s, evaluate {scratch.evaluate:.2f} s; "
-        f"median step 1/{scratch.whole / median:.0f} of it, update 1/{scratch.evaluate / update:.0f} of evaluating"
+        f"median step 1/{scratch.whole / median:.0f} of it, "
+        f"update 1/{scratch.evaluate / update:.0f} of evaluating"
     )
     recomputed = {name for cost in counted for name in cost.recomputed}
     often = sum(1 for cost in counted if cost.recomputed)

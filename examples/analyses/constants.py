@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - a file that is read by its path, no package
 """The lattice of constants.dl: how values are joined, and what operators make of them."""
 
 import operator

@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 - a file that is read by its path, no package
 """The expressions and types of a small lambda language, for lambda.dl."""
 
 from dataclasses import dataclass

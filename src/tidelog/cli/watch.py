@@ -1,8 +1,9 @@
 """`tidelog watch`: an analysis that follows files as they are saved, or a history of commits."""
 
 import sys
+import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ class WatchOptions:
     is_quiet: bool = False
     facts: Path | None = None
     functions: tuple[Path, ...] = ()
+    why_depth: int = 0
 
 
 def watch_folder(folder: Path, options: WatchOptions) -> None:
@@ -52,7 +54,7 @@ def watch_folder(folder: Path, options: WatchOptions) -> None:
         step = follow.update(texts)
         broken = {name: each for name, each in broken.items() if name not in texts} | _by_file(step.mistakes)
         milliseconds = 1000 * (time.perf_counter() - begun)
-        _tell(step, f"{', '.join(sorted(texts))}: {milliseconds:.0f} ms", options)
+        _tell(follow, step, f"{', '.join(sorted(texts))}: {milliseconds:.0f} ms", options)
         if options.sarif is not None:
             write_sarif(options.sarif, follow.findings(), broken.values())
 
@@ -75,7 +77,7 @@ def watch_history(repository: Path, revisions: str | None, options: WatchOptions
             begun = time.perf_counter()
             step = follow.update(history.changes(commit))
             milliseconds = 1000 * (time.perf_counter() - begun)
-            _tell(step, f"{commit.short} {commit.subject}: {milliseconds:.0f} ms", options)
+            _tell(follow, step, f"{commit.short} {commit.subject}: {milliseconds:.0f} ms", options)
         if options.sarif is not None:
             write_sarif(options.sarif, follow.findings())
 
@@ -128,22 +130,25 @@ def _begin(follow: Follow, mistakes: tuple[Diagnostic, ...], options: WatchOptio
     findings = follow.findings()
     _line(f"# {title}, {len(findings):,} found")
     if not options.is_quiet:
-        _print(findings, "  ")
+        _print(findings, "  ", follow, options.why_depth)
     if options.sarif is not None:
         write_sarif(options.sarif, findings, mistakes)
 
 
-def _tell(step: FollowStep, title: str, options: WatchOptions) -> None:
+def _tell(follow: Follow, step: FollowStep, title: str, options: WatchOptions) -> None:
     show(step.mistakes)
     _line(f"# {title}, {len(step.script):,} edits, {len(step.inserted)} new, {len(step.deleted)} gone")
     if not options.is_quiet or step.inserted or step.deleted:
         _print(step.deleted, "- ")
-        _print(step.inserted, "+ ")
+        _print(step.inserted, "+ ", follow, options.why_depth)
 
 
-def _print(findings: tuple[Finding, ...] | list[Finding], sign: str) -> None:
+def _print(findings: Sequence[Finding], sign: str, follow: Follow | None = None, why_depth: int = 0) -> None:
+    """Print findings, and why those of the present hold if that is asked for."""
     for finding in findings:
         _line(f"{sign}{finding}")
+        if follow is not None and why_depth:
+            _line(textwrap.indent(follow.why(finding, why_depth), "    "))
 
 
 def _line(text: str) -> None:

@@ -38,14 +38,16 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     ] = None,
     facts: Annotated[
         Path | None,
-        typer.Option(
-            "-F", "--fact-dir", metavar="DIR", help="Other inputs; beside the program unless told."
-        ),
+        typer.Option("-F", "--fact-dir", metavar="DIR", help="Other inputs; beside the program unless told."),
     ] = None,
     functions: Annotated[
         list[Path] | None,
         typer.Option("--functions", metavar="FILE", help="Python file with functors; may be repeated."),
     ] = None,
+    why: Annotated[
+        int,
+        typer.Option("--why", metavar="DEPTH", min=0, help="Tell why, so many rules deep, with lines."),
+    ] = 0,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Do not list what was found at the beginning.")
     ] = False,
@@ -71,6 +73,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         quiet,
         program.parent if facts is None else facts,
         tuple(functions or ()),
+        why,
     )
     if tree is not None:
         watch_folder(tree, options)

@@ -93,6 +93,17 @@ class Follow:
             step.mistakes,
         )
 
+    def why(self, finding: Finding, depth: int = 3) -> str:
+        """Return why something is found, with the lines of source that each fact of the proof is about."""
+        from tidelog.session.follow_why import explain  # noqa: PLC0415 - only who asks brings proofs
+
+        return explain(self, finding, depth)
+
+    def tell(self, relation: str, fact: Fact) -> tuple[str, Span | None]:
+        """Return a fact with pieces of source for nodes, and where the first of these stands."""
+        finding = next(iter(self._findings(relation, [fact], self.forest)))
+        return finding.text, finding.span
+
     def close(self) -> None:
         """Let go of all facts."""
         self.db.close()
@@ -104,7 +115,7 @@ class Follow:
             nodes = [fact[place] for place in places]
             spans = [forest.place_of(node) for node in nodes if isinstance(node, int)]
             parts = [
-                _shown(value, forest) if place in places else write_value(value)
+                "_" if value is None else _shown(value, forest) if place in places else write_value(value)
                 for place, value in enumerate(fact)
             ]
             span = next((each for each in spans if each is not None), None)
