@@ -14,7 +14,7 @@ def test_a_made_history_is_followed_as_if_analysed_anew() -> None:
     run = Replay("review.dl", dict(texts))
     for changes in made_history(texts, 8):
         run.step(changes)
-    gone = sorted(texts)[0]
+    gone = min(texts)
     run.step({gone: None, f"moved/{gone}": texts[gone]})
     run.step({"broken.py": "def f(:\n"})
     scratch = run.check()
