@@ -180,7 +180,6 @@ class StoredRelation:
         """Make room as `room_shared` asks; no thread may be inserting meanwhile."""
         self.close_shared(blocks)
         self.reserve(max(len(blocks) * (extra + 2 * _NUMBERS_PER_BLOCK), self.count // 2))
-        self.shared[0] = self.count
 
     def stop_using_pairs_shared(self, extra: int, blocks: Sequence[Int64s]) -> None:
         """Go back to slots between the insertions of several threads."""
@@ -202,6 +201,8 @@ class StoredRelation:
                 self.rows[target] = self.rows[source]
         for block in blocks:
             block[:] = 0
+        # Closing again without an insertion between must change nothing.
+        self.shared[0] = self.count
 
     def locate(self, candidates: CodeArray) -> Int64s:
         """Return the row number of each candidate; rows not there yet are appended as absent."""
