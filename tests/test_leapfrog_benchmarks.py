@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.joins.graphs import full, skewed, star
@@ -19,6 +20,7 @@ def test_graphs_are_what_they_say():
 
 def test_joins_are_measured_and_agree(tmp_path, capsys):
     """Every way to join and every structure finds the same; a trace costs more the more it changes."""
+    pytest.importorskip("matplotlib", reason="pictures need the 'bench' extra")
     path = tmp_path / "joins.json"
     arguments = ["joins", "--arcs", "400", "--peers", "", "--experiments", "growth,structures,trace"]
 
