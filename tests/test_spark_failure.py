@@ -33,7 +33,7 @@ def told(folder):
         pytest.skip(reason)
     script = Path(__file__).parent / "spark_cluster.py"
     done = subprocess.run(
-        [sys.executable, str(script), str(folder)], capture_output=True, text=True, timeout=540, check=False
+        [sys.executable, str(script), str(folder)], capture_output=True, text=True, timeout=1800, check=False
     )
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert lines, done.stderr[-3000:]

@@ -32,7 +32,7 @@ def test_frames_go_in_and_come_out(spark):
 
 
 def test_numbers_are_read_by_workers(spark):
-    """A relation of numbers that partners wrote comes as the files they wrote, and as facts after an epoch."""
+    """Numbers that partners wrote come as the files they wrote, and as facts after an epoch."""
     text = PATHS.replace("symbol", "number")
     options = {"engine": "spark", "spark": spark, "spark_options": EVERYWHERE}
     with tidelog.open(text, facts={"edge": [(1, 2), (2, 3)]}, **options) as db:
