@@ -81,7 +81,8 @@ class Maintained:
 
     def __post_init__(self) -> None:
         # Inlining can make hundreds of long rules of a random program: minutes of planning, nothing new.
-        assume(sum(len(stratum.rules) for stratum in self.program.strata) <= MOST_RULES)
+        if sum(len(stratum.rules) for stratum in self.program.strata) > MOST_RULES:
+            assume(condition=False)
         self.codec = Codec(self.program.types)
         self._new_engine()
 
