@@ -20,6 +20,7 @@ given binding, the variable's place or -1, whether its level is yet to be opened
 
 import numpy as np
 
+from tidelog.storage.address import load_byte, load_code, load_int32
 from tidelog.storage.join import EQUAL, LESS, UNEQUAL
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined, kernel
 from tidelog.storage.leapfrog_cursor import (
@@ -33,7 +34,6 @@ from tidelog.storage.leapfrog_cursor import (
     seek_key,
 )
 from tidelog.storage.trie import STARTS, VALUES
-from tidelog.storage.trie_memory import byte_at, code_at, number_at
 
 # Places in `state`.
 GIVEN = 0
@@ -112,14 +112,14 @@ def _agree_two(
             one_place = leap(one_values, one_place, one_end, two_key, like)
             if one_place == one_end:
                 break
-            one_key = code_at(one_values, one_place, like)
+            one_key = load_code(one_values, one_place, like)
         else:
             if one_key > highest:
                 break
             two_place = leap(two_values, two_place, two_end, one_key, like)
             if two_place == two_end:
                 break
-            two_key = code_at(two_values, two_place, like)
+            two_key = load_code(two_values, two_place, like)
     state[STEPS] += steps
     places[first, one_level], places[second, two_level] = one_place, two_place
     keys[one, one_level], keys[two, two_level] = one_key, two_key
@@ -268,10 +268,10 @@ def _row_at(
         return np.int64(0)
     batch = spans[atom]
     starts = tables[batch, level, STARTS]
-    for position in range(number_at(starts, place), number_at(starts, place + 1)):
-        row = number_at(heads[batch, 1], position)
+    for position in range(load_int32(starts, place), load_int32(starts, place + 1)):
+        row = load_int32(heads[batch, 1], position)
         if wanted[atom, 0] <= row < wanted[atom, 1] and (
-            wanted[atom, 2] == 0 or byte_at(wanted[atom, 2], row) != 0
+            wanted[atom, 2] == 0 or load_byte(wanted[atom, 2], row) != 0
         ):
             return np.int64(row)
     return np.int64(-1)
@@ -303,14 +303,14 @@ def _sweep(
             one_place = leap(one_values, one_place, one_end, two_key, out)
             if one_place == one_end:
                 break
-            one_key = code_at(one_values, one_place, out)
+            one_key = load_code(one_values, one_place, out)
             continue
         if two_key < one_key:
             steps += 1
             two_place = leap(two_values, two_place, two_end, one_key, out)
             if two_place == two_end:
                 break
-            two_key = code_at(two_values, two_place, out)
+            two_key = load_code(two_values, two_place, out)
             continue
         registers[variable] = one_key
         one_row = _row_at(one, one_level, one_place, wanted, spans, tables, heads)
@@ -325,7 +325,7 @@ def _sweep(
         one_place += 1
         if one_place == one_end:
             break
-        one_key = code_at(one_values, one_place, out)
+        one_key = load_code(one_values, one_place, out)
     state[STEPS] += steps
     places[first, one_level], places[second, two_level] = one_place, two_place
     keys[one, one_level], keys[two, two_level] = one_key, two_key

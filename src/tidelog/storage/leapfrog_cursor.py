@@ -11,9 +11,9 @@ All functions that move a cursor say whether it stands on a value afterwards.
 
 import numpy as np
 
+from tidelog.storage.address import load_byte, load_code, load_int32
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined
 from tidelog.storage.trie import STARTS, VALUES
-from tidelog.storage.trie_memory import byte_at, code_at, number_at
 
 LOWEST = np.int64(-(2**63))
 HIGHEST = np.int64(2**63 - 1)
@@ -29,7 +29,7 @@ def least_key(
     least = HIGHEST
     for batch in range(spans[atom], spans[atom + 1]):
         if places[batch, level] < ends[batch, level]:
-            key = code_at(tables[batch, level, VALUES], places[batch, level], like)
+            key = load_code(tables[batch, level, VALUES], places[batch, level], like)
             if not found or key < least:
                 least = key
             found = True
@@ -53,10 +53,10 @@ def open_level(
         places[batch, level] = 0
         ends[batch, level] = 0
         if place < ends[batch, above]:
-            key = code_at(tables[batch, above, VALUES], place, like)
+            key = load_code(tables[batch, above, VALUES], place, like)
             if key == keys[atom, above]:
-                places[batch, level] = number_at(tables[batch, above, STARTS], place)
-                ends[batch, level] = number_at(tables[batch, above, STARTS], place + 1)
+                places[batch, level] = load_int32(tables[batch, above, STARTS], place)
+                ends[batch, level] = load_int32(tables[batch, above, STARTS], place + 1)
     return least_key(atom, level, spans, tables, places, ends, keys, like)
 
 
@@ -69,7 +69,7 @@ def next_key(
     key = keys[atom, level]
     for batch in range(spans[atom], spans[atom + 1]):
         place = places[batch, level]
-        if place < ends[batch, level] and code_at(tables[batch, level, VALUES], place, like) == key:
+        if place < ends[batch, level] and load_code(tables[batch, level, VALUES], place, like) == key:
             places[batch, level] = place + 1
     return least_key(atom, level, spans, tables, places, ends, keys, like)
 
@@ -83,13 +83,13 @@ def leap(values: Integer, place: Integer, end: Integer, sought: Integer, like: C
     """
     low = np.int64(place)
     step = 1
-    while low + step < end and code_at(values, low + step, like) < sought:
+    while low + step < end and load_code(values, low + step, like) < sought:
         low += step
         step *= 2
     beyond = np.int64(min(low + step, end))
     while beyond - low > 1:
         middle = (low + beyond) >> 1
-        if code_at(values, middle, like) < sought:
+        if load_code(values, middle, like) < sought:
             low = middle
         else:
             beyond = middle
@@ -106,7 +106,7 @@ def seek_key(
         values = tables[batch, level, VALUES]
         place = places[batch, level]
         end = ends[batch, level]
-        if place < end and code_at(values, place, like) < sought:
+        if place < end and load_code(values, place, like) < sought:
             places[batch, level] = leap(values, place, end, sought, like)
     return least_key(atom, level, spans, tables, places, ends, keys, like)
 
@@ -138,14 +138,14 @@ def find_row(
         place = places[batch, level]
         if place >= ends[batch, level]:
             continue
-        if code_at(tables[batch, level, VALUES], place, like) != keys[atom, level]:
+        if load_code(tables[batch, level, VALUES], place, like) != keys[atom, level]:
             continue
-        first = number_at(tables[batch, level, STARTS], place)
-        last = number_at(tables[batch, level, STARTS], place + 1)
+        first = load_int32(tables[batch, level, STARTS], place)
+        last = load_int32(tables[batch, level, STARTS], place + 1)
         for position in range(first, last):
-            row = number_at(heads[batch, 1], position)
+            row = load_int32(heads[batch, 1], position)
             if row < lowest or row >= highest:
                 continue
-            if alive == 0 or byte_at(alive, row) != 0:
+            if alive == 0 or load_byte(alive, row) != 0:
                 return np.int64(row)
     return np.int64(-1)

@@ -20,11 +20,11 @@ none. A record is its index, the interval's ends, and the variables' values so f
 
 import numpy as np
 
+from tidelog.storage.address import load_code, load_int32
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined, kernel
 from tidelog.storage.leapfrog_cursor import HIGHEST, LOWEST, find_key, next_key, open_level, seek_key
 from tidelog.storage.trie import STARTS, VALUES
-from tidelog.storage.trie_memory import code_at, number_at
 
 OLD = 0
 NEW = 1
@@ -72,13 +72,13 @@ def _live_row(
         place = places[batch, level]
         if place >= ends[batch, level]:
             continue
-        if code_at(tables[batch, level, VALUES], place, like) != keys[atom, level]:
+        if load_code(tables[batch, level, VALUES], place, like) != keys[atom, level]:
             continue
-        first = number_at(tables[batch, level, STARTS], place)
-        last = number_at(tables[batch, level, STARTS], place + 1)
+        first = load_int32(tables[batch, level, STARTS], place)
+        last = load_int32(tables[batch, level, STARTS], place + 1)
         for position in range(first, last):
-            row = number_at(heads[batch, 1], position)
-            if number_at(levels, row) != ABSENT:
+            row = load_int32(heads[batch, 1], position)
+            if load_int32(levels, row) != ABSENT:
                 return np.int64(row)
     return np.int64(-1)
 
