@@ -6,7 +6,7 @@ import json
 import random
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -162,6 +162,21 @@ def test_relations_of_one_name_are_refused() -> None:
     """`Link_A_b_c` cannot be a link of two types."""
     with pytest.raises(TidelogError, match="tree-types-differ"):
         Tree.from_python(A(1))
+
+
+@dataclass
+class Anything:
+    """A type with a field of no type."""
+
+    content: object
+
+
+def test_a_field_of_any_type_is_refused_whatever_is_loaded() -> None:
+    """`object` is not taken for a base class of the classes that happen to be loaded, `A_b` among them."""
+    twin = make_dataclass("A_b", [("d", int)])
+
+    with pytest.raises(TidelogError, match="tree-annotation"):
+        Tree.from_python(Anything(twin(1)))
 
 
 # --- JSON ------------------------------------------------------------------------------------------

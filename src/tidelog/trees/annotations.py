@@ -64,7 +64,8 @@ def _of_class(found: type, where: str) -> Member:
         return PLAIN[found]
     if issubclass(found, enum.Enum):
         return _of_enum(found)
-    if dataclasses.is_dataclass(found) or found.__subclasses__():
+    # A base class stands for its subclasses, but `object` would stand for whatever happens to be loaded.
+    if dataclasses.is_dataclass(found) or (found is not object and found.__subclasses__()):
         return found
     raise TidelogError([_unusable(found, where)])
 
