@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from tidelog.engine.epoch import Strategy
 from tidelog.maintain.dense import IterationCounts
@@ -40,14 +39,13 @@ from tidelog.maintain.labels import (
     row_changes,
     rows_by_level,
 )
+from tidelog.maintain.literals import EpochLiterals
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
-
-Mask = npt.NDArray[np.bool_]
 
 # What going through one more level costs, however few rows it has, in derivations.
 LEVEL_WORK = 300
@@ -62,7 +60,7 @@ def _any_level(_level: int) -> None:
 
 
 @dataclass
-class StratumUpdate:
+class StratumUpdate(EpochLiterals):
     """One epoch of one stratum.
 
     `labels` are those of the stratum's relations, `lower` what changed in earlier strata. The budget
@@ -147,7 +145,7 @@ class StratumUpdate:
 
     def _lose_by_lower(self, lose: "_Lose") -> None:
         """Lose the derivations that changes of earlier strata take away."""
-        for rule, place, rows in self._changed_literals(lost=True):
+        for rule, place, rows in self._changed_literals(self._kept, lost=True):
             self.derivations.forward(
                 rule, rule.literals[place], rows, self._losing(rule, place, lose, by_lower=True)
             )
@@ -276,7 +274,7 @@ class StratumUpdate:
 
     def _offer_new(self, offers: "_Offers") -> None:
         """Let derivations that changes of earlier strata made possible offer levels to their heads."""
-        for rule, place, rows in self._changed_literals(lost=False):
+        for rule, place, rows in self._changed_literals(self._kept, lost=False):
             arity = len(rule.rule.head.terms)
             self.derivations.forward(
                 rule, rule.literals[place], rows, self._offering(rule, offers, columns=arity, place=place)
@@ -392,32 +390,8 @@ class StratumUpdate:
         if self.work > self.budget:
             raise OverBudget
 
-    def _must_check(self, literal: RuleLiteral) -> bool:
-        """Say whether a derivation pushed by the engine may fail at this literal of an earlier stratum."""
-        return literal.is_negated or literal.relation in self.lower
-
-    def _held(self, literal: RuleLiteral, rows: CodeArray, *, new: bool) -> Mask:
-        """Say where a literal over an earlier stratum held in the new epoch, or in the old one."""
-        relation = self.relations[literal.relation]
-        levels = relation.levels if new else relation.previous
-        present: Mask = (rows >= 0) & (levels[np.maximum(rows, 0)] != ABSENT)
-        return ~present if literal.is_negated else present
-
-    def _changed_literals(self, *, lost: bool) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
-        """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
-        for rule in self._kept:
-            for place, literal in enumerate(rule.literals):
-                change = self.lower.get(literal.relation)
-                if change is None or literal.relation in self.labels:
-                    continue
-                if self._is_traced(rule) and not literal.is_negated:
-                    # Its trace tells what becomes of the atoms together.
-                    continue
-                rows = change.deleted if lost != literal.is_negated else change.inserted
-                if rows.size:
-                    yield rule, place, rows
-
     def _is_traced(self, rule: MaintainedRule) -> bool:
+        """Say whether a rule is followed by the trace of its join."""
         return self.traces is not None and rule.rule.id in self.traces.rules
 
     def _traced_rules(self) -> Iterable[tuple[MaintainedRule, Traces]]:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from tidelog.engine.local.chains import make_chain
 from tidelog.engine.local.derive import LocalDerivations, Sink, SinkStep
@@ -24,14 +23,14 @@ from tidelog.engine.spark.partner import copies_to_send, owned_rows, owner_of
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
 from tidelog.maintain.labels import AFFECTED, CURRENT, UNTOUCHED, RelationLabels, rows_by_level
+from tidelog.maintain.literals import EpochLiterals, Mask
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.update import LEVEL_WORK, OverBudget
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral, backward_chain
+from tidelog.plan.maintenance import MaintainedRule, backward_chain
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
-Mask = npt.NDArray[np.bool_]
 _NEVER = int(ABSENT)
 # What is sent to the owner of a head, told apart by the first letter of the table's name.
 _LOST = "l"
@@ -65,7 +64,7 @@ class PartnerDerivations(LocalDerivations):
 
 
 @dataclass
-class PartnerUpdate:
+class PartnerUpdate(EpochLiterals):
     """One partner's part in one epoch of one stratum; see `maintain.update.StratumUpdate`."""
 
     rules: Sequence[MaintainedRule]
@@ -118,7 +117,7 @@ class PartnerUpdate:
         """Mark and return the rows kept here whose level grows or that vanish."""
         for name, change in inputs.items():
             self._lose(name, change.deleted)
-        for rule, place, rows in self._changed_literals(lost=True):
+        for rule, place, rows in self._changed_literals(self.rules, lost=True):
             sink = self._losing(rule, place, by_lower=True)
             self.derivations.forward(rule, rule.literals[place], rows, sink)
         found: dict[str, list[Int64s]] = defaultdict(list)
@@ -226,7 +225,7 @@ class PartnerUpdate:
 
     def _offer_new(self) -> None:
         """Let derivations that changes of earlier strata made possible offer levels to their heads."""
-        for rule, place, rows in self._changed_literals(lost=False):
+        for rule, place, rows in self._changed_literals(self.rules, lost=False):
             sink = self._offering(rule, None, place)
             self.derivations.forward(rule, rule.literals[place], rows, sink)
         self._take_offers()
@@ -414,27 +413,6 @@ class PartnerUpdate:
 
     def _is_recursive(self, rule: MaintainedRule) -> bool:
         return any(literal.relation in self.labels for literal in rule.literals)
-
-    def _must_check(self, literal: RuleLiteral) -> bool:
-        return literal.is_negated or literal.relation in self.lower
-
-    def _held(self, literal: RuleLiteral, rows: CodeArray, *, new: bool) -> Mask:
-        """Say where a literal over an earlier stratum held in the new epoch, or in the old one."""
-        relation = self.relations[literal.relation]
-        levels = relation.levels if new else relation.previous
-        present: Mask = (rows >= 0) & (levels[np.maximum(rows, 0)] != ABSENT)
-        return ~present if literal.is_negated else present
-
-    def _changed_literals(self, *, lost: bool) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
-        """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
-        for rule in self.rules:
-            for place, literal in enumerate(rule.literals):
-                change = self.lower.get(literal.relation)
-                if change is None or literal.relation in self.labels:
-                    continue
-                rows = change.deleted if lost != literal.is_negated else change.inserted
-                if rows.size:
-                    yield rule, place, rows
 
     def _stratum_literals(self, rows: Mapping[str, Int64s]) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
         """Yield the literals of this stratum with the rows that stand for derivations found here."""
