@@ -6,6 +6,7 @@ from typing import assert_never
 
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.reference.facts import Facts
+from tidelog.engine.reference.steps import Body, Step, Steps, split_equality
 from tidelog.engine.reference.terms import Binding, Terms
 from tidelog.engine.reference.variables import WILDCARD, awaited, counts, mentioned, terms_of
 from tidelog.program.nodes import (
@@ -17,20 +18,14 @@ from tidelog.program.nodes import (
     NegatedAtom,
     Program,
     RecordTerm,
-    Term,
     Variable,
 )
-from tidelog.values import Codec, Fact, NoValueError, Value
-from tidelog.values.functors import compare, range_values
-
-Body = tuple[Literal, ...]
-# A way to go on: a larger binding, and what is still to be compared under it.
-Step = tuple[Binding, Body]
+from tidelog.values import Codec, NoValueError, Value
 
 _TEST, _BIND, _SCAN, _COUNT = range(4)
 
 
-class Solver:
+class Solver(Steps):
     """Finds derivations by trying every fact for every atom.
 
     Literals are taken in the order written, except that one which must wait for a variable
@@ -56,17 +51,6 @@ class Solver:
         for extended, later in steps:
             yield from self.bindings(rest + later, extended)
 
-    def fit_fact(self, atom: Atom, fact: Fact, binding: Binding) -> Step | None:
-        """Return how to go on when the atom stands for the fact, or None if it cannot."""
-        extended, later = dict(binding), list[Literal]()
-        for term, value in zip(atom.terms, fact, strict=True):
-            try:
-                if not self.terms.fit(term, value, extended, later):
-                    return None
-            except NoValueError:
-                return None
-        return extended, tuple(later)
-
     def _steps(self, literal: Literal, binding: Binding) -> Iterator[Step]:
         match literal:
             case Atom():
@@ -80,34 +64,9 @@ class Solver:
             case Constraint():
                 yield from self._compare(literal, binding)
             case Generator():
-                bounds = (literal.start, literal.stop, literal.step)
-                start, stop, step_by = (
-                    None if term is None else self.terms.value(term, binding) for term in bounds
-                )
-                for value in range_values(literal.kind, start, stop, step_by):
-                    yield from self._fit(literal.target, value, binding)
+                yield from self._generate(literal, binding)
             case _:
                 assert_never(literal)
-
-    def _compare(self, constraint: Constraint, binding: Binding) -> Iterator[Step]:
-        left, right = constraint.left, constraint.right
-        if mentioned(constraint) <= binding.keys():
-            values = self.terms.value(left, binding), self.terms.value(right, binding)
-            if compare(constraint.op, constraint.kind, *values):
-                yield binding, ()
-        elif awaited(left) <= binding.keys():
-            yield from self._fit(right, self.terms.value(left, binding), binding)
-        elif awaited(right) <= binding.keys():
-            yield from self._fit(left, self.terms.value(right, binding), binding)
-        else:
-            parts = _parts(constraint)
-            assert parts is not None
-            yield binding, parts
-
-    def _fit(self, term: Term, value: Value, binding: Binding) -> Iterator[Step]:
-        extended, later = dict(binding), list[Literal]()
-        if self.terms.fit(term, value, extended, later):
-            yield extended, tuple(later)
 
     def _known(self, atom: Atom, binding: Binding) -> dict[int, Value]:
         """Return the values of the columns whose terms have one."""
@@ -118,19 +77,10 @@ class Solver:
         }
 
     def _has_match(self, atom: Atom, binding: Binding) -> bool:
-        # Every term is asked for its value, even if no fact could match: whether a binding has
-        # a derivation must not depend on which facts there are to compare with.
         for term in atom.terms:
             self._ask(term, binding)
         known = self._known(atom, binding)
         return any(self.fit_fact(atom, fact, binding) for fact in self._facts.matching(atom.relation, known))
-
-    def _ask(self, term: Term, binding: Binding) -> None:
-        if awaited(term) <= binding.keys():
-            self.terms.value(term, binding)
-        elif isinstance(term, RecordTerm | BranchTerm):
-            for part in term.terms:
-                self._ask(part, binding)
 
 
 def _next_literal(body: Body, bound: AbstractSet[str]) -> int:
@@ -167,21 +117,4 @@ def _rank_constraint(constraint: Constraint, bound: AbstractSet[str]) -> int | N
     for known, free in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
         if awaited(known) <= bound and isinstance(free, Variable | RecordTerm | BranchTerm):
             return _COUNT if counts(known) else _BIND
-    return None if _parts(constraint) is None else _BIND
-
-
-def _parts(constraint: Constraint) -> Body | None:
-    """Return `[a, b] = [c, d]` as `a = c, b = d`; None if it is no such constraint."""
-    left, right = constraint.left, constraint.right
-    if isinstance(left, RecordTerm) and isinstance(right, RecordTerm):
-        is_same = len(left.terms) == len(right.terms)
-    elif isinstance(left, BranchTerm) and isinstance(right, BranchTerm):
-        is_same = left.name == right.name
-    else:
-        return None
-    if not is_same:
-        return None
-    return tuple(
-        Constraint("=", constraint.kind, *pair, span=constraint.span)
-        for pair in zip(left.terms, right.terms, strict=True)
-    )
+    return None if split_equality(constraint) is None else _BIND

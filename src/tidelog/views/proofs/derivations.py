@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
+from tidelog.engine.reference.terms import Binding
 from tidelog.engine.reference.variables import awaited
 from tidelog.program.nodes import Aggregate, Atom, Literal, NegatedAtom, Rule, RuleId, Term, Variable
 from tidelog.program.walk_nodes import subterms, terms_of
@@ -11,7 +12,7 @@ from tidelog.values.functors import order_key
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivation import Absence, Aggregation, BodyPart, Comparison, Derivation, Premise
 from tidelog.views.proofs.rules import RuleBook, aggregates_in
-from tidelog.views.proofs.solve import Binding, Solver
+from tidelog.views.proofs.solve import Solver
 from tidelog.views.proofs.source import FactSource, Level
 from tidelog.views.proofs.wording import word_literal, word_term
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tidelog.engine.reference.steps import Body
+from tidelog.engine.reference.terms import Binding
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Atom, Rule, Variable
 from tidelog.program.suggest import did_you_mean
@@ -13,7 +15,7 @@ from tidelog.views.proofs.derivations import written_variables
 from tidelog.views.proofs.judge import JudgedLiteral, Verdict, judge_body
 from tidelog.views.proofs.proof import Explorer, Proof
 from tidelog.views.proofs.rules import QuotedRule
-from tidelog.views.proofs.solve import Binding, Body, Solver
+from tidelog.views.proofs.solve import Solver
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,12 +4,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from tidelog.engine.reference.terms import Binding
 from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned, terms_of
 from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom, Term
 from tidelog.values import NoValueError, Value
 from tidelog.values.functors import range_values
 from tidelog.views.proofs.atom import GroundAtom
-from tidelog.views.proofs.solve import Binding, Solver
+from tidelog.views.proofs.solve import Solver
 from tidelog.views.proofs.wording import word_literal
 
 

@@ -6,6 +6,8 @@ from html import escape
 from itertools import combinations
 from typing import Final
 
+from tidelog.engine.reference.steps import Body
+from tidelog.engine.reference.terms import Binding
 from tidelog.program.nodes import Rule
 from tidelog.values import Value
 from tidelog.views.proofs.atom import GroundAtom
@@ -13,7 +15,7 @@ from tidelog.views.proofs.derivations import written_variables
 from tidelog.views.proofs.judge import JudgedLiteral, Verdict, judge_body
 from tidelog.views.proofs.prover import Prover
 from tidelog.views.proofs.rules import QuotedRule
-from tidelog.views.proofs.solve import Binding, Body, Solver
+from tidelog.views.proofs.solve import Solver
 from tidelog.views.proofs.work import SearchEndedError, Work
 
 # Steps a search for near misses may take for one rule, before it tells what it found so far.

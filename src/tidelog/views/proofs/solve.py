@@ -9,7 +9,8 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import Final, Protocol, assert_never, cast, runtime_checkable
 
-from tidelog.engine.reference.terms import Terms
+from tidelog.engine.reference.steps import Body, Step, Steps, split_equality
+from tidelog.engine.reference.terms import Binding, Terms
 from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned, terms_of
 from tidelog.program.binding import pattern_variables
 from tidelog.program.nodes import (
@@ -29,14 +30,9 @@ from tidelog.program.nodes import (
     Variable,
 )
 from tidelog.values import Fact, NoValueError, Value
-from tidelog.values.functors import compare, range_values
 from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.source import FactSource, Level
 from tidelog.views.proofs.work import Work
-
-Binding = Mapping[str, Value]
-Body = tuple[Literal, ...]
-Step = tuple[Binding, Body]
 
 _TEST, _BIND, _SCAN = range(3)
 # How many facts an inlined relation is taken to have for one key.
@@ -60,7 +56,7 @@ class Joining(Protocol):
         """
 
 
-class Solver:
+class Solver(Steps):
     """Finds the bindings of bodies over the facts of a source."""
 
     def __init__(self, book: RuleBook, source: FactSource, work: Work | None = None) -> None:
@@ -118,17 +114,6 @@ class Solver:
         finally:
             self._below = outer
 
-    def fit_fact(self, atom: Atom, fact: Fact, binding: Binding) -> Step | None:
-        """Return how to go on when the atom stands for the fact, or None if it cannot."""
-        extended, later = dict(binding), list[Literal]()
-        for term, value in zip(atom.terms, fact, strict=True):
-            try:
-                if not self.terms.fit(term, value, extended, later):
-                    return None
-            except NoValueError:
-                return None
-        return extended, tuple(later)
-
     def holds(self, atom: Atom, binding: Binding, below: Level | None = None) -> bool:
         """Say whether a fact matches the atom; raise `NoValueError` if one of its terms has no value."""
         for term in atom.terms:
@@ -164,11 +149,7 @@ class Solver:
             case Constraint():
                 yield from self._compare(literal, binding)
             case Generator():
-                bounds = (literal.start, literal.stop, literal.step)
-                values = (None if term is None else self.terms.value(term, binding) for term in bounds)
-                start, stop, step_by = values
-                for value in range_values(literal.kind, start, stop, step_by):
-                    yield from self._fit(literal.target, value, binding)
+                yield from self._generate(literal, binding)
             case _:
                 assert_never(literal)
 
@@ -180,27 +161,11 @@ class Solver:
                 yield step
 
     def _compare(self, constraint: Constraint, binding: Binding) -> Iterator[Step]:
-        left, right = constraint.left, constraint.right
         if counts_up(constraint, self.book.program):
             # Which number a derivation was given is not known any more.
             yield binding, ()
-        elif mentioned(constraint) <= binding.keys():
-            values = self.terms.value(left, binding), self.terms.value(right, binding)
-            if compare(constraint.op, constraint.kind, *values):
-                yield binding, ()
-        elif awaited(left) <= binding.keys():
-            yield from self._fit(right, self.terms.value(left, binding), binding)
-        elif awaited(right) <= binding.keys():
-            yield from self._fit(left, self.terms.value(right, binding), binding)
         else:
-            parts = _parts(constraint)
-            assert parts is not None
-            yield binding, parts
-
-    def _fit(self, term: Term, value: Value, binding: Binding) -> Iterator[Step]:
-        extended, later = dict(binding), list[Literal]()
-        if self.terms.fit(term, value, extended, later):
-            yield extended, tuple(later)
+            yield from super()._compare(constraint, binding)
 
     def _known(self, atom: Atom, binding: Binding) -> dict[int, Value]:
         """Return the values of the columns whose terms have one."""
@@ -209,14 +174,6 @@ class Solver:
             for place, term in enumerate(atom.terms)
             if awaited(term) <= binding.keys()
         }
-
-    def _ask(self, term: Term, binding: Binding) -> None:
-        # Whether a binding has a derivation must not depend on which facts there are to compare with.
-        if awaited(term) <= binding.keys():
-            self.terms.value(term, binding)
-        elif isinstance(term, RecordTerm | BranchTerm):
-            for part in term.terms:
-                self._ask(part, binding)
 
     def _is_plain(self, atom: Atom) -> bool:
         """Say whether the source can join the atom."""
@@ -282,7 +239,7 @@ class Solver:
         for known, free in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
             if awaited(known) <= bound and isinstance(free, Variable | RecordTerm | BranchTerm):
                 return _BIND
-        return None if _parts(constraint) is None else _BIND
+        return None if split_equality(constraint) is None else _BIND
 
     # --- inlined relations ------------------------------------------------------------------------
 
@@ -358,20 +315,3 @@ def _is_given_once(term: Term, program: Program) -> bool:
             return True
         case _:
             return any(_is_given_once(part, program) for part in getattr(term, "terms", ()))
-
-
-def _parts(constraint: Constraint) -> Body | None:
-    """Return `[a, b] = [c, d]` as `a = c, b = d`; None if it is no such constraint."""
-    left, right = constraint.left, constraint.right
-    if isinstance(left, RecordTerm) and isinstance(right, RecordTerm):
-        is_same = len(left.terms) == len(right.terms)
-    elif isinstance(left, BranchTerm) and isinstance(right, BranchTerm):
-        is_same = left.name == right.name
-    else:
-        return None
-    if not is_same:
-        return None
-    return tuple(
-        Constraint("=", constraint.kind, *pair, span=constraint.span)
-        for pair in zip(left.terms, right.terms, strict=True)
-    )
