@@ -1,16 +1,14 @@
 """`tidelog apply`, `shell` and `status`, and `run --store`."""
 
-import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tidelog.cli.main import main
+from command_line import Command, make_command
 from tidelog.cli.prompt import Prompt
 from tidelog.cli.shell import Shell
 from tidelog.cli.shell_help import HELP
@@ -27,8 +25,6 @@ path(x, "all") :- edge(x, _).
 hidden(x) :- edge(x, _).
 """
 
-Command = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
 def tidelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
@@ -37,18 +33,7 @@ def tidelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     (tmp_path / "p.dl").write_text(PROGRAM)
     (tmp_path / "edge.facts").write_text("1\ta\n2\tb\n")
 
-    def call(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tidelog", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        try:
-            main()
-            status = 0
-        except SystemExit as end:
-            status = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
+    return make_command(monkeypatch, capsys)
 
 
 @pytest.fixture
@@ -209,6 +194,31 @@ def test_the_output_of_one_is_the_input_of_another(tidelog: Command, store: str)
 
     assert status == 0
     assert changes_in(out) == ['+path(3, "all").', '+path(3, "c").', "+n(3).", "commit."]
+
+
+@pytest.mark.parametrize("command", [("apply", "-"), ("shell",)])
+def test_sessions_keep_to_a_memory_limit(tidelog: Command, command: tuple[str, ...]) -> None:
+    """An amount that is exceeded is a diagnostic, and so is one that is no amount."""
+    name, *scripts = command
+    status, _, err = tidelog(name, "p.dl", *scripts, "-F", ".", "--memory-limit", "1M")
+    assert status == 1
+    assert "error[memory-limit]" in err
+
+    status, _, err = tidelog(name, "p.dl", *scripts, "-F", ".", "--memory-limit", "much")
+    assert status == 1
+    assert "error[bad-memory-limit]" in err
+
+
+def test_sessions_keep_to_an_iteration_limit(tidelog: Command) -> None:
+    """An epoch that goes beyond it is rejected, and nothing changes."""
+    Path("n.dl").write_text(
+        ".decl s(x: number)\n.input s\n.decl n(x: number)\nn(x) :- s(x).\nn(x + 1) :- n(x), x < 100.\n"
+    )
+
+    status, out, err = tidelog("apply", "n.dl", "-", "--iteration-limit", "50", stdin="+s(1).")
+
+    assert (status, out) == (1, "")
+    assert "error[iteration-limit]" in err
 
 
 # --- status -------------------------------------------------------------------------------------

@@ -5,13 +5,13 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from command_line import Command, make_command
 from tidelog.cli import app as cli_app
-from tidelog.cli.main import as_command, main
+from tidelog.cli.main import as_command
 
 PATHS = """
 .decl edge(x: number, y: number)
@@ -22,8 +22,6 @@ PATHS = """
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 """
-
-Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -39,18 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def tidelog(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
     """Return the command line as a function from arguments to status, stdout and stderr."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tidelog", *arguments])
-        try:
-            main()
-            status = 0
-        except SystemExit as end:
-            status = int(end.code or 0)
-        out, err = capfd.readouterr()
-        return status, out, err
-
-    return call
+    return make_command(monkeypatch, capfd)
 
 
 RUN = ("run", "paths.dl", "-F", "facts", "--engine", "reference")

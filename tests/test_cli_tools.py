@@ -1,21 +1,19 @@
 """`tidelog check`, `fmt`, `plan` and `version`."""
 
-import io
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from command_line import Command, make_command
 from tidelog import __version__
-from tidelog.cli.main import main
+from tidelog.cli.app import app
 from tidelog.cli.progress import Progress
 
 GOOD = ".decl a(x: number)\n.output a\na(1).\n"
 BAD = ".decl a(x: number)\n.output a\na(y) :- a(x).\nb(1).\n"
-
-Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -25,17 +23,7 @@ def tidelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     (tmp_path / "good.dl").write_text(GOOD)
     (tmp_path / "bad.dl").write_text(BAD)
 
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tidelog", *arguments])
-        try:
-            main()
-            status = 0
-        except SystemExit as end:
-            status = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
+    return make_command(monkeypatch, capsys)
 
 
 def test_check_accepts_a_good_program(tidelog: Command) -> None:
@@ -67,11 +55,9 @@ def test_check_shows_warnings_unless_told_not_to(tidelog: Command) -> None:
     assert (quiet_out, quiet_err) == ("1 program checked: 0 errors, 0 warnings\n", "")
 
 
-def test_a_program_may_come_from_stdin(tidelog: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_may_come_from_stdin(tidelog: Command) -> None:
     """`-` is standard input."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD.encode())))
-
-    status, _, err = tidelog("check", "-")
+    status, _, err = tidelog("check", "-", stdin=BAD)
 
     assert status == 1
     assert "stdin:3:3" in err
@@ -195,3 +181,19 @@ def test_progress_shows_only_what_takes_a_while() -> None:
         progress.stratum_started(0, 1, ["a"])
 
     assert progress._live is None
+
+
+def test_every_option_is_documented() -> None:
+    """The page of the command line names every command and every long option."""
+    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
+    commands = {"": get_command(app)}
+    missing = []
+    while commands:
+        path, command = commands.popitem()
+        commands |= {f"{path} {name}": each for name, each in getattr(command, "commands", {}).items()}
+        options = [name for each in command.params for name in each.opts if name.startswith("--")]
+        is_hidden = {name for each in command.params if getattr(each, "hidden", False) for name in each.opts}
+        missing += [f"tidelog{path} {name}" for name in options if name not in page and name not in is_hidden]
+        missing += [path] if path.split()[-1:] and path.split()[-1] not in page else []
+
+    assert set(missing) <= {"tidelog --install-completion", "tidelog --show-completion"}

@@ -2,8 +2,6 @@
 
 import json
 import re
-import sys
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -11,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import tidelog
-from tidelog.cli.main import main
+from command_line import Command, make_command
 from tidelog.session import Session
 from tidelog.views.proofs.metric import Metric
 from tidelog.views.proofs.semiring import Semiring
@@ -284,28 +282,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-Call = Callable[..., tuple[int, str, str]]
-
-
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Return the command line: the exit status and what was printed."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tidelog", *arguments])
-        status = 0
-        try:
-            main()
-        except SystemExit as ended:
-            status = int(ended.code or 0)
-        printed = capsys.readouterr()
-        return status, printed.out, printed.err
-
-    return run
+    return make_command(monkeypatch, capsys)
 
 
 @pytest.mark.usefixtures("folder")
-def test_why_on_the_command_line(call: Call) -> None:
+def test_why_on_the_command_line(call: Command) -> None:
     """`why` prints the proof in the form asked for."""
     status, text, _ = call("why", "p.dl", "path('a', 'c')", "-F", ".")
     _, as_json, _ = call("why", "p.dl", "path('a', 'c')", "-F", ".", "--json", "--depth", "1")
@@ -320,7 +304,7 @@ def test_why_on_the_command_line(call: Call) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_why_not_on_the_command_line(call: Call) -> None:
+def test_why_not_on_the_command_line(call: Command) -> None:
     """`why-not` prints near misses; `why` of the same fact fails and points to it."""
     status, text, _ = call("why-not", "p.dl", "path('d', 'a')", "-F", ".", "--limit", "1")
     failed, _, errors = call("why", "p.dl", "path('d', 'a')", "-F", ".")
@@ -333,7 +317,7 @@ def test_why_not_on_the_command_line(call: Call) -> None:
     assert refused == 2
 
 
-def test_output_goes_to_a_file(folder: Path, call: Call) -> None:
+def test_output_goes_to_a_file(folder: Path, call: Command) -> None:
     """`-o` writes the form to a file."""
     call("why", "p.dl", "path('a', 'b')", "-F", ".", "--mermaid", "-o", "out.mmd")
 

@@ -1,17 +1,12 @@
 """`tidelog blame`, `tidelog repair` and `tidelog apply --guards`."""
 
-import io
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from command_line import Command, make_command
 from pointsto import CHANGES, FACTS, FAULT, PROGRAM
-from tidelog.cli.main import main
-
-Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -25,18 +20,7 @@ def tidelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     (tmp_path / "c.changes").write_text(CHANGES)
     (tmp_path / "g.guards").write_text(f"never {FAULT}\n")
 
-    def call(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tidelog", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        try:
-            main()
-            status = 0
-        except SystemExit as end:
-            status = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
+    return make_command(monkeypatch, capsys)
 
 
 def test_blame_of_change_scripts(tidelog: Command) -> None:

@@ -1,17 +1,47 @@
 """The commands and their options; what they do stands in a file each."""
 
 import sys
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tidelog import __version__
 from tidelog.cli.guard import guarded
+from tidelog.cli.parameters import (
+    Engine,
+    EngineChoice,
+    Epochs,
+    Fact,
+    Format,
+    Functions,
+    Includes,
+    IterationLimit,
+    Jobs,
+    Macros,
+    MemoryLimit,
+    Method,
+    Missing,
+    NoWarnings,
+    Output,
+    OutputFormat,
+    Program,
+    Programs,
+    Scripts,
+    Strategy,
+    Switch,
+    Unwanted,
+    parse_jobs,
+    parse_macros,
+)
 from tidelog.cli.pipeline import pipeline_app
+from tidelog.cli.session_parameters import takes_session
 from tidelog.cli.tree import tree_app
 from tidelog.cli.watch_command import watch
+
+if TYPE_CHECKING:
+    from tidelog.cli.sessions import SessionOptions
 
 app = typer.Typer(
     name="tidelog",
@@ -23,85 +53,6 @@ app = typer.Typer(
 app.add_typer(pipeline_app, name="pipeline")
 app.add_typer(tree_app, name="tree")
 app.command()(watch)
-
-
-class EngineChoice(StrEnum):
-    """The engines, as the command line names them."""
-
-    LOCAL = "local"
-    REFERENCE = "reference"
-    SPARK = "spark"
-
-
-class OutputFormat(StrEnum):
-    """Forms of what a command prints."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-Program = Annotated[
-    Path, typer.Argument(help="The program, a .dl file; - reads it from stdin.", metavar="PROGRAM")
-]
-Programs = Annotated[
-    list[Path], typer.Argument(help="Programs, .dl files; - is stdin.", metavar="PROGRAM...")
-]
-Includes = Annotated[
-    list[Path] | None,
-    typer.Option("-I", "--include-dir", metavar="DIR", help="A folder for #include; may be repeated."),
-]
-Macros = Annotated[
-    list[str] | None,
-    typer.Option("-M", "--macro", metavar="NAME=VALUE", help="Define a macro; may be repeated."),
-]
-Functions = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--functions", metavar="FILE", help="A Python file with @tidelog.functor functions; repeatable."
-    ),
-]
-Engine = Annotated[EngineChoice, typer.Option("--engine", help="What runs the program.")]
-Jobs = Annotated[str, typer.Option("-j", "--jobs", metavar="N", help="Number of threads; auto is all cores.")]
-Target = Annotated[
-    Path, typer.Argument(help="A store's folder, or a program, a .dl file.", metavar="STORE|PROGRAM")
-]
-Facts = Annotated[
-    Path | None,
-    typer.Option(
-        "-F", "--fact-dir", "--facts", metavar="DIR", help="Where a program's input facts are; none without."
-    ),
-]
-Strategy = Annotated[
-    str | None,
-    typer.Option("--strategy", metavar="NAME", help="How epochs are brought about; auto unless told."),
-]
-Switch = Annotated[
-    float | None,
-    typer.Option(
-        "--switch", metavar="F", help="Share of a recompute's work that an update may take; 0.2 unless told."
-    ),
-]
-Scripts = Annotated[
-    list[Path] | None,
-    typer.Argument(help="Change scripts to apply to a program first.", metavar="CHANGES..."),
-]
-Unwanted = Annotated[
-    list[str] | None,
-    typer.Option("--unwanted", "-u", metavar="FACT", help="A fact, or a pattern, that appeared; repeatable."),
-]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option("--missing", "-m", metavar="FACT", help="A fact, or a pattern, that vanished; repeatable."),
-]
-Epochs = Annotated[
-    str | None,
-    typer.Option("--epoch", metavar="N|A:B", help="Whose changes are suspects; the last epoch unless told."),
-]
-Method = Annotated[
-    str, typer.Option("--method", metavar="NAME", help="reasons, or ddmin for delta debugging.")
-]
-Format = Annotated[OutputFormat, typer.Option("--output-format", help="How to print.")]
-NoWarnings = Annotated[bool, typer.Option("-w", "--no-warn", help="Show errors only, no warnings.")]
 
 
 @app.command()
@@ -128,14 +79,8 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
         str | None,
         typer.Option("--master", metavar="URL", help="With --engine spark: the cluster, as local[4]."),
     ] = None,
-    memory_limit: Annotated[
-        str | None,
-        typer.Option("--memory-limit", metavar="SIZE", help="Stop beyond this much memory, as 4G."),
-    ] = None,
-    iteration_limit: Annotated[
-        int | None,
-        typer.Option("--iteration-limit", metavar="N", help="Stop a stratum after so many iterations."),
-    ] = None,
+    memory_limit: MemoryLimit = None,
+    iteration_limit: IterationLimit = None,
     functions: Functions = None,
     include: Includes = None,
     macro: Macros = None,
@@ -153,7 +98,7 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
             fact_directory=fact_dir,
             output_directory=output_dir,
             store=store,
-            jobs=_jobs(jobs),
+            jobs=parse_jobs(jobs),
             stats=stats,
             engine=engine.value,
             master=master,
@@ -161,7 +106,7 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
             iteration_limit=iteration_limit,
             functions=tuple(functions or ()),
             include_path=tuple(include or ()),
-            defines=_defines(macro),
+            defines=parse_macros(macro),
             shows_warnings=not no_warn,
             shows_progress=not no_progress and sys.stderr.isatty(),
         )
@@ -170,14 +115,14 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
 
 @app.command()
 @guarded
+@takes_session
 def apply(  # noqa: PLR0913 - one parameter per option of the command line
-    target: Target,
+    session: "SessionOptions",
     scripts: Annotated[
         list[Path],
         typer.Argument(help="Change scripts; - is stdin, read as it comes.", metavar="CHANGES..."),
     ],
     *,
-    fact_dir: Facts = None,
     strategy: Strategy = None,
     switch: Switch = None,
     explain_strategy: Annotated[
@@ -193,25 +138,14 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
         ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse an epoch that breaks a guard.")] = False,
-    jobs: Jobs = "auto",
-    engine: Engine = EngineChoice.LOCAL,
-    functions: Functions = None,
-    include: Includes = None,
-    macro: Macros = None,
-    no_warn: NoWarnings = False,
 ) -> None:
     """Apply change scripts to a store, epoch by epoch, and print what each changes."""
     from tidelog.cli.apply import ApplyOptions, apply_changes  # noqa: PLC0415 - starts quickly otherwise
-    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - as above
 
-    session = SessionOptions(
-        target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
-        _defines(macro), strategy, switch, not no_warn,
-    )  # fmt: skip
     is_json = output_format is OutputFormat.JSON
     apply_changes(
         ApplyOptions(
-            session,
+            replace(session, strategy=strategy, switch=switch),
             tuple(scripts),
             explain_strategy,
             is_json,
@@ -225,37 +159,25 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
 
 @app.command()
 @guarded
-def shell(  # noqa: PLR0913 - one parameter per option of the command line
-    target: Target,
+@takes_session
+def shell(
+    session: "SessionOptions",
     *,
-    fact_dir: Facts = None,
     strategy: Strategy = None,
     switch: Switch = None,
-    jobs: Jobs = "auto",
-    engine: Engine = EngineChoice.LOCAL,
-    functions: Functions = None,
-    include: Includes = None,
-    macro: Macros = None,
-    no_warn: NoWarnings = False,
 ) -> None:
     """Change facts and rules and ask queries, line by line."""
-    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - starts quickly otherwise
-    from tidelog.cli.shell import run_shell  # noqa: PLC0415 - as above
+    from tidelog.cli.shell import run_shell  # noqa: PLC0415 - starts quickly otherwise
 
-    run_shell(
-        SessionOptions(
-            target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
-            _defines(macro), strategy, switch, not no_warn,
-        )
-    )  # fmt: skip
+    run_shell(replace(session, strategy=strategy, switch=switch))
 
 
 @app.command()
 @guarded
+@takes_session
 def serve(  # noqa: PLR0913 - one parameter per option of the command line
-    target: Target,
+    session: "SessionOptions",
     *,
-    fact_dir: Facts = None,
     host: Annotated[
         str, typer.Option("--host", metavar="HOST", help="Where to listen; only this machine unless told.")
     ] = "127.0.0.1",
@@ -277,42 +199,25 @@ def serve(  # noqa: PLR0913 - one parameter per option of the command line
         typer.Option("--allow-host", metavar="NAME", help="Another name of the machine; may be repeated."),
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
-    jobs: Jobs = "auto",
-    engine: Engine = EngineChoice.LOCAL,
-    functions: Functions = None,
-    include: Includes = None,
-    macro: Macros = None,
-    no_warn: NoWarnings = False,
 ) -> None:
     """Explore a store or a program in the browser."""
     from tidelog.cli.serve import ServeOptions, serve_explorer  # noqa: PLC0415 - starts quickly otherwise
-    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - as above
 
-    session = SessionOptions(
-        target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
-        _defines(macro), None, None, not no_warn,
-    )  # fmt: skip
     serve_explorer(ServeOptions(session, host, port, token, write, tuple(allow_host or ()), open_))
 
 
 @app.command()
 @guarded
+@takes_session
 def blame(  # noqa: PLR0913 - one parameter per option of the command line
-    target: Target,
+    session: "SessionOptions",
     scripts: Scripts = None,
     *,
     unwanted: Unwanted = None,
     missing: Missing = None,
     epoch: Epochs = None,
     method: Method = "reasons",
-    fact_dir: Facts = None,
     output_format: Format = OutputFormat.TEXT,
-    jobs: Jobs = "auto",
-    engine: Engine = EngineChoice.LOCAL,
-    functions: Functions = None,
-    include: Includes = None,
-    macro: Macros = None,
-    no_warn: NoWarnings = False,
 ) -> None:
     """Name the changes that brought unwanted facts about or made facts vanish."""
     from tidelog.cli.blame import (  # noqa: PLC0415 - starts quickly otherwise
@@ -321,12 +226,7 @@ def blame(  # noqa: PLR0913 - one parameter per option of the command line
         parse_method,
         print_blame,
     )
-    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - as above
 
-    session = SessionOptions(
-        target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
-        _defines(macro), shows_warnings=not no_warn,
-    )  # fmt: skip
     faults = FaultOptions(
         tuple(unwanted or ()), tuple(missing or ()), parse_epoch(epoch), parse_method(method),
         output_format is OutputFormat.JSON,
@@ -336,8 +236,9 @@ def blame(  # noqa: PLR0913 - one parameter per option of the command line
 
 @app.command()
 @guarded
+@takes_session
 def repair(  # noqa: PLR0913 - one parameter per option of the command line
-    target: Target,
+    session: "SessionOptions",
     scripts: Scripts = None,
     *,
     unwanted: Unwanted = None,
@@ -359,25 +260,13 @@ def repair(  # noqa: PLR0913 - one parameter per option of the command line
     seconds: Annotated[float, typer.Option("--seconds", metavar="S", help="How long to search.")] = 60.0,
     interactive: Annotated[bool, typer.Option("--interactive", "-i", help="Ask before each answer.")] = False,
     apply_it: Annotated[bool, typer.Option("--apply", help="Apply the repair as an epoch.")] = False,
-    fact_dir: Facts = None,
     output_format: Format = OutputFormat.TEXT,
-    jobs: Jobs = "auto",
-    engine: Engine = EngineChoice.LOCAL,
-    functions: Functions = None,
-    include: Includes = None,
-    macro: Macros = None,
-    no_warn: NoWarnings = False,
 ) -> None:
     """Find the fewest changes to take back so that none of the faults remains; exit 3 without any."""
     from tidelog.cli.blame import FaultOptions, parse_epoch, parse_method  # noqa: PLC0415 - as above
     from tidelog.cli.repair import RepairOptions, parse_costs, print_repair  # noqa: PLC0415 - as above
-    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - as above
     from tidelog.session.wishes import Wishes  # noqa: PLC0415 - as above
 
-    session = SessionOptions(
-        target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
-        _defines(macro), shows_warnings=not no_warn,
-    )  # fmt: skip
     faults = FaultOptions(
         tuple(unwanted or ()), tuple(missing or ()), parse_epoch(epoch), parse_method(method),
         output_format is OutputFormat.JSON,
@@ -408,7 +297,7 @@ def check(
     """Report every mistake in programs without running them."""
     from tidelog.cli.check import check_programs  # noqa: PLC0415 - starts quickly otherwise
 
-    check_programs(programs, tuple(include or ()), _defines(macro), shows_warnings=not no_warn)
+    check_programs(programs, tuple(include or ()), parse_macros(macro), shows_warnings=not no_warn)
 
 
 @app.command()
@@ -444,22 +333,16 @@ def plan(
     """Print what the engine will run: relational algebra, operators, orders, indexes."""
     from tidelog.cli.plan import print_plan  # noqa: PLC0415 - starts quickly otherwise
 
-    print_plan(program, fact_dir, tuple(include or ()), _defines(macro))
-
-
-Fact = Annotated[str, typer.Argument(help="A fact, as path(1, 'a').", metavar="FACT")]
-Output = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file; stdout without.")
-]
+    print_plan(program, fact_dir, tuple(include or ()), parse_macros(macro))
 
 
 @app.command()
 @guarded
+@takes_session
 def why(  # noqa: PLR0913 - one parameter per option of the command line
-    target: Target,
+    session: "SessionOptions",
     fact: Fact,
     *,
-    fact_dir: Facts = None,
     depth: Annotated[
         int | None, typer.Option("--depth", min=1, metavar="N", help="How deep to go; all the way without.")
     ] = None,
@@ -475,36 +358,25 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
     mermaid: Annotated[bool, typer.Option("--mermaid", help="Print a Mermaid flowchart.")] = False,
     html: Annotated[bool, typer.Option("--html", help="Print an HTML page.")] = False,
     output: Output = None,
-    jobs: Jobs = "auto",
-    engine: Engine = EngineChoice.LOCAL,
-    functions: Functions = None,
-    include: Includes = None,
-    macro: Macros = None,
-    no_warn: NoWarnings = False,
 ) -> None:
     """Tell why a fact holds: its proof, with the rules as they were written."""
     forms = {"json": json_, "dot": dot, "mermaid": mermaid, "html": html}
     chosen = [name for name, is_chosen in forms.items() if is_chosen]
     if len(chosen) > 1:
         raise typer.BadParameter("choose one of --json, --dot, --mermaid and --html")
-    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - starts quickly otherwise
     from tidelog.cli.why import ProofForm, WhyOptions, print_why  # noqa: PLC0415 - as above
 
-    session = SessionOptions(
-        target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
-        _defines(macro), shows_warnings=not no_warn,
-    )  # fmt: skip
     form = ProofForm(chosen[0]) if chosen else ProofForm.TEXT
     print_why(WhyOptions(session, fact, form, depth, metric, show_all, limit, output))
 
 
 @app.command("why-not")
 @guarded
+@takes_session
 def why_not(  # noqa: PLR0913 - one parameter per option of the command line
-    target: Target,
+    session: "SessionOptions",
     fact: Fact,
     *,
-    fact_dir: Facts = None,
     depth: Annotated[
         int, typer.Option("--depth", min=1, metavar="N", help="Ask about missing facts in turn, so deep.")
     ] = 1,
@@ -513,21 +385,10 @@ def why_not(  # noqa: PLR0913 - one parameter per option of the command line
     ] = 3,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     output: Output = None,
-    jobs: Jobs = "auto",
-    engine: Engine = EngineChoice.LOCAL,
-    functions: Functions = None,
-    include: Includes = None,
-    macro: Macros = None,
-    no_warn: NoWarnings = False,
 ) -> None:
     """Tell why a fact does not hold: how near each rule comes to deriving it."""
-    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - starts quickly otherwise
     from tidelog.cli.why import ProofForm, WhyOptions, print_why_not  # noqa: PLC0415 - as above
 
-    session = SessionOptions(
-        target, fact_dir, engine.value, _jobs(jobs), tuple(functions or ()), tuple(include or ()),
-        _defines(macro), shows_warnings=not no_warn,
-    )  # fmt: skip
     form = ProofForm.JSON if json_ else ProofForm.TEXT
     print_why_not(WhyOptions(session, fact, form, depth, limit=limit, output=output))
 
@@ -536,19 +397,3 @@ def why_not(  # noqa: PLR0913 - one parameter per option of the command line
 def version() -> None:
     """Print the version."""
     sys.stdout.write(f"tidelog {__version__}\n")
-
-
-def _jobs(text: str) -> int | None:
-    """Return the number of threads; None for `auto`."""
-    if text == "auto":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise typer.BadParameter(f"{text!r} is not a number of threads; give 1 or more, or auto")
-    return int(text)
-
-
-def _defines(macros: list[str] | None) -> dict[str, str]:
-    """Return macros by name; `-M "A=1 B"` defines two, and a name alone is 1, as in C."""
-    words = [word for macro in macros or () for word in macro.split()]
-    pairs = (word.partition("=") for word in words)
-    return {name: value if equals else "1" for name, equals, value in pairs}

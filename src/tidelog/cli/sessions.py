@@ -27,6 +27,8 @@ class SessionOptions:
     fact_directory: Path | None = None
     engine: str = "local"
     jobs: int | None = None
+    memory_limit: str | None = None
+    iteration_limit: int | None = None
     functions: tuple[Path, ...] = ()
     include_path: tuple[Path, ...] = ()
     defines: Mapping[str, str] | None = None
@@ -43,7 +45,7 @@ def open_target(options: SessionOptions) -> Session:
         None if is_store else read_program(options.target),
         None if is_store else options.fact_directory,
         options.engine,
-        make_settings(options.jobs, None),
+        make_settings(options.jobs, options.memory_limit, options.iteration_limit),
         load_functions(options.functions),
         options.include_path,
         options.defines,

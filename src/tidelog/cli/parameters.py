@@ -1,0 +1,116 @@
+"""Arguments and options that several commands have in common."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class EngineChoice(StrEnum):
+    """The engines, as the command line names them."""
+
+    LOCAL = "local"
+    REFERENCE = "reference"
+    SPARK = "spark"
+
+
+class OutputFormat(StrEnum):
+    """Forms of what a command prints."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+Program = Annotated[
+    Path, typer.Argument(help="The program, a .dl file; - reads it from stdin.", metavar="PROGRAM")
+]
+Programs = Annotated[
+    list[Path], typer.Argument(help="Programs, .dl files; - is stdin.", metavar="PROGRAM...")
+]
+Target = Annotated[
+    Path, typer.Argument(help="A store's folder, or a program, a .dl file.", metavar="STORE|PROGRAM")
+]
+Scripts = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Change scripts to apply to a program first.", metavar="CHANGES..."),
+]
+Fact = Annotated[str, typer.Argument(help="A fact, as path(1, 'a').", metavar="FACT")]
+
+Facts = Annotated[
+    Path | None,
+    typer.Option(
+        "-F", "--fact-dir", "--facts", metavar="DIR", help="Where a program's input facts are; none without."
+    ),
+]
+Includes = Annotated[
+    list[Path] | None,
+    typer.Option("-I", "--include-dir", metavar="DIR", help="A folder for #include; may be repeated."),
+]
+Macros = Annotated[
+    list[str] | None,
+    typer.Option("-M", "--macro", metavar="NAME=VALUE", help="Define a macro; may be repeated."),
+]
+Functions = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--functions", metavar="FILE", help="A Python file with @tidelog.functor functions; repeatable."
+    ),
+]
+Engine = Annotated[EngineChoice, typer.Option("--engine", help="What runs the program.")]
+Jobs = Annotated[str, typer.Option("-j", "--jobs", metavar="N", help="Number of threads; auto is all cores.")]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option("--memory-limit", metavar="SIZE", help="Stop beyond this much memory, as 4G."),
+]
+IterationLimit = Annotated[
+    int | None,
+    typer.Option("--iteration-limit", metavar="N", help="Stop a stratum after so many iterations."),
+]
+Strategy = Annotated[
+    str | None,
+    typer.Option("--strategy", metavar="NAME", help="How epochs are brought about; auto unless told."),
+]
+Switch = Annotated[
+    float | None,
+    typer.Option(
+        "--switch", metavar="F", help="Share of a recompute's work that an update may take; 0.2 unless told."
+    ),
+]
+Unwanted = Annotated[
+    list[str] | None,
+    typer.Option("--unwanted", "-u", metavar="FACT", help="A fact, or a pattern, that appeared; repeatable."),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option("--missing", "-m", metavar="FACT", help="A fact, or a pattern, that vanished; repeatable."),
+]
+Epochs = Annotated[
+    str | None,
+    typer.Option("--epoch", metavar="N|A:B", help="Whose changes are suspects; the last epoch unless told."),
+]
+Method = Annotated[
+    str, typer.Option("--method", metavar="NAME", help="reasons, or ddmin for delta debugging.")
+]
+Format = Annotated[OutputFormat, typer.Option("--output-format", help="How to print.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file; stdout without.")
+]
+NoWarnings = Annotated[bool, typer.Option("-w", "--no-warn", help="Show errors only, no warnings.")]
+
+
+def parse_jobs(text: str) -> int | None:
+    """Return the number of threads; None for `auto`."""
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise typer.BadParameter(f"{text!r} is not a number of threads; give 1 or more, or auto")
+    return int(text)
+
+
+def parse_macros(macros: Iterable[str] | None) -> dict[str, str]:
+    """Return macros by name; `-M "A=1 B"` defines two, and a name alone is 1, as in C."""
+    words = [word for macro in macros or () for word in macro.split()]
+    pairs = (word.partition("=") for word in words)
+    return {name: value if equals else "1" for name, equals, value in pairs}
