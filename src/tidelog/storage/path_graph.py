@@ -44,6 +44,7 @@ _BASE = -2
 _TOUCHED = 1
 _INVALID = 2
 _QUEUED = 4
+_NOT_QUEUED = 0xFF - _QUEUED
 
 _ADD, _SMALLER, _GREATER = int(Step.ADD), int(Step.SMALLER), int(Step.GREATER)
 _DONE, _ENDLESS, _OVERFLOW = int(Outcome.DONE), int(Outcome.ENDLESS), int(Outcome.OVERFLOW)
@@ -125,6 +126,20 @@ def unlink_dead_arcs(gone: Int64s, ends: Int32s, first: Int32s, following: Int32
 
 
 @kernel
+def remember(
+    node: int, values: Values, has_value: Bools, marks: Bools, touched: Int64s, before: Values,
+    had_value: Bools, counts: Int64s,
+) -> None:  # fmt: skip
+    """Write down what a node had before it is touched for the first time."""
+    if marks[node] & _TOUCHED == 0:
+        marks[node] |= _TOUCHED
+        touched[counts[0]] = node
+        before[counts[0]] = values[node]
+        had_value[counts[0]] = has_value[node]
+        counts[0] += 1
+
+
+@kernel
 def invalidate(
     seeds: Int64s, values: Values, has_value: Bools, parents: Int32s, marks: Bools, first_out: Int32s,
     next_out: Int32s, targets: Int32s, touched: Int64s, before: Values, had_value: Bools, invalid: Int64s,
@@ -144,12 +159,7 @@ def invalidate(
     while done < counts[1]:
         node = invalid[done]
         done += 1
-        if marks[node] & _TOUCHED == 0:
-            marks[node] |= _TOUCHED
-            touched[counts[0]] = node
-            before[counts[0]] = values[node]
-            had_value[counts[0]] = has_value[node]
-            counts[0] += 1
+        remember(node, values, has_value, marks, touched, before, had_value, counts)
         has_value[node] = 0
         parents[node] = _NONE
         arc = first_out[node]
@@ -293,12 +303,7 @@ def spread_best_first(
                 offer = made_of(value, weights[arc], steps[arc])
                 is_better = offer > values[target] if is_greatest else offer < values[target]
                 if has_value[target] == 0 or is_better:
-                    if marks[target] & _TOUCHED == 0:
-                        marks[target] |= _TOUCHED
-                        touched[counts[0]] = target
-                        before[counts[0]] = values[target]
-                        had_value[counts[0]] = has_value[target]
-                        counts[0] += 1
+                    remember(target, values, has_value, marks, touched, before, had_value, counts)
                     values[target] = offer
                     has_value[target] = 1
                     parents[target] = arc
@@ -364,10 +369,10 @@ def spread_in_rounds(
         rounds += 1
         if rounds > nodes + 1:
             for position in range(size):
-                marks[current[position]] &= ~_QUEUED
+                marks[current[position]] &= _NOT_QUEUED
             return _ENDLESS
         for position in range(size):
-            marks[current[position]] &= ~_QUEUED
+            marks[current[position]] &= _NOT_QUEUED
         found = 0
         for position in range(size):
             node = current[position]
@@ -381,12 +386,7 @@ def spread_in_rounds(
                     offer = made_of(value, weights[arc], steps[arc])
                     is_better = offer > values[target] if is_greatest else offer < values[target]
                     if has_value[target] == 0 or is_better:
-                        if marks[target] & _TOUCHED == 0:
-                            marks[target] |= _TOUCHED
-                            touched[counts[0]] = target
-                            before[counts[0]] = values[target]
-                            had_value[counts[0]] = has_value[target]
-                            counts[0] += 1
+                        remember(target, values, has_value, marks, touched, before, had_value, counts)
                         values[target] = offer
                         has_value[target] = 1
                         parents[target] = arc
@@ -418,12 +418,7 @@ def improve_targets(
         offer = made_of(values[source], weights[arc], steps[arc])
         is_better = offer > values[target] if is_greatest else offer < values[target]
         if has_value[target] == 0 or is_better:
-            if marks[target] & _TOUCHED == 0:
-                marks[target] |= _TOUCHED
-                touched[counts[0]] = target
-                before[counts[0]] = values[target]
-                had_value[counts[0]] = has_value[target]
-                counts[0] += 1
+            remember(target, values, has_value, marks, touched, before, had_value, counts)
             values[target] = offer
             has_value[target] = 1
             parents[target] = arc
@@ -457,12 +452,7 @@ def improve_bases(
         node = nodes[position]
         is_better = bases[node] > values[node] if is_greatest else bases[node] < values[node]
         if has_value[node] == 0 or is_better:
-            if marks[node] & _TOUCHED == 0:
-                marks[node] |= _TOUCHED
-                touched[counts[0]] = node
-                before[counts[0]] = values[node]
-                had_value[counts[0]] = has_value[node]
-                counts[0] += 1
+            remember(node, values, has_value, marks, touched, before, had_value, counts)
             values[node] = bases[node]
             has_value[node] = 1
             parents[node] = _BASE
