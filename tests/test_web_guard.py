@@ -78,13 +78,16 @@ def test_the_form_gives_a_cookie(db: Session) -> None:
     """The right token gives a cookie that scripts cannot read and other sites do not send."""
     form = {"content-type": "application/x-www-form-urlencoded"}
     with serving(db, WebSettings(token=TOKEN)) as client:
-        assert b"<form" in client.get("/login").body
+        asked, told_wrong = client.get("/login").body, client.send("GET", "/login?wrong").body
         wrong = client.send("POST", "/login", b"token=another+one", form)
         right = client.send("POST", "/login", f"token={TOKEN.replace(' ', '+')}".encode(), form)
         cookie = right.headers["set-cookie"]
         told = client.send("GET", "/api/session", headers={"cookie": cookie.partition(";")[0]})
         forged = client.send("GET", "/api/session", headers={"cookie": f"tidelog_{client.port}=0"})
 
+    assert b"<form" in asked
+    assert b"<form" in told_wrong
+    assert (b"That is not the token" in asked, b"That is not the token" in told_wrong) == (False, True)
     assert wrong.headers["location"] == "/login?wrong"
     assert "set-cookie" not in wrong.headers
     assert TOKEN not in cookie

@@ -6,13 +6,14 @@ import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from string import Template
 from typing import Any, Final
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -178,8 +179,12 @@ def _log_in(settings: WebSettings) -> Handler:
             return RedirectResponse("/", status_code=303)
         if request.method == "GET":
             is_wrong = "wrong" in request.query_params
-            name = "login-wrong.html" if is_wrong else "login.html"
-            return FileResponse(STATIC / name, headers={"cache-control": "no-store"})
+            page = Template((STATIC / "login.html").read_text(encoding="utf-8")).substitute(
+                kind="wrong" if is_wrong else "asked",
+                role="alert" if is_wrong else "note",
+                message="That is not the token." if is_wrong else "This explorer asks for its token.",
+            )
+            return HTMLResponse(page, headers={"cache-control": "no-store"})
         data = await _data(request, settings.limits.body_bytes)
         given = parse_qs(data.decode(errors="replace")).get("token", [""])[0]
         admission = Pass(settings.token, settings.port)
