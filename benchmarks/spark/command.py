@@ -23,16 +23,23 @@ NAMES: Final = ("csda100k", "cspa100k", "sg_tree9", "tc_g10k", "tc_grid150", "ga
 
 @dataclass(frozen=True)
 class Measured:
-    """One workload: wall seconds side by side in one process; `loop` is -1 where it was not asked for."""
+    """One workload: wall seconds side by side in one process; `loop` is -1 where it was not asked for.
+
+    CPU seconds are those of this process, of Java and of its workers together; `load` is the machine's
+    load average of the last minute, before and after.
+    """
 
     workload: str
     where: str
     local: float
+    local_cpu: float
     first: float
     warm: float
+    warm_cpu: float
     loop: float
     loop_finished: bool
     is_exact: bool
+    load: tuple[float, float]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +74,7 @@ def run_spark(options: argparse.Namespace) -> int:
     if options.cpu:
         return _run_cpu(options)
     measured = []
-    with session(max(4, options.partners)) as spark:
+    with session(options.partners) as spark:
         for each in _measure(spark, options):
             measured.append(each)
             print(row(each), flush=True)
@@ -125,7 +132,7 @@ def _run_epochs_cpu(options: argparse.Namespace) -> int:
 
 
 def _measure(spark: "SparkSession", options: argparse.Namespace) -> Iterator[Measured]:
-    from benchmarks.spark.subject import SUBJECTS, Subject  # noqa: PLC0415 - see above
+    from benchmarks.spark.subject import SUBJECTS, Subject, cpu_seconds  # noqa: PLC0415 - see above
 
     for name in options.names or NAMES:
         folder = facts_folder(SUBJECTS[name], options.data, options.cache)
@@ -133,17 +140,25 @@ def _measure(spark: "SparkSession", options: argparse.Namespace) -> Iterator[Mea
             print(f"{name}: skipped: its data set was not found; see benchmarks/README.md")
             continue
         subject = Subject.read(name, folder)
+        load = os.getloadavg()[0]
         # Each engine once to compile and to start workers, then once more.
         subject.local(options.partners)
         first, _, _ = subject.spark(spark, options.partners)
+        begun = cpu_seconds()
         local, sizes = subject.local(options.partners)
+        between = cpu_seconds()
         warm, found, where = subject.spark(spark, options.partners)
+        local_cpu, warm_cpu = between - begun, cpu_seconds() - between
         expected = SUBJECTS[name].expected
         loop, loop_sizes = -1.0, None
         if options.loop_seconds > 0:
             loop, loop_sizes = subject.loop(spark, options.loop_seconds)
         is_exact = dict(sizes) == dict(found) == dict(expected)
-        yield Measured(name, where, local, first, warm, loop, loop_sizes is not None, is_exact)
+        is_exact &= loop_sizes is None or dict(expected).items() <= dict(loop_sizes).items()
+        yield Measured(
+            name, where, local, local_cpu, first, warm, warm_cpu, loop, loop_sizes is not None, is_exact,
+            (round(load, 2), round(os.getloadavg()[0], 2)),
+        )  # fmt: skip
 
 
 def row(each: Measured) -> str:
@@ -152,6 +167,8 @@ def row(each: Measured) -> str:
     loop = "" if each.loop < 0 else f"; data frames {each.loop:.1f}{finished} s, {each.loop / each.warm:.0f}x"
     sizes = "exact" if each.is_exact else "WRONG SIZES"
     return (
-        f"{each.workload:<12} {each.where:<11} {sizes}; local {each.local:.2f} s; "
-        f"Spark {each.warm:.2f} s warm, {each.first:.2f} s at first: {each.warm / each.local:.2f}x{loop}"
+        f"{each.workload:<12} {each.where:<11} {sizes}; local {each.local:.2f} s (CPU {each.local_cpu:.1f}); "
+        f"Spark {each.warm:.2f} s warm (CPU {each.warm_cpu:.1f}), {each.first:.2f} s at first: "
+        f"{each.warm / each.local:.2f}x, CPU {each.warm_cpu / each.local_cpu:.2f}x{loop}; "
+        f"load {each.load[0]} to {each.load[1]}"
     )

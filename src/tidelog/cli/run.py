@@ -85,6 +85,8 @@ def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held:
     if options.engine == "spark":
         from tidelog.session.spark import spark_for_command  # noqa: PLC0415 - most runs need no Spark
 
+        # Spark takes seconds to start: mistakes in the program are told before.
+        prepare(request, Recorder())
         request = replace(request, spark=held.enter_context(spark_for_command(options.master)))
     if request.store is not None:
         from tidelog.session.open import start_session  # noqa: PLC0415 - most runs keep no state

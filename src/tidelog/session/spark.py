@@ -1,7 +1,5 @@
 """Sessions on Spark: from its session and frames to an engine, and back to frames."""
 
-import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
@@ -62,32 +60,15 @@ def spark_for_command(master: str | None) -> Iterator[object]:
 
     Without a master it is what Spark's own configuration says, or all cores of this machine.
     """
-    _require_pyspark()
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - only with Spark
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+    from tidelog.engine.spark.starting import interruptible, start_session  # noqa: PLC0415 - only with Spark
 
-    # Workers of this machine run the Python that runs the driver, unless the user says otherwise.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("tidelog").config("spark.ui.showConsoleProgress", "false")
-    if master is not None:
-        builder = builder.master(master)
-    try:
-        spark = builder.getOrCreate()
-    except (PySparkException, OSError) as error:
-        raise TidelogError(
-            [
-                Diagnostic(
-                    code="spark-no-session",
-                    message=f"Spark does not start: {str(error).splitlines()[0]}",
-                    hint="Spark needs Java 17 or newer: install for example openjdk-17-jre-headless",
-                )
-            ]
-        ) from error
+    spark = start_session("tidelog", master, {})
     spark.sparkContext.setLogLevel("ERROR")
-    try:
-        yield choose_options(spark, None)
-    finally:
-        spark.stop()
+    with interruptible():
+        try:
+            yield choose_options(spark, None)
+        finally:
+            spark.stop()
 
 
 def gather_frames(

@@ -37,6 +37,7 @@ from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.work import Evaluation, find_checkpoint
 from tidelog.plan.flatten import is_fact
 from tidelog.program.nodes import Program, Stratum
+from tidelog.storage import StoredRelation
 from tidelog.values.codec import Codec
 
 if TYPE_CHECKING:
@@ -315,11 +316,10 @@ def _needs_settling(stratum: Stratum, program: Program) -> bool:
 
 
 def _distinct(parts: Iterable[Columns], arity: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
-    tables = [_rows(columns, len(columns[0]) if columns else 1) for columns in parts]
-    rows = np.concatenate(tables)
-    if not arity:
-        return rows[:1]
-    return np.unique(rows, axis=0)
+    facts = StoredRelation(arity, np.int64)
+    for columns in parts:
+        facts.insert(_rows(columns, len(columns[0]) if columns else 1))
+    return np.asarray(facts.live_rows(), np.int64)
 
 
 def _rows(columns: Columns, size: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":

@@ -1,0 +1,184 @@
+"""A new Spark session, or a clear word why there is none before Java says so in ways of its own."""
+
+import logging
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from tidelog.errors import Diagnostic, TidelogError, raise_if_any
+from tidelog.source import Span
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_OLDEST_JAVA: Final = 17
+_ASK_JAVA_SECONDS: Final = 30.0
+_MASTER: Final = re.compile(
+    r"yarn|k8s://.+|spark://.+|"
+    r"local(\[\s*(\*|\d+)\s*(,\s*\d+\s*)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
+)
+_INSTALL_JAVA: Final = "on Debian: apt install openjdk-17-jre-headless; JAVA_HOME says where it is"
+_QUIET: Final = Path(__file__).with_name("log4j2.properties")
+
+
+def start_session(
+    name: str, master: str | None, settings: Mapping[str, str], span: Span | None = None
+) -> "SparkSession":
+    """Return the Spark session of this process, or a new one with these settings.
+
+    Without a master it is what Spark's own configuration says, or all cores of this machine. `span` is
+    where a file names the master.
+    """
+    try:
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional package
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+    except ImportError as error:
+        raise TidelogError([_missing()]) from error
+    builder = SparkSession.builder.appName(name)
+    if SparkSession.getActiveSession() is None:
+        raise_if_any([*_against_master(master, span), *_against_java()])
+        settings = {**_quiet(), **settings}
+        # Workers of this machine run the Python that runs the driver, unless the user says otherwise.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master is not None:
+        builder = builder.master(master)
+    for key, value in {"spark.ui.showConsoleProgress": "false", **settings}.items():
+        builder = builder.config(key, value)
+    try:
+        with _interrupted_later():
+            return builder.getOrCreate()
+    except KeyboardInterrupt:
+        if (made := SparkSession.getActiveSession()) is not None:
+            made.stop()
+        raise
+    except Exception as error:
+        # Settings reach Java as they are, which refuses them with exceptions of many kinds.
+        if not isinstance(error, (PySparkException, OSError, RuntimeError)) and not _is_from_java(error):
+            raise
+        raise TidelogError([_failed(error, span)]) from error
+
+
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Hold the first Ctrl-C back until Java is up and can be ended; the second comes at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        # Spark has put a handler of its own in this place; who had it before has it again.
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C be a KeyboardInterrupt inside, in the main thread, and nothing else.
+
+    Spark's own handler asks Java for something in the middle of another question, and the bridge to Java
+    writes a traceback of its own for each question that was broken off.
+    """
+    root = logging.getLogger()
+    root.addFilter(_is_not_of_bridge)
+    in_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler) if in_main else None
+    try:
+        yield
+    finally:
+        if in_main:
+            signal.signal(signal.SIGINT, before)
+        root.removeFilter(_is_not_of_bridge)
+
+
+def _is_not_of_bridge(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
+
+
+def _against_master(master: str | None, span: Span | None) -> Iterator[Diagnostic]:
+    if master is not None and _MASTER.fullmatch(master) is None:
+        yield Diagnostic(
+            code="spark-bad-master",
+            message=f"`{master}` is no master of Spark",
+            span=span,
+            hint="as local[4], local[*], spark://host:7077, yarn, or k8s://https://host:443",
+        )
+
+
+def _against_java() -> Iterator[Diagnostic]:
+    """Yield why the Java that Spark would start does not serve."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    if java is None:
+        place = f"JAVA_HOME is `{home}`, which has none" if home else "there is no `java` on PATH"
+        message = f"Spark needs Java {_OLDEST_JAVA} or newer, and {place}"
+        yield Diagnostic(code="spark-no-java", message=message, hint=_INSTALL_JAVA)
+        return
+    version = _java_version(java)
+    if version is not None and version < _OLDEST_JAVA:
+        message = f"Spark needs Java {_OLDEST_JAVA} or newer, and `{java}` is Java {version}"
+        yield Diagnostic(code="spark-no-java", message=message, hint=_INSTALL_JAVA)
+
+
+def _java_version(java: str) -> int | None:
+    """Return the number of a Java, None if it does not tell."""
+    try:
+        said = subprocess.run(  # noqa: S603 - the user's own Java
+            [java, "-version"], capture_output=True, text=True, timeout=_ASK_JAVA_SECONDS, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    return None if found is None else int(found[1])
+
+
+def _quiet() -> dict[str, str]:
+    """Return the setting that keeps Spark's own words out of a command's; none if users configure Spark."""
+    if "SPARK_CONF_DIR" in os.environ or "SPARK_HOME" in os.environ:
+        return {}
+    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}"}
+
+
+def _is_from_java(error: Exception) -> bool:
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - comes with PySpark
+
+    return isinstance(error, Py4JError)
+
+
+def _missing() -> Diagnostic:
+    return Diagnostic(
+        code="spark-missing",
+        message="Spark needs the package pyspark, which is not installed",
+        hint="pip install 'tidelog[spark]'",
+    )
+
+
+def _failed(error: Exception, span: Span | None) -> Diagnostic:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # Of a failure inside Java the first line only says that there was one.
+    said = next(
+        (line.removeprefix(": ") for line in lines if "Exception:" in line), lines[0] if lines else ""
+    )
+    return Diagnostic(
+        code="spark-no-session",
+        message=f"Spark does not start: {said}",
+        span=span,
+        hint="look at the master, at Spark's settings, and at SPARK_HOME and JAVA_HOME",
+    )
