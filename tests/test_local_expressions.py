@@ -514,4 +514,4 @@ def test_a_functor_without_a_function_is_a_diagnostic():
     with pytest.raises(TidelogError) as raised:
         expressions.compile_term(term)
 
-    assert [d.code for d in raised.value.diagnostics] == ["functor-missing"]
+    assert [d.code for d in raised.value.diagnostics] == ["missing-function"]

@@ -193,7 +193,7 @@ def test_missing_function_is_a_diagnostic():
     with pytest.raises(TidelogError) as caught:
         run(".functor f(x: number): number\n.decl a(x: number)\na(@f(3)).")
 
-    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["functor-missing"]
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["missing-function"]
 
 
 def test_functor_of_wrong_result_is_a_diagnostic():

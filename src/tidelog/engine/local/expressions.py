@@ -400,9 +400,9 @@ def _user_call(term: UserApplication, functions: UserFunctions, codec: Codec, re
     """Return a call of a user's functor that gives the code of its value."""
     function = functions.get(term.name)
     if function is None:
-        message = f"no Python function is bound to the functor `{term.name}`"
+        message = f"no Python function is given for the functor `{term.name}`"
         hint = f"give one with `functions={{{term.name!r}: ...}}`"
-        raise TidelogError([Diagnostic(code="functor-missing", message=message, span=term.span, hint=hint)])
+        raise TidelogError([Diagnostic(code="missing-function", message=message, span=term.span, hint=hint)])
 
     def call(operands: tuple[Value, ...]) -> int:
         try:

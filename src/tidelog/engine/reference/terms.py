@@ -194,8 +194,8 @@ def same(left: Value, right: Value) -> bool:
 
 def _missing(name: str, span: Span | None) -> Diagnostic:
     return Diagnostic(
-        code="functor-missing",
-        message=f"no Python function is bound to the functor `{name}`",
+        code="missing-function",
+        message=f"no Python function is given for the functor `{name}`",
         span=span,
         hint=f"give one with `functions={{{name!r}: ...}}`",
     )
