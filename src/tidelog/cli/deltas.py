@@ -1,15 +1,13 @@
 """Deltas on the command line: a change script, or one JSON object to a line."""
 
 import json
-import math
 from collections.abc import Iterator
 
 from tidelog.program.nodes import Program
-from tidelog.values import Branch, Value
 from tidelog.views import Delta, FactSet
 from tidelog.views.delta import RelationDeltas
 from tidelog.views.delta_text import change_lines, delta_title, without_effect_lines
-from tidelog.views.fact_text import write_value
+from tidelog.views.fact_json import fact_json
 
 
 def shown_relations(program: Program) -> frozenset[str]:
@@ -66,17 +64,5 @@ def _facts(deltas: RelationDeltas, shown: frozenset[str] | None, *, is_inserted:
     for name, delta in deltas.items():
         side: FactSet = delta.inserted if is_inserted else delta.deleted
         if len(side) and (shown is None or name in shown):
-            found[name] = [[_json(value) for value in fact] for fact in side]
+            found[name] = [fact_json(fact) for fact in side]
     return found
-
-
-def _json(value: Value) -> object:
-    match value:
-        case tuple():
-            return [_json(part) for part in value]
-        case Branch():
-            return write_value(value)
-        case float() if not math.isfinite(value):
-            return str(value)
-        case _:
-            return value

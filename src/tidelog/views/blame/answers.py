@@ -6,7 +6,8 @@ from typing import Protocol
 
 from tidelog.values import Fact
 from tidelog.views.blame.steps import Step
-from tidelog.views.blame.story import fact_json, step_json, step_lines
+from tidelog.views.blame.story import step_json, step_lines
+from tidelog.views.fact_json import fact_json
 
 
 class Gathering(Protocol):

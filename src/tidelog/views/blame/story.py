@@ -1,12 +1,9 @@
 """Incremental proofs as text and as JSON."""
 
-import math
 from collections.abc import Iterator
 from typing import Final
 
-from tidelog.values import Branch, Fact, Value
 from tidelog.views.blame.steps import Role, Step
-from tidelog.views.fact_text import write_value
 
 _SIGNS: Final = {
     Role.INSERTED: "+",
@@ -50,20 +47,3 @@ def step_json(step: Step) -> dict[str, object]:
     if step.is_shown_above:
         shown["shown_above"] = True
     return shown
-
-
-def fact_json(fact: Fact) -> list[object]:
-    """Return a fact as what json.dumps takes."""
-    return [_value_json(value) for value in fact]
-
-
-def _value_json(value: Value) -> object:
-    match value:
-        case tuple():
-            return [_value_json(part) for part in value]
-        case Branch():
-            return write_value(value)
-        case float() if not math.isfinite(value):
-            return str(value)
-        case _:
-            return value
