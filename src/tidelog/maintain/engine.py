@@ -39,7 +39,7 @@ from tidelog.maintain.epoch import NO_RULE_CHANGES, Maintainer
 from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.projections import project_negations
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_change import RowChange, compare_states
 from tidelog.maintain.rule_change import RuleChange, rule_change
 from tidelog.maintain.update import LEVEL_WORK
 from tidelog.program.nodes import Program, Stratum
@@ -296,7 +296,7 @@ class MaintainedEngine(LocalEngine):
                 self._state.relations[name].show_rows(change.deleted)
         changes = {}
         for name, relation in old.items():
-            change = self._compare(relation, self._state.relations[name])
+            change = compare_states(relation, self._state.relations[name])
             if change.deleted.size or change.inserted.size:
                 changes[name] = change
         return changes, _work(statistics)
@@ -335,23 +335,6 @@ class MaintainedEngine(LocalEngine):
         is_given[change.inserted] = True
         rows = stored.rows[: stored.count][is_given]
         return self._state.pack([rows[:, place] for place in range(rows.shape[1])], len(rows))
-
-    def _compare(self, old: StoredRelation, new: StoredRelation) -> RowChange:
-        """Annotate the new rows with their old levels, and enter the facts that are gone."""
-        new_numbers = np.flatnonzero(new.alive[: new.count]) if new.deleted else np.arange(new.count)
-        in_old = old.find(new.rows[new_numbers])
-        new.previous[new_numbers] = np.where(in_old >= 0, old.levels[np.maximum(in_old, 0)], ABSENT)
-        inserted = new_numbers[in_old < 0]
-        is_kept = np.zeros(old.count, np.bool_)
-        is_kept[in_old[in_old >= 0]] = True
-        gone = np.flatnonzero((old.levels[: old.count] != ABSENT) & ~is_kept)
-        if not gone.size:
-            return RowChange(_NO_ROWS, inserted)
-        deleted = new.locate(np.ascontiguousarray(old.rows[gone]))
-        new.levels[deleted] = ABSENT
-        new.previous[deleted] = old.levels[gone]
-        new.show_rows(deleted)
-        return RowChange(deleted, inserted)
 
     def _widen(self) -> None:
         self._state.widen()

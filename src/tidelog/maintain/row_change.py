@@ -1,8 +1,15 @@
 """What an epoch does to the rows of one relation."""
 
 from dataclasses import dataclass
+from typing import Final
 
+import numpy as np
+
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
+
+_NO_ROWS: Final = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -11,3 +18,24 @@ class RowChange:
 
     deleted: Int64s
     inserted: Int64s
+
+
+def compare_states(old: StoredRelation, new: StoredRelation) -> RowChange:
+    """Return how a relation that was evaluated anew differs from what it was.
+
+    The new rows are annotated with their old levels, and facts that are gone are entered as absent rows.
+    """
+    numbers = np.flatnonzero(new.alive[: new.count]) if new.deleted else np.arange(new.count)
+    in_old = old.find(new.rows[numbers])
+    new.previous[numbers] = np.where(in_old >= 0, old.levels[np.maximum(in_old, 0)], ABSENT)
+    inserted = numbers[new.previous[numbers] == ABSENT]
+    is_kept = np.zeros(old.count, np.bool_)
+    is_kept[in_old[in_old >= 0]] = True
+    gone = np.flatnonzero((old.levels[: old.count] != ABSENT) & ~is_kept)
+    if not gone.size:
+        return RowChange(_NO_ROWS, inserted)
+    deleted = new.locate(np.ascontiguousarray(old.rows[gone]))
+    new.levels[deleted] = ABSENT
+    new.previous[deleted] = old.levels[gone]
+    new.show_rows(deleted)
+    return RowChange(deleted, inserted)

@@ -27,7 +27,7 @@ from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
 from tidelog.engine.spark.wire import Wire, total
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.partners.update import PartnerDerivations, PartnerUpdate
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_change import RowChange, compare_states
 from tidelog.maintain.update import LEVEL_WORK, OverBudget
 from tidelog.plan.maintenance import maintained_rule
 from tidelog.program.nodes import Program, Stratum
@@ -257,7 +257,8 @@ class PartnerEngine:
             for name, change in lower.items():
                 self.state.relations[name].show_rows(change.deleted)
         self.work[number] = self._total_work(statistics)
-        changes = {name: _compare(relation, self.state.relations[name]) for name, relation in old.items()}
+        relations = self.state.relations
+        changes = {name: compare_states(relation, relations[name]) for name, relation in old.items()}
         return changes, self.work[number]
 
     def commit(self) -> dict[str, Int64s]:
@@ -307,21 +308,3 @@ class PartnerEngine:
         """Return the numbers of the facts that this partner owns."""
         relation = self.state.relations[name]
         return self.owned(name, np.flatnonzero(relation.levels[: relation.count] != ABSENT))
-
-
-def _compare(old: StoredRelation, new: StoredRelation) -> RowChange:
-    """Annotate the new rows with their old levels, and enter the facts that are gone."""
-    numbers = np.arange(new.count)
-    in_old = old.find(new.rows[: new.count])
-    new.previous[numbers] = np.where(in_old >= 0, old.levels[np.maximum(in_old, 0)], ABSENT)
-    inserted = numbers[new.previous[numbers] == ABSENT]
-    is_still = np.zeros(old.count, np.bool_)
-    is_still[in_old[in_old >= 0]] = True
-    gone = np.flatnonzero((old.levels[: old.count] != ABSENT) & ~is_still)
-    if not gone.size:
-        return RowChange(_NO_ROWS, inserted)
-    deleted = new.locate(np.ascontiguousarray(old.rows[gone]))
-    new.levels[deleted] = ABSENT
-    new.previous[deleted] = old.levels[gone]
-    new.show_rows(deleted)
-    return RowChange(deleted, inserted)
