@@ -17,7 +17,7 @@ from tidelog.engine.local.derive import SinkStep
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.plan import plan_stratum
-from tidelog.plan.chain import Body, Chain
+from tidelog.plan.body import Body, Chain
 from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.leapfrog_bounds import is_cyclic, most_bindings
 from tidelog.plan.operators import Leapfrog, Scan, Start, View

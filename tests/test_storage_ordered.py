@@ -10,7 +10,7 @@ from tidelog.engine.epoch import MaintenanceSettings, RelationChange, Strategy
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.maintain import MaintainedEngine
-from tidelog.plan.chain import Body
+from tidelog.plan.body import Body
 from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.operators import Join, View
 from tidelog.plan.order import best_chain

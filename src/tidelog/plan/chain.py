@@ -7,8 +7,8 @@ filter of the operator that binds its last variable.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
+from tidelog.plan.body import Body, Chain, Work
 from tidelog.plan.flatten import variables_of
 from tidelog.plan.leapfrog_operator import Group, leapfrog_operator
 from tidelog.plan.operator_variables import variables_bound, variables_read
@@ -31,7 +31,7 @@ from tidelog.plan.operators import (
     TakeApart,
     View,
 )
-from tidelog.plan.statistics import Statistics, matches_per_key
+from tidelog.plan.statistics import matches_per_key
 from tidelog.program.nodes import (
     Aggregate,
     Application,
@@ -42,7 +42,6 @@ from tidelog.program.nodes import (
     Generator,
     Literal,
     NegatedAtom,
-    Program,
     RecordTerm,
     Term,
     Variable,
@@ -65,75 +64,6 @@ _CODE_COMPARISONS = frozenset({"=", "!="})
 _NUMBER_COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 
 
-class Work(NamedTuple):
-    """What a chain is expected to do; the first of two is the one that does less.
-
-    Estimates are rough, so a chain that pairs every binding with all facts of a relation is taken
-    only where there is no other, however few bindings it is expected to touch.
-    """
-
-    cross_products: int
-    bindings: float
-
-
-@dataclass(frozen=True)
-class Chain:
-    """Operators with the work they are expected to do.
-
-    `reason` says why atoms are joined at once, or why not although that was considered.
-    """
-
-    operators: tuple[Operator, ...]
-    work: Work
-    reason: str = ""
-
-    @property
-    def cost(self) -> float:
-        """Return the number of bindings that all operators together are expected to touch."""
-        return self.work.bindings
-
-
-@dataclass(frozen=True)
-class Body:
-    """What is to be planned: a flat body, the view of each atom, and what must come out.
-
-    `given` are variables bound from outside. With `counting`, every derivation must be found, so
-    an atom that binds nothing needed is still joined and not only checked for existence.
-    Relations in `growing` will hold more facts than they do now. With `numbered`, every atom binds
-    its row number to `row_name(place)`; `places` are the places of the literals. A rule of `head` may ask
-    for `is_leapfrog`. With `scans_delta` the chain begins with a scan, whose rows can be divided.
-    """
-
-    literals: tuple[Literal, ...]
-    views: tuple[View, ...]
-    outputs: Layout
-    program: Program
-    statistics: Statistics
-    given: tuple[str, ...] = ()
-    counting: bool = False
-    growing: frozenset[str] = frozenset()
-    numbered: bool = False
-    places: tuple[int, ...] = ()
-    head: str = ""
-    is_leapfrog: bool = False
-    scans_delta: bool = False
-
-    @property
-    def atoms(self) -> tuple[Atom, ...]:
-        """Return the positive atoms, in the order written."""
-        return tuple(literal for literal in self.literals if isinstance(literal, Atom))
-
-
-def row_name(literal: int) -> str:
-    """Return the variable that holds the row number of a body's literal."""
-    return f"%row{literal}"
-
-
-def _place(body: Body, wanted: Literal) -> int:
-    """Return the place of this very literal; an equal one may stand elsewhere in the body."""
-    return next(place for place, literal in zip(body.places, body.literals, strict=True) if literal is wanted)
-
-
 PlanInner = Callable[[Body], Chain]
 
 
@@ -142,26 +72,14 @@ def build_chain(body: Body, order: Sequence[int | Group], plan_inner: PlanInner)
 
     `plan_inner` plans the bodies of aggregates.
     """
-    builder = _joined(body, order, plan_inner)
-    builder.settle()
-    assert not builder.pending, f"a checked body binds everything: {builder.pending}"
-    return builder.finish()
-
-
-def work_of_prefix(body: Body, order: Sequence[int], plan_inner: PlanInner) -> Work:
-    """Return the expected work of joining only the atoms of `order`."""
-    return _joined(body, order, plan_inner).work()
-
-
-def _joined(body: Body, order: Sequence[int | Group], plan_inner: PlanInner) -> "_Builder":
-    builder = _Builder(body, plan_inner)
+    builder = ChainBuilder(body, plan_inner)
     for atom in order:
         builder.settle()
         if isinstance(atom, Group):
             builder.leap(atom)
         else:
             builder.join(atom)
-    return builder
+    return builder.chain()
 
 
 @dataclass
@@ -178,77 +96,95 @@ class _Match:
     copies: set[str] = field(default_factory=set)
 
 
-@dataclass
-class _Builder:
-    body: Body
-    plan_inner: PlanInner
-    bound: set[str] = field(init=False)
-    pending: list[Literal] = field(init=False)
-    operators: list[Operator] = field(default_factory=list)
-    bindings: float = 1.0
-    cost: float = 0.0
-    cross_products: int = 0
+class ChainBuilder:
+    """The first operators of a chain, and what they are expected to do.
 
-    def __post_init__(self) -> None:
-        self.bound = set(self.body.given)
-        self.pending = [x for x in self.body.literals if not isinstance(x, Atom)]
-        if self.body.given:
-            self.operators.append(Start(self.body.given))
+    Orders that begin alike have their beginning in common: `extended` leaves a builder as it is, so that
+    each atom that could come next can be tried. `work` never gets less by that.
+    """
 
-    # Layouts hold everything bound until `finish` trims them to what later operators read.
+    # Layouts stay empty until `chain` gives every operator what later ones read.
+    __slots__ = (
+        "bindings", "body", "bound", "inner_chains", "matches", "operators", "pending", "plan_inner",
+        "work",
+    )  # fmt: skip
 
-    def layout(self) -> Layout:
-        return tuple(sorted(self.bound))
+    def __init__(self, body: Body, plan_inner: PlanInner) -> None:
+        self.body = body
+        self.plan_inner = plan_inner
+        # What is the same in all orders is found once and shared by all builders that begin here.
+        self.inner_chains: dict[int, Chain] = {}
+        self.matches: dict[tuple[int, tuple[int, ...]], tuple[float, float, bool]] = {}
+        self.bound = set(body.given)
+        self.pending = [x for x in body.literals if not isinstance(x, Atom)]
+        self.operators: list[Operator] = [Start(body.given)] if body.given else []
+        self.bindings = 1.0
+        self.work = Work(0, 0.0)
 
-    def work(self) -> Work:
-        return Work(self.cross_products, self.cost)
+    def extended(self, number: int) -> "ChainBuilder":
+        """Return a builder that joins one more atom."""
+        self.settle()
+        made = ChainBuilder.__new__(ChainBuilder)
+        made.body, made.plan_inner = self.body, self.plan_inner
+        made.inner_chains, made.matches = self.inner_chains, self.matches
+        made.bound, made.pending, made.operators = set(self.bound), list(self.pending), list(self.operators)
+        made.bindings, made.work = self.bindings, self.work
+        made.join(number)
+        return made
 
-    def row_of(self, atom: Atom) -> str | None:
-        return row_name(_place(self.body, atom)) if self.body.numbered else None
+    def chain(self) -> Chain:
+        """Return the chain of a builder that has joined all atoms."""
+        self.settle()
+        assert not self.pending, f"a checked body binds everything: {self.pending}"
+        return self._finish()
+
+    def _row_of(self, atom: Atom) -> str | None:
+        return self.body.rows[id(atom)] if self.body.numbered else None
 
     def join(self, number: int) -> None:
         """Add the operator for an atom: a scan, a join or a check of existence."""
         atom = self.body.atoms[number]
         view = self.body.views[number]
         arity = len(atom.terms)
-        self.compute_bounds(atom)
-        found = self.match(atom)
-        row = self.row_of(atom)
+        expected = self.expect(number)
+        self._compute_bounds(atom)
+        found = self._match(number)
+        row = self._row_of(atom)
         if row is not None:
             found.binds.append((arity, row))
-        self.expect(atom, view, found.key)
+        self.bindings, self.work = expected
         self.bound.update(name for _, name in found.binds if name not in found.copies)
-        fused = self.take_comparisons()
+        fused = self._take_comparisons()
         self.bindings *= 0.5 ** len(fused)
         filters = (*found.filters, *fused)
-        key, operands, outputs = tuple(found.key), tuple(found.operands), self.layout()
+        key, operands = tuple(found.key), tuple(found.operands)
         operator: Operator
         if not self.operators:
             filters = (*self._key_filters(found), *filters)
-            operator = Scan(atom.relation, view, tuple(found.binds), filters, outputs)
+            operator = Scan(atom.relation, view, tuple(found.binds), filters, ())
         elif len(key) == arity and row is not None:
-            operator = Find(atom.relation, operands, row, False, outputs)
+            operator = Find(atom.relation, operands, row, False, ())
         elif len(key) == arity:
-            operator = Check(atom.relation, view, key, operands, False, outputs)
+            operator = Check(atom.relation, view, key, operands, False, ())
         else:
             operator = Join(
-                atom.relation, view, key, operands, tuple(found.binds), filters, outputs,
-                self.ordering(atom, found, filters),
+                atom.relation, view, key, operands, tuple(found.binds), filters, (),
+                self._ordering(atom, found, filters),
             )  # fmt: skip
         self.operators.append(operator)
 
     def leap(self, group: Group) -> None:
         """Add the operator that joins a group of atoms at once."""
-        self.ensure_start()
-        rows = [self.row_of(self.body.atoms[number]) for number in group.atoms]
+        self._ensure_start()
+        rows = [self._row_of(self.body.atoms[number]) for number in group.atoms]
         parts = zip(group.atoms, rows, strict=True)
         atoms = [(n, self.body.atoms[n], self.body.views[n], row) for n, row in parts]
         self.bound.update(row for row in rows if row is not None)
         order = tuple(name for name in group.variables if name not in self.bound)
         self.bound.update(order)
-        self.operators.append(leapfrog_operator(atoms, order, self.take_comparisons(), self.layout()))
+        self.operators.append(leapfrog_operator(atoms, order, self._take_comparisons(), ()))
 
-    def compute_bounds(self, atom: Atom) -> None:
+    def _compute_bounds(self, atom: Atom) -> None:
         """Compute, before an atom is joined, the terms that its columns are compared with.
 
         A bound is then computed once per binding, not once per pair, and an ordered index can use it.
@@ -263,14 +199,14 @@ class _Builder:
                 continue
             for column, term in ((literal.left, literal.right), (literal.right, literal.left)):
                 is_column = isinstance(column, Variable) and column.name in names
-                if is_column and isinstance(term, Application) and self.has_all(variables_of(term)):
+                if is_column and isinstance(term, Application) and self._has_all(variables_of(term)):
                     made = Variable(f"%bound{len(self.operators)}", term.type, span=term.span)
-                    self.operators.append(self.compute(made.name, term))
+                    self.operators.append(self._compute(made.name, term))
                     left, right = (column, made) if column is literal.left else (made, column)
                     self.pending[place] = replace(literal, left=left, right=right)
                     break
 
-    def ordering(self, atom: Atom, found: "_Match", filters: Sequence[Comparison]) -> int | None:
+    def _ordering(self, atom: Atom, found: "_Match", filters: Sequence[Comparison]) -> int | None:
         """Return the column whose bounds leave few of the facts that a key has, if there is one."""
         columns = {name: column for column, name in found.binds if column < len(atom.terms)}
         bounded = [
@@ -286,49 +222,62 @@ class _Builder:
         # Bounded from both sides is better than from one.
         return max(bounded, key=bounded.count) if matches >= _FACTS_TO_ORDER else None
 
-    def match(self, atom: Atom) -> "_Match":
+    def _match(self, number: int) -> "_Match":
         """Return what the bound variables make of an atom's columns."""
         found = _Match()
         new: set[str] = set()
-        for column, term in enumerate(atom.terms):
-            match term:
-                case Constant():
-                    found.key.append(column)
-                    found.operands.append(term)
-                case Variable(name=name) if name in self.bound:
-                    found.key.append(column)
-                    found.operands.append(name)
-                case Variable(name=name) if name in new:
-                    copy = f"{name}%{column}"
-                    found.copies.add(copy)
-                    found.binds.append((column, copy))
-                    found.filters.append(Comparison("=", copy, name))
-                case Variable(name=name):
-                    new.add(name)
-                    found.binds.append((column, name))
-                case Wildcard():
-                    pass
-                case _:
-                    raise AssertionError(f"flat atoms hold no {term}")
+        for column, operand in enumerate(self.body.operands[number]):
+            if operand is None:
+                continue
+            if not isinstance(operand, str) or operand in self.bound:
+                found.key.append(column)
+                found.operands.append(operand)
+            elif operand in new:
+                copy = f"{operand}%{column}"
+                found.copies.add(copy)
+                found.binds.append((column, copy))
+                found.filters.append(Comparison("=", copy, operand))
+            else:
+                new.add(operand)
+                found.binds.append((column, operand))
         return found
 
-    def expect(self, atom: Atom, view: View, key: list[int]) -> None:
-        """Multiply the bindings by the facts that each of them is expected to match."""
-        arity = len(atom.terms)
-        if self.operators and not key and arity:
-            size = self.body.statistics.size(atom.relation)
-            self.cross_products += size is None or size > _FEW_FACTS
-        matches = matches_per_key(self.body.statistics, atom.relation, arity, key)
-        if view is View.DELTA and not self.operators:
+    def expect(self, number: int) -> tuple[float, Work]:
+        """Return the bindings and the work to be expected once an atom is joined.
+
+        The bindings are multiplied by the facts that each of them is expected to match.
+        """
+        bound = self.bound
+        operands = self.body.operands[number]
+        key = tuple([c for c, x in enumerate(operands) if isinstance(x, Constant) or x in bound])
+        known = self.matches.get((number, key))
+        if known is None:
+            known = self.matches[number, key] = self._count_matches(number, key)
+        matches, index_cost, is_cross_product = known
+        cross_products, cost = self.work
+        if self.operators:
+            cross_products += is_cross_product
+        elif self.body.views[number] is View.DELTA:
             matches = 1.0
-        elif atom.relation in self.body.growing and len(key) < arity:
+        bindings = self.bindings * max(matches, 1e-3)
+        return bindings, Work(cross_products, cost + bindings + index_cost)
+
+    def _count_matches(self, number: int, key: tuple[int, ...]) -> tuple[float, float, bool]:
+        """Return the facts a key is expected to match, what its index costs, and if it is a cross product.
+
+        The same wherever an atom comes, so it is counted once for all orders.
+        """
+        relation = self.body.atoms[number].relation
+        arity = len(self.body.operands[number])
+        statistics = self.body.statistics
+        matches = matches_per_key(statistics, relation, arity, key)
+        if relation in self.body.growing and len(key) < arity:
             matches *= _EXPECTED_GROWTH
-        self.bindings *= max(matches, 1e-3)
-        self.cost += self.bindings
-        if self.body.numbered and 0 < len(key) < arity:
-            statistics = self.body.statistics
-            if not statistics.is_indexed(atom.relation, tuple(key)):
-                self.cost += (statistics.size(atom.relation) or 0.0) / _FACTS_PER_BINDING
+        index_cost = 0.0
+        if self.body.numbered and 0 < len(key) < arity and not statistics.is_indexed(relation, key):
+            index_cost = (statistics.size(relation) or 0.0) / _FACTS_PER_BINDING
+        size = statistics.size(relation)
+        return matches, index_cost, not key and arity > 0 and (size is None or size > _FEW_FACTS)
 
     def _key_filters(self, found: "_Match") -> list[Comparison]:
         """Turn the constants of a scanned atom into filters on its columns."""
@@ -339,29 +288,29 @@ class _Builder:
             filters.append(Comparison("=", name, operand))
         return filters
 
-    def take_comparisons(self) -> list[Comparison]:
+    def _take_comparisons(self) -> list[Comparison]:
         """Remove and return the pending constraints on bound variables that compare codes."""
         taken = []
         for literal in list(self.pending):
-            comparison = self.as_comparison(literal)
+            comparison = self._as_comparison(literal)
             if comparison is not None:
                 self.pending.remove(literal)
                 taken.append(comparison)
         return taken
 
-    def as_comparison(self, literal: Literal) -> Comparison | None:
+    def _as_comparison(self, literal: Literal) -> Comparison | None:
         """Return the literal as a comparison of codes if it is one over bound variables."""
         if not isinstance(literal, Constraint):
             return None
         allowed = _NUMBER_COMPARISONS if literal.kind is Kind.NUMBER else _CODE_COMPARISONS
-        left, right = self.operand(literal.left), self.operand(literal.right)
+        left, right = self._operand(literal.left), self._operand(literal.right)
         if literal.op not in allowed or left is None or right is None:
             return None
         if literal.op in _FLIPPED:
             return Comparison(_FLIPPED[literal.op], right, left)
         return Comparison(literal.op, left, right)
 
-    def operand(self, term: Term) -> Operand | None:
+    def _operand(self, term: Term) -> Operand | None:
         """Return the term as an operand if it is a constant or a bound variable."""
         if isinstance(term, Constant):
             return term
@@ -379,87 +328,87 @@ class _Builder:
         place = 0
         while place < len(self.pending):
             literal = self.pending.pop(place)
-            operator = self.possible(literal)
+            operator = self._possible(literal)
             if operator is None:
                 self.pending.insert(place, literal)
                 place += 1
                 continue
-            self.ensure_start()
+            self._ensure_start()
             self.operators.append(operator)
             # What is bound now may allow a literal that was passed over.
             place = 0
 
-    def ensure_start(self) -> None:
+    def _ensure_start(self) -> None:
         """Begin with a single empty binding when nothing was scanned yet."""
         if not self.operators:
             self.operators.append(Start(()))
 
-    def possible(self, literal: Literal) -> Operator | None:
+    def _possible(self, literal: Literal) -> Operator | None:
         """Return the operator for a literal whose inputs are bound, None for others."""
         match literal:
             case NegatedAtom():
-                return self.negated(literal)
+                return self._negated(literal)
             case Constraint():
-                return self.constraint(literal)
+                return self._constraint(literal)
             case Generator():
-                return self.generator(literal)
+                return self._generator(literal)
             case Atom():
                 raise AssertionError("atoms are joined in their order")
 
-    def has_all(self, names: Iterable[str]) -> bool:
+    def _has_all(self, names: Iterable[str]) -> bool:
         return all(name in self.bound for name in names)
 
-    def negated(self, literal: NegatedAtom) -> Operator | None:
+    def _negated(self, literal: NegatedAtom) -> Operator | None:
         atom = literal.atom
         key: list[int] = []
         operands: list[Operand] = []
         for column, term in enumerate(atom.terms):
             if isinstance(term, Wildcard):
                 continue
-            operand = self.operand(term)
+            operand = self._operand(term)
             if operand is None:
                 return None
             key.append(column)
             operands.append(operand)
         if self.body.numbered:
             assert len(key) == len(atom.terms), "a negated atom with wildcards is projected before"
-            row = row_name(_place(self.body, literal))
+            row = self.body.rows[id(literal)]
             self.bound.add(row)
-            return Find(atom.relation, tuple(operands), row, True, self.layout())
-        return Check(atom.relation, View.FULL, tuple(key), tuple(operands), True, self.layout())
+            return Find(atom.relation, tuple(operands), row, True, ())
+        return Check(atom.relation, View.FULL, tuple(key), tuple(operands), True, ())
 
-    def constraint(self, literal: Constraint) -> Operator | None:
+    def _constraint(self, literal: Constraint) -> Operator | None:
         left, right = literal.left, literal.right
         if isinstance(right, Aggregate):
             assert isinstance(left, Variable)
-            return self.reduce(left, right, literal) if self.has_all(variables_of(right)) else None
+            return self._reduce(left, right, literal) if self._has_all(variables_of(right)) else None
         if isinstance(right, RecordTerm | BranchTerm):
             assert isinstance(left, Variable)
-            return self.pattern(left, right)
-        if self.has_all(variables_of(left) | variables_of(right)):
+            return self._pattern(left, right)
+        if self._has_all(variables_of(left) | variables_of(right)):
             self.bindings *= 0.5
-            return Filter(literal, self.layout())
+            return Filter(literal, ())
         if literal.op == "=":
             for free, term in ((left, right), (right, left)):
                 if not isinstance(free, Variable) or free.name in self.bound:
                     continue
-                if self.has_all(variables_of(term)):
-                    return self.compute(free.name, term)
+                if self._has_all(variables_of(term)):
+                    return self._compute(free.name, term)
         return None
 
-    def compute(self, name: str, term: Term) -> Compute:
+    def _compute(self, name: str, term: Term) -> Compute:
         self.bound.add(name)
-        return Compute(name, term, tuple(self.take_comparisons()), self.layout())
+        return Compute(name, term, tuple(self._take_comparisons()), ())
 
-    def pattern(self, variable: Variable, pattern: RecordTerm | BranchTerm) -> Operator | None:
+    def _pattern(self, variable: Variable, pattern: RecordTerm | BranchTerm) -> Operator | None:
         parts = [part for part in pattern.terms if isinstance(part, Variable)]
         if variable.name in self.bound:
-            return self.take_apart(variable.name, pattern)
-        if len(parts) == len(pattern.terms) and self.has_all(part.name for part in parts):
-            return self.compute(variable.name, pattern)
+            return self._take_apart(variable.name, pattern)
+        if len(parts) == len(pattern.terms) and self._has_all(part.name for part in parts):
+            return self._compute(variable.name, pattern)
         return None
 
-    def take_apart(self, name: str, pattern: RecordTerm | BranchTerm) -> TakeApart:
+    def _take_apart(self, name: str, pattern: RecordTerm | BranchTerm) -> TakeApart:
         binds: list[tuple[int, str]] = []
         filters: list[Comparison] = []
         new: set[str] = set()
@@ -474,15 +423,15 @@ class _Builder:
                 new.add(part.name)
                 binds.append((position, part.name))
         self.bound.update(new)
-        filters.extend(self.take_comparisons())
-        return TakeApart(name, pattern, tuple(binds), tuple(filters), self.layout())
+        filters.extend(self._take_comparisons())
+        return TakeApart(name, pattern, tuple(binds), tuple(filters), ())
 
-    def generator(self, literal: Generator) -> Operator | None:
+    def _generator(self, literal: Generator) -> Operator | None:
         assert isinstance(literal.target, Variable)
         needed = variables_of(literal.start) | variables_of(literal.stop)
         if literal.step is not None:
             needed |= variables_of(literal.step)
-        if not self.has_all(needed):
+        if not self._has_all(needed):
             return None
         name = literal.target.name
         if name in self.bound:
@@ -491,38 +440,45 @@ class _Builder:
             name = made.name
         self.bindings *= 10
         self.bound.add(name)
-        return Generate(literal, name, self.layout())
+        return Generate(literal, name, ())
 
-    def reduce(self, variable: Variable, aggregate: Aggregate, literal: Constraint) -> Operator:
+    def _reduce(self, variable: Variable, aggregate: Aggregate, literal: Constraint) -> Operator:
         name = variable.name
         if name in self.bound:
             made = Variable(f"{name}%aggregate{len(self.operators)}", variable.type, span=variable.span)
             self.pending.append(Constraint("=", literal.kind, variable, made, span=literal.span))
             name = made.name
+        chain = self._inner_chain(aggregate)
+        self.work = Work(self.work.cross_products, self.work.bindings + self.bindings * chain.cost)
+        self.bound.add(name)
         target = aggregate.target
-        outputs: Layout = () if target is None else (_as_operand(target),)
+        return Reduce(
+            name, aggregate.functor, aggregate.kind, aggregate.type if target is None else target.type,
+            aggregate.type, tuple(sorted(variables_of(aggregate))), chain.operators, aggregate.init, (),
+        )  # fmt: skip
+
+    def _inner_chain(self, aggregate: Aggregate) -> Chain:
+        """Return the chain of an aggregate's body, which is the same in every order."""
+        known = self.inner_chains.get(id(aggregate))
+        if known is not None:
+            return known
         inner = Body(
             aggregate.body,
             tuple(View.FULL for x in aggregate.body if isinstance(x, Atom)),
-            outputs,
+            () if aggregate.target is None else (_as_operand(aggregate.target),),
             self.body.program,
             self.body.statistics,
             tuple(sorted(variables_of(aggregate))),
             counting=True,
         )
-        chain = self.plan_inner(inner)
-        self.cost += self.bindings * chain.cost
-        self.bound.add(name)
-        return Reduce(
-            name, aggregate.functor, aggregate.kind, aggregate.type if target is None else target.type,
-            aggregate.type, inner.given, chain.operators, aggregate.init, self.layout(),
-        )  # fmt: skip
+        chain = self.inner_chains[id(aggregate)] = self.plan_inner(inner)
+        return chain
 
     # --- layouts ----------------------------------------------------------------------------
 
-    def finish(self) -> Chain:
+    def _finish(self) -> Chain:
         """Trim every layout to what later operators read; the last one is the outputs."""
-        self.ensure_start()
+        self._ensure_start()
         trimmed: list[Operator] = []
         needed = {operand for operand in self.body.outputs if isinstance(operand, str)}
         outputs: Layout = self.body.outputs
@@ -537,7 +493,7 @@ class _Builder:
             needed = (needed - variables_bound(operator)) | reading
             outputs = tuple(sorted(needed))
         trimmed.reverse()
-        return Chain(tuple(trimmed), self.work())
+        return Chain(tuple(trimmed), self.work)
 
 
 def _as_operand(term: Term) -> Operand:

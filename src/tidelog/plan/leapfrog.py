@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
 
-from tidelog.plan.chain import Body, Chain
+from tidelog.plan.body import Body, Chain
 from tidelog.plan.flatten import variables_of
 from tidelog.plan.leapfrog_bounds import Edge, is_cyclic, most_bindings
 from tidelog.plan.leapfrog_operator import Group, free_variables, operands_of
@@ -229,6 +229,7 @@ class _OrderSearch:
         self._needed = None if body.counting else frozenset(needed)
         self.best: tuple[str, ...] = ()
         self._least = float("inf")
+        self._known: dict[tuple[frozenset[str], str], tuple[float, int]] = {}
 
     def try_all(self, order: tuple[str, ...], left: tuple[str, ...], bindings: float, steps: float) -> None:
         if steps >= self._least:
@@ -264,8 +265,17 @@ class _OrderSearch:
         self.best = order
 
     def _values(self, order: tuple[str, ...], name: str) -> tuple[float, int]:
-        """Return how many values a variable has for each binding of those before, and its atoms."""
-        bound = self._given.union(order)
+        """Return how many values a variable has for each binding of those before, and its atoms.
+
+        In whatever order those come, so it is looked up for most of the orders.
+        """
+        before = frozenset(order)
+        known = self._known.get((before, name))
+        if known is None:
+            known = self._known[before, name] = self._count_values(self._given | before, name)
+        return known
+
+    def _count_values(self, bound: frozenset[str], name: str) -> tuple[float, int]:
         fewest = float("inf")
         participants = 0
         for number, operands in self._operands.items():

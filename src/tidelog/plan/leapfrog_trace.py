@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from tidelog.plan.chain import Body, row_name
+from tidelog.plan.body import Body, row_name
 from tidelog.plan.flatten import variables_of
 from tidelog.plan.leapfrog import best_variable_order, components_of
 from tidelog.plan.leapfrog_operator import operands_of

@@ -9,7 +9,7 @@ afterwards, by the annotations of those rows.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tidelog.plan.chain import Body, row_name
+from tidelog.plan.body import Body, row_name
 from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.operators import Layout, Operator, View
 from tidelog.plan.order import best_chain, chains_by_first_atom

@@ -6,13 +6,11 @@ else is possible.
 """
 
 from dataclasses import replace
-from itertools import permutations
 
-from tidelog.plan.chain import Body, Chain, Work, build_chain, work_of_prefix
-from tidelog.plan.flatten import variables_of
+from tidelog.plan.body import Body, Chain, Work
+from tidelog.plan.chain import ChainBuilder, build_chain
 from tidelog.plan.leapfrog import choose_leapfrog, delta_first
 from tidelog.plan.operators import View
-from tidelog.program.nodes import Constant
 
 # The orders of this many atoms beside the first are few enough to try them all.
 _EXHAUSTIVE_ATOMS = 4
@@ -43,16 +41,21 @@ def best_chain_in_pairs(body: Body) -> Chain:
     iteration goes through it.
     """
     delta = [number for number, view in enumerate(body.views) if view is View.DELTA]
-    rest = [number for number in range(len(body.views)) if number not in delta]
+    rest = tuple(number for number in range(len(body.views)) if number not in delta)
+    start = ChainBuilder(body, best_chain)
+    for number in delta:
+        start = start.extended(number)
+    search = _Search()
     if len(rest) <= _EXHAUSTIVE_ATOMS:
-        orders = [(*delta, *order) for order in permutations(rest)]
-        if len(orders) == 1:
-            return build_chain(body, orders[0], best_chain)
-        best = min(orders, key=lambda order: work_of_prefix(body, order, best_chain))
-        return build_chain(body, best, best_chain)
-    starts = [delta] if delta else [[number] for number in rest]
-    chains = (_greedy(body, start, rest) for start in starts)
-    return min(chains, key=lambda chain: chain.work)
+        search.try_all(start, rest)
+    elif delta:
+        search.try_greedily(start, rest)
+    else:
+        # What nothing leads to is tried last: most of it is given up at once.
+        for number in sorted(rest, key=lambda number: not _is_connected(start, number)):
+            left = tuple(other for other in rest if other != number)
+            search.try_greedily(start.extended(number), left)
+    return search.chain()
 
 
 def chains_by_first_atom(body: Body) -> list[Chain]:
@@ -61,32 +64,59 @@ def chains_by_first_atom(body: Body) -> list[Chain]:
     Where one row has a few partners and another has millions, the best first join is known only when
     the row is.
     """
-    atoms = range(len(body.views))
-    if len(body.views) > _EXHAUSTIVE_ATOMS:
+    atoms = tuple(range(len(body.views)))
+    if len(atoms) > _EXHAUSTIVE_ATOMS:
         return []
     chains = []
-    for first in atoms:
-        if _is_connected(body, [], first):
-            orders = [(first, *order) for order in permutations([x for x in atoms if x != first])]
-            best = min(orders, key=lambda order: work_of_prefix(body, order, best_chain))
-            chains.append(build_chain(body, best, best_chain))
+    start = ChainBuilder(body, best_chain)
+    for first in [number for number in atoms if _is_connected(start, number)]:
+        search = _Search()
+        search.try_all(start.extended(first), tuple(x for x in atoms if x != first))
+        chains.append(search.chain())
     return chains
 
 
-def _greedy(body: Body, start: list[int], rest: list[int]) -> Chain:
-    order = list(start)
-    left = [number for number in rest if number not in order]
-    while left:
-        connected = [number for number in left if _is_connected(body, order, number)]
-        best = min(connected or left, key=lambda number: work_of_prefix(body, (*order, number), best_chain))
-        order.append(best)
-        left.remove(best)
-    return build_chain(body, order, best_chain)
+class _Search:
+    """Tries orders, giving up those that already do as much as the best one; of equals the first is kept."""
+
+    def __init__(self) -> None:
+        self._best: ChainBuilder | None = None
+        self._least = Work(0, 0.0)
+
+    def chain(self) -> Chain:
+        """Return the cheapest chain found."""
+        assert self._best is not None, "there is an order of every body"
+        return self._best.chain()
+
+    def try_all(self, start: ChainBuilder, left: tuple[int, ...]) -> None:
+        """Try every order of the atoms left."""
+        if not left:
+            self._best, self._least = start, start.work
+            return
+        start.settle()
+        for place, number in enumerate(left):
+            if not self._is_hopeless(start.expect(number)[1]):
+                self.try_all(start.extended(number), left[:place] + left[place + 1 :])
+
+    def try_greedily(self, start: ChainBuilder, left: tuple[int, ...]) -> None:
+        """Join again and again the atom that does least, of those that something leads to if any is."""
+        while left:
+            start.settle()
+            if self._is_hopeless(start.work):
+                return
+            connected = [number for number in left if _is_connected(start, number)]
+            best = min(connected or left, key=lambda number: start.expect(number)[1])
+            start.join(best)
+            left = tuple(number for number in left if number != best)
+        start.settle()
+        if not self._is_hopeless(start.work):
+            self._best, self._least = start, start.work
+
+    def _is_hopeless(self, work: Work) -> bool:
+        return self._best is not None and work >= self._least
 
 
-def _is_connected(body: Body, order: list[int], number: int) -> bool:
-    """Say whether an atom shares a variable with those before it, or has a constant."""
-    atoms = body.atoms
-    bound = set(body.given).union(*(variables_of(term) for other in order for term in atoms[other].terms))
-    terms = atoms[number].terms
-    return any(isinstance(term, Constant) or not bound.isdisjoint(variables_of(term)) for term in terms)
+def _is_connected(start: ChainBuilder, number: int) -> bool:
+    """Say whether an atom has a variable that is bound, or a constant."""
+    body = start.body
+    return not body.variables[number].isdisjoint(start.bound) or number in body.with_constants

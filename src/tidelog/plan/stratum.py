@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tidelog.plan.chain import Body
+from tidelog.plan.body import Body
 from tidelog.plan.flatten import flatten_rule, is_fact
 from tidelog.plan.operators import Layout, RulePlan, StratumPlan, View
 from tidelog.plan.order import best_chain

@@ -8,7 +8,7 @@ from tidelog.engine.local.chains import make_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Step
-from tidelog.plan.chain import Body
+from tidelog.plan.body import Body
 from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.operators import Operator, View
 from tidelog.plan.order import best_chain

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tidelog.plan import RulePlan, plan_stratum
-from tidelog.plan.chain import Body
+from tidelog.plan.body import Body
 from tidelog.plan.flatten import flatten_rule, is_fact
 from tidelog.plan.operators import Scan, View
 from tidelog.plan.order import best_chain

@@ -1,0 +1,108 @@
+"""A flat body to be planned, and a chain of operators as the result."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from tidelog.plan.operators import Layout, Operand, Operator, View
+from tidelog.plan.statistics import Statistics
+from tidelog.program.nodes import Atom, Constant, Literal, Program, Term, Variable, Wildcard
+
+
+class Work(NamedTuple):
+    """What a chain is expected to do; the first of two is the one that does less.
+
+    Estimates are rough, so a chain that pairs every binding with all facts of a relation is taken
+    only where there is no other, however few bindings it is expected to touch.
+    """
+
+    cross_products: int
+    bindings: float
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Operators with the work they are expected to do.
+
+    `reason` says why atoms are joined at once, or why not although that was considered.
+    """
+
+    operators: tuple[Operator, ...]
+    work: Work
+    reason: str = ""
+
+    @property
+    def cost(self) -> float:
+        """Return the number of bindings that all operators together are expected to touch."""
+        return self.work.bindings
+
+
+@dataclass(frozen=True)
+class Body:
+    """What is to be planned: a flat body, the view of each atom, and what must come out.
+
+    `given` are variables bound from outside. With `counting`, every derivation must be found, so
+    an atom that binds nothing needed is still joined and not only checked for existence.
+    Relations in `growing` will hold more facts than they do now. With `numbered`, every atom binds
+    its row number to `row_name(place)`; `places` are the places of the literals. A rule of `head` may ask
+    for `is_leapfrog`. With `scans_delta` the chain begins with a scan, whose rows can be divided.
+    """
+
+    literals: tuple[Literal, ...]
+    views: tuple[View, ...]
+    outputs: Layout
+    program: Program
+    statistics: Statistics
+    given: tuple[str, ...] = ()
+    counting: bool = False
+    growing: frozenset[str] = frozenset()
+    numbered: bool = False
+    places: tuple[int, ...] = ()
+    head: str = ""
+    is_leapfrog: bool = False
+    scans_delta: bool = False
+
+    # Orders by the hundred are tried over one body, so what all of them ask for is looked up once.
+
+    @cached_property
+    def atoms(self) -> tuple[Atom, ...]:
+        """Return the positive atoms, in the order written."""
+        return tuple(literal for literal in self.literals if isinstance(literal, Atom))
+
+    @cached_property
+    def operands(self) -> tuple[tuple[Operand | None, ...], ...]:
+        """Return what stands in the columns of each atom: None for a wildcard."""
+        return tuple(tuple(_operand_or_none(term) for term in atom.terms) for atom in self.atoms)
+
+    @cached_property
+    def variables(self) -> tuple[frozenset[str], ...]:
+        """Return the variables of each atom."""
+        return tuple(frozenset(x for x in operands if isinstance(x, str)) for operands in self.operands)
+
+    @cached_property
+    def with_constants(self) -> frozenset[int]:
+        """Return the numbers of the atoms that have a constant."""
+        return frozenset(n for n, x in enumerate(self.operands) if any(isinstance(y, Constant) for y in x))
+
+    @cached_property
+    def rows(self) -> Mapping[int, str]:
+        """Return the names of the row numbers, by the identity of the literal: there may be equal ones."""
+        return {id(literal): row_name(n) for n, literal in zip(self.places, self.literals, strict=True)}
+
+
+def row_name(literal: int) -> str:
+    """Return the variable that holds the row number of a body's literal."""
+    return f"%row{literal}"
+
+
+def _operand_or_none(term: Term) -> Operand | None:
+    match term:
+        case Variable():
+            return term.name
+        case Constant():
+            return term
+        case Wildcard():
+            return None
+        case _:
+            raise AssertionError(f"flat atoms hold no {term}")
