@@ -41,6 +41,7 @@ from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.projections import project_negations
 from tidelog.maintain.row_change import RowChange, compare_states
 from tidelog.maintain.rule_change import RuleChange, rule_change
+from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.maintain.update import LEVEL_WORK
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
@@ -190,6 +191,10 @@ class MaintainedEngine(LocalEngine):
             yield self._result(found, reports)
         finally:
             self._go_back()
+
+    def tables(self, number: int) -> SmallStratum | None:
+        """Return a stratum as kernels take it, None if its rules are beyond them."""
+        return self._maintainer.tables(number)
 
     @property
     def program(self) -> Program:

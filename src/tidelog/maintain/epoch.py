@@ -31,6 +31,7 @@ from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import SmallEpochs
 from tidelog.maintain.small.layout import NEEDS_ROOM, TOO_LARGE
+from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.maintain.trace import TraceKeeper
 from tidelog.maintain.update import OverBudget, StratumUpdate
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
@@ -402,6 +403,10 @@ class Maintainer:
             raise OverBudget
         self.engine.check_level(stratum, self._small.highest_level())
         return outcome.changes
+
+    def tables(self, number: int) -> SmallStratum | None:
+        """Return a stratum as kernels take it, None if its rules are beyond them."""
+        return self._small.stratum(number, self._rules[number], self.program.strata[number].relations)
 
     def _count(
         self, number: int, stratum: Stratum, lower: Mapping[str, RowChange]

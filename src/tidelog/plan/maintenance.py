@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from tidelog.plan.body import Body, row_name
 from tidelog.plan.flatten import flatten_rule
-from tidelog.plan.operators import Layout, Operator, View
-from tidelog.plan.order import best_chain, chains_by_first_atom
+from tidelog.plan.operators import Layout, Leapfrog, Operator, View
+from tidelog.plan.order import best_chain, best_chain_in_pairs, chains_by_first_atom
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import (
     Aggregate,
@@ -96,6 +96,9 @@ def chain_variants(
         body = _forward_body(rule, literal, program, statistics)
     best = best_chain(body).operators
     others = [chain.operators for chain in chains_by_first_atom(body)]
+    if any(isinstance(operator, Leapfrog) for operator in best):
+        # For those who join in pairs only.
+        others.insert(0, best_chain_in_pairs(body).operators)
     return (best, *(operators for operators in others if operators != best))
 
 

@@ -64,6 +64,14 @@ class SmallEpochs:
         self._limits[number] = limit + max(limit // 8, 1)
         return False
 
+    def stratum(
+        self, number: int, rules: Sequence[MaintainedRule], own: Sequence[str]
+    ) -> SmallStratum | None:
+        """Return the tables of a stratum, None if its rules are beyond kernels."""
+        if number not in self._strata:
+            self._strata[number] = lay_out(rules, own, self.relations(), self.derivations())
+        return self._strata[number]
+
     def run(
         self, number: int, rules: Sequence[MaintainedRule], labels: Mapping[str, RelationLabels],
         inputs: Mapping[str, RowChange], lower: Mapping[str, RowChange], budget: float,
@@ -73,9 +81,7 @@ class SmallEpochs:
         Unless the outcome is DONE the stratum is as it was.
         """
         relations = self.relations()
-        if number not in self._strata:
-            self._strata[number] = lay_out(rules, list(labels), relations, self.derivations())
-        stratum = self._strata[number]
+        stratum = self.stratum(number, rules, list(labels))
         if stratum is None:
             return None
         for _ in range(_ATTEMPTS):

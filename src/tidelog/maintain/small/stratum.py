@@ -197,14 +197,14 @@ class _Layout:
         for number, rule in enumerate(self._rules):
             todo.extend((number, place, literal) for place, literal in enumerate(rule.literals))
             todo.append((number, -1, None))
-        first = [self._instructions.add(self._plan(number, literal)[0]) for number, _, literal in todo]
-        for (number, place, literal), start in zip(todo, first, strict=True):
+        first = [self._first_variant(number, literal) for number, _, literal in todo]
+        for (number, place, literal), (start, chosen) in zip(todo, first, strict=True):
             chain = len(self._chains)
             if literal is None:
                 backward[number] = chain
             else:
                 forward[number, place] = chain
-            starts = [start, *self._other_variants(number, literal)]
+            starts = [start, *self._other_variants(number, literal, chosen)]
             relation = self._rules[number].relation if literal is None else literal.relation
             self._chains.append(
                 (number, place, self._names.index(relation), len(self._variants), len(starts))
@@ -215,9 +215,22 @@ class _Layout:
     def _plan(self, rule: int, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
         return self._derivations.variants(self._rules[rule], literal)
 
-    def _other_variants(self, rule: int, literal: RuleLiteral | None) -> list[int]:
+    def _first_variant(self, rule: int, literal: RuleLiteral | None) -> tuple[int, tuple[Operator, ...]]:
+        """Return where the best chain begins that kernels can follow: joins, where all at once is better."""
+        for operators in self._plan(rule, literal):
+            try:
+                return self._instructions.add(operators), operators
+            except NotSmall:
+                continue
+        raise NotSmall
+
+    def _other_variants(
+        self, rule: int, literal: RuleLiteral | None, chosen: tuple[Operator, ...]
+    ) -> list[int]:
         starts = []
-        for operators in self._plan(rule, literal)[1:]:
+        for operators in self._plan(rule, literal):
+            if operators == chosen:
+                continue
             needed = {(x.relation, _name(x)) for x in operators if isinstance(x, Join)}
             if needed <= self._keys.keys():
                 try:

@@ -39,7 +39,7 @@ from tidelog.storage.postings import LENGTH
 
 
 @inlined
-def _cheapest_variant(
+def cheapest_variant(
     indexes: Int64s, code: Int64s, constants: Int64s, variants: Int64s, first: Integer, count: Integer,
     registers: Int64s, like: CodeArray,
 ) -> Integer:  # fmt: skip
@@ -86,7 +86,7 @@ def walk(
     for column in range(width):
         registers[column] = load_code(relations[start, ROWS], row * width + column, like)
     registers[width] = row
-    at = _cheapest_variant(
+    at = cheapest_variant(
         indexes, code, constants, variants, chains[chain, CHAIN_FIRST_VARIANT],
         chains[chain, CHAIN_VARIANT_COUNT], registers, like,
     )  # fmt: skip

@@ -19,7 +19,7 @@ from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.case import Case
-from tidelog.views.blame.reasons import Place
+from tidelog.views.blame.explanation import Place
 from tidelog.views.blame.suspects import Key, Mask
 
 # More derivations than these are left to proofs one by one.
@@ -124,7 +124,7 @@ class _Search:
             place = literal.relation, number
             if self._is_touched(place):
                 premises.add(self.node(place))
-            elif self._case.certain.is_affected(literal.relation):
+            elif literal.relation in self._case.marks.affected:
                 assumed.add(place)
         if self.block.variable(head) not in premises:
             row = Row(self.block.variable(head), frozenset(premises), frozenset(), frozenset(assumed))

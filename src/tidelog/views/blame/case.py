@@ -12,9 +12,11 @@ from tidelog.engine.epoch import EpochResult, MaintenanceSettings
 from tidelog.maintain import MaintainedEngine
 from tidelog.values import Codec
 from tidelog.views.blame.cone import Cones
+from tidelog.views.blame.explanation import Explanation
 from tidelog.views.blame.ground import Ground
+from tidelog.views.blame.marks import Marks
 from tidelog.views.blame.possible import Possible, find_possible
-from tidelog.views.blame.reasons import Certain, Explainer, Explanation, Place
+from tidelog.views.blame.reasons import Explainer
 from tidelog.views.blame.suspects import Key, Rows, Suspect, taken_back
 from tidelog.views.fact_text import write_value
 
@@ -79,7 +81,9 @@ class Case:
         self.ground = Ground(self.engine)
         self.cones = Cones(self.ground, self.codec, self.suspects)
         self.numbers = {suspect.key: number for number, suspect in enumerate(self.suspects)}
-        self.certain = Certain(self.ground.above({suspect.key[0] for suspect in self.suspects}))
+        affected = self.ground.above({suspect.key[0] for suspect in self.suspects})
+        self.marks = Marks(self.ground, self.numbers, self.inserted, affected)
+        self._result = _NOTHING
         self._possible: Possible | None = None
         self._old: dict[str, set[tuple[int, ...]]] = {}
 
@@ -112,8 +116,15 @@ class Case:
                 yield nothing
             return
         self.trials += 1
-        with self.engine.trial(taken_back(self.suspects, taken), self.settings) as result:
-            yield result
+        self.ground.tables.forget()
+        try:
+            with self.engine.trial(taken_back(self.suspects, taken), self.settings) as result:
+                self._result = result
+                yield result
+        finally:
+            self._result = _NOTHING
+            self.marks.end_trial()
+            self.ground.tables.forget()
 
     def remaining(self, faults: Faults, result: EpochResult) -> Faults:
         """Return the faults of the world that the engine stands in, with those that are new there."""
@@ -172,15 +183,12 @@ class Case:
         """
         return self.explainer(taken, assumes=assumes).explain(facts, are_there=are_there)
 
-    def certain_among(self, places: Iterable[Place]) -> set[Place]:
-        """Return the rows of the newer epoch that hold in every world, as far as is known."""
-        explainer = self.explainer(frozenset(), assumes=False)
-        return {place for place in places if explainer.is_certain(place)}
+    def explainer(self, taken: frozenset[int], *, assumes: bool = False) -> Explainer:
+        """Return what explains facts of the world that the engine stands in, as long as it does.
 
-    def explainer(self, taken: frozenset[int], *, assumes: bool) -> Explainer:
-        """Return what explains facts of the world that the engine stands in, as long as it does."""
-        explainer = Explainer(
-            self.ground, self.numbers, self.cones, self.certain, taken, self.inserted, assumes=assumes
-        )
-        explainer.end = self.end
-        return explainer
+        All possible facts must be visible to joins.
+        """
+        if self._result is not _NOTHING:
+            self.marks.take_trial(self._result)
+            self._result = _NOTHING
+        return Explainer(self.ground, self.numbers, self.cones, self.marks, taken, self.end, assumes=assumes)

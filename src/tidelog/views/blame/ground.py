@@ -6,12 +6,14 @@ from contextlib import contextmanager
 import numpy as np
 
 from tidelog.maintain import MaintainedEngine
+from tidelog.maintain.small.layout import BACK_COUNT, CHAIN_RULE, FIRST_BACK
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral, maintained_rule, reason_to_recompute
 from tidelog.program.nodes import Aggregate, Atom, Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.views.blame.suspects import Key, Mask, Rows
+from tidelog.views.blame.tables import Tables
 from tidelog.views.walk import walk
 
 _NARROW = 1 << 31
@@ -28,12 +30,15 @@ class Ground:
 
     def __init__(self, engine: MaintainedEngine) -> None:
         self.engine = engine
+        self.tables = Tables(engine)
         self.program: Program = engine.program
         self.stratum_of: dict[str, int] = {}
         self.rules: dict[str, list[MaintainedRule]] = {name: [] for name in self.program.relations}
         self.readers: dict[str, list[tuple[MaintainedRule, RuleLiteral]]] = {
             name: [] for name in self.program.relations
         }
+        # The rules of each stratum in the order of its tables.
+        self.stratum_rules: list[list[MaintainedRule]] = []
         self.laws: set[str] = set()
         self.opaque: set[str] = set()
         self.unsure: set[str] = set()
@@ -47,6 +52,7 @@ class Ground:
             self.laws.update(stratum.relations)
         for name in stratum.relations:
             self.stratum_of[name] = number
+        self.stratum_rules.append([])
         if is_grouped or stratum.relations[0] in self.laws:
             self.opaque.update(stratum.relations)
             self.unsure.update(stratum.relations)
@@ -54,6 +60,7 @@ class Ground:
         for rule in stratum.rules:
             followed = maintained_rule(rule, self.program)
             self.rules[rule.head.relation].append(followed)
+            self.stratum_rules[number].append(followed)
             for literal in followed.literals:
                 self.readers[literal.relation].append((followed, literal))
                 if literal.relation in self.unsure:
@@ -111,6 +118,21 @@ class Ground:
 
     def backward(self, name: str, numbers: Int64s) -> Iterator[tuple[MaintainedRule, Int64s]]:
         """Yield the derivations of rows by rule: the head's row number, then those of the literals."""
+        if not self.rules[name]:
+            return
+        number = self.stratum_of[name]
+        small = self.tables.stratum(number)
+        if small is not None:
+            place = small.names.index(name)
+            first = small.relations[place, FIRST_BACK]
+            chains = small.backs[first : first + small.relations[place, BACK_COUNT]]
+            listed = self.tables.list(number, chains, numbers)
+            if listed is not None:
+                for chain, found in zip(chains, listed, strict=True):
+                    if len(found):
+                        rule = self.stratum_rules[number][small.chains[chain, CHAIN_RULE]]
+                        yield rule, found[:, : 1 + len(rule.literals)].copy()
+                return
         for rule in self.rules[name]:
             batches: list[CodeArray] = []
             self.engine.derivations.backward(rule, numbers, lambda batch: batches.append(batch.copy()))  # noqa: B023 - called at once
@@ -119,9 +141,16 @@ class Ground:
 
     def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s) -> Int64s:
         """Return the derivations that use rows at a literal: the head's columns, then row numbers."""
+        width = self.relation(rule.relation).arity + len(rule.literals)
+        number = self.stratum_of[rule.relation]
+        small = self.tables.stratum(number)
+        if small is not None:
+            chain = small.forward[self.stratum_rules[number].index(rule), rule.literals.index(literal)]
+            listed = self.tables.list(number, [chain], numbers)
+            if listed is not None:
+                return listed[0][:, :width].copy()
         batches: list[CodeArray] = []
         self.engine.derivations.forward(rule, literal, numbers, lambda batch: batches.append(batch.copy()))
-        width = self.relation(rule.relation).arity + len(rule.literals)
         return np.concatenate(batches).astype(np.int64) if batches else np.empty((0, width), np.int64)
 
     @contextmanager
@@ -165,9 +194,10 @@ def _packed(rows: Int64s, stored: StoredRelation) -> tuple[CodeArray, Mask]:
     return np.ascontiguousarray(rows.astype(stored.dtype)), fits
 
 
-def merged(one: Rows, other: Rows) -> dict[str, Int64s]:
-    """Return the facts of both."""
-    found: dict[str, Int64s] = dict(one)
-    for name, rows in other.items():
-        found[name] = np.concatenate([found[name], rows]) if name in found else rows
-    return found
+def merged(*many: Rows) -> dict[str, Int64s]:
+    """Return the facts of all."""
+    found: dict[str, list[Int64s]] = {}
+    for each in many:
+        for name, rows in each.items():
+            found.setdefault(name, []).append(rows)
+    return {name: np.concatenate(groups) for name, groups in found.items()}

@@ -11,7 +11,7 @@ import numpy as np
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage.annotations import ABSENT
 from tidelog.views.blame.case import Case
-from tidelog.views.blame.reasons import Derivation, Explanation, Place
+from tidelog.views.blame.explanation import Derivation, Explanation, Place
 from tidelog.views.blame.steps import Role, Step
 from tidelog.views.blame.suspects import Key
 

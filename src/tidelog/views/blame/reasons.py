@@ -12,191 +12,205 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
+from tidelog.maintain.small import layout
+from tidelog.maintain.small.proving import (
+    ASSUMED,
+    FOUND,
+    FOUND_FIRST,
+    FOUND_RELATION,
+    FOUND_ROW,
+    FOUND_RULE,
+    GIVEN,
+    MET,
+    MET_IS_NEGATED,
+    MET_RELATION,
+    MET_ROW,
+    WAITING,
+    prove_facts,
+    spread_certainty,
+)
+from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
-from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.cone import Cones
-from tidelog.views.blame.ground import Ground
-from tidelog.views.blame.suspects import Key, Literal, Mask, Reason, Rows
+from tidelog.views.blame.explanation import Derivation, Explanation, Place, Proved
+from tidelog.views.blame.ground import Ground, as_rows
+from tidelog.views.blame.marks import Marks
+from tidelog.views.blame.suspects import Key, Mask
 
 # Derivations of absent facts that one explanation looks at.
 _MOST_DERIVATIONS: Final = 500_000
-# A row of a relation.
-Place = tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Derivation:
-    """One rule application that was met: rows of the positive and the negated atoms."""
-
-    rule: MaintainedRule
-    numbers: tuple[int, ...]
-
-
-@dataclass
-class Explanation:
-    """A reason, and what it was found by: a derivation for each fact of the proofs."""
-
-    literals: set[Literal] = field(default_factory=set)
-    derivations: dict[Place, Derivation] = field(default_factory=dict)
-    # Rows by relation.
-    present: dict[str, set[int]] = field(default_factory=dict)
-    absent: dict[str, set[int]] = field(default_factory=dict)
-    # Facts that the epoch did not touch, taken for granted.
-    assumed: dict[Key, None] = field(default_factory=dict)
-    # For an absent fact, the derivations it had and which of their literals fails.
-    failures: dict[Place, list[tuple[Derivation, int]]] = field(default_factory=dict)
-
-    # Derivations of absent facts that were looked at.
-    work: int = 0
-
-    @property
-    def is_bounded(self) -> bool:
-        """Say whether there were too many derivations, so that cones stand for the rest."""
-        return self.work > _MOST_DERIVATIONS
-
-    @property
-    def reason(self) -> Reason:
-        """Return the literals."""
-        return frozenset(self.literals)
-
-
-class Certain:
-    """Facts that were proved without any suspect, so that they hold in every world.
-
-    Rows keep their numbers as long as the relation is not replaced, whatever trial comes and goes.
-    """
-
-    def __init__(self, affected: frozenset[str]) -> None:
-        self._affected = affected
-        self._known: dict[str, tuple[StoredRelation, set[int]]] = {}
-
-    def of(self, name: str, stored: StoredRelation) -> set[int]:
-        """Return the rows of a relation that are known to hold always."""
-        known = self._known.get(name)
-        if known is None or known[0] is not stored:
-            known = self._known[name] = stored, set()
-        return known[1]
-
-    def is_affected(self, name: str) -> bool:
-        """Say whether any suspect can have an effect on a relation."""
-        return name in self._affected
+_FIRST_ROOM: Final = 1024
+_Rows = dict[str, list[Int64s]]
 
 
 class Explainer:
-    """Explains facts of the world that the engine stands in.
+    """Explains facts of the world that the engine stands in, as long as it does.
 
-    All possible facts must be visible to joins. `changed` are the facts that the epoch brought:
-    proofs go around them where they can, and with `assumes` stop at all others.
+    All possible facts must be visible to joins. Proofs go around changed facts where they can, and with
+    `assumes` stop at all others.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what there is to know about a case
-        self, ground: Ground, suspects: Mapping[Key, int], cones: Cones, certain: Certain,
-        taken: frozenset[int], changed: Rows, *, assumes: bool = False,
+        self, ground: Ground, suspects: Mapping[Key, int], cones: Cones, marks: Marks,
+        taken: frozenset[int], end: float = math.inf, *, assumes: bool = False,
     ) -> None:  # fmt: skip
         self._ground = ground
         self._suspects = suspects
         self._cones = cones
-        self._certain = certain
+        self._marks = marks
         self._taken = taken
-        self._changed = changed
         self._assumes = assumes
-        self._flags: dict[str, Mask] = {}
-        self.end = math.inf
+        self._end = end
+        self._search = 0
+        self._tables: dict[int, tuple[SmallStratum, Int64s] | None] = {}
 
     def explain(self, facts: Iterable[Key], *, are_there: bool) -> Explanation:
         """Return why the facts are all there, or all not there.
 
-        Raises `TimeoutError` when it is later than `end`.
+        Raises `TimeoutError` when it is later than the end of the case.
         """
-        found = Explanation()
-        present: dict[str, set[int]] = {}
-        absent: dict[str, set[int]] = {}
+        by_name: dict[str, list[tuple[int, ...]]] = {}
         for name, codes in facts:
-            number = int(self._ground.numbers(name, np.array([codes], np.int64).reshape(1, len(codes)))[0])
-            if number >= 0:
-                (present if are_there else absent).setdefault(name, set()).add(number)
-            elif name in self._ground.unsure:
-                found.literals.update((each, each in self._taken) for each in self._cones.of((name, codes)))
+            by_name.setdefault(name, []).append(codes)
+        return self.explain_rows(
+            {name: as_rows(listed) for name, listed in by_name.items()}, are_there=are_there
+        )
+
+    def explain_rows(self, facts: Mapping[str, Int64s], *, are_there: bool) -> Explanation:
+        """Return the same for facts given as rows of codes."""
+        found = Explanation()
+        self._search = self._marks.begin_search()
+        present: _Rows = {}
+        absent: dict[str, set[int]] = {}
+        for name, rows in facts.items():
+            numbers = self._ground.numbers(name, rows)
+            is_known = numbers >= 0
+            if are_there:
+                self._meet(name, numbers[is_known], present)
+            elif is_known.any():
+                absent[name] = set(numbers[is_known].tolist())
+            if name in self._ground.unsure:
+                for row in rows[~is_known].tolist():
+                    self._note(self._cones.of((name, tuple(row))), found)
         while present or absent:
-            if time.monotonic() > self.end:
+            if time.monotonic() > self._end:
                 raise TimeoutError
             if present:
-                name, numbers = present.popitem()
-                self._present(name, numbers - found.present.get(name, set()), found, present, absent)
+                self._prove(present, found, absent)
             else:
-                name, numbers = absent.popitem()
-                self._absent(name, numbers - found.absent.get(name, set()), found, present, absent)
+                name, asked = absent.popitem()
+                self._absent(name, asked - found.absent.get(name, set()), found, present, absent)
         self._remember(found)
         return found
 
-    def _remember(self, found: Explanation) -> None:
-        """Note the facts whose proofs rest on no suspect."""
-        stratum_of = self._ground.stratum_of
-        levels = {name: self._ground.relation(name).levels for name in found.present}
-        places = [(name, number) for name, numbers in found.present.items() for number in numbers]
-        for name, number in sorted(places, key=lambda each: (stratum_of[each[0]], levels[each[0]][each[1]])):
-            known = self._certain.of(name, self._ground.relation(name))
-            derivation = found.derivations.get((name, number))
-            if number in known or derivation is None:
-                continue
-            pairs = zip(derivation.rule.literals, derivation.numbers, strict=True)
-            if all(self._is_certain(literal, row) for literal, row in pairs):
-                known.add(number)
-
-    def _is_certain(self, literal: RuleLiteral, row: int) -> bool:
-        name = literal.relation
-        if literal.is_negated:
-            return row < 0 and (name not in self._ground.unsure or not self._certain.is_affected(name))
-        return self.is_certain((name, row))
-
-    def is_certain(self, place: Place) -> bool:
-        """Say whether a fact is known to hold in every world."""
-        name, row = place
-        if not self._certain.is_affected(name):
-            return True
-        stored = self._ground.relation(name)
-        if row in self._certain.of(name, stored):
-            return True
-        # A given fact that nobody suspects.
-        is_given = name not in self._ground.opaque and stored.levels[row] == 0
-        return bool(is_given and self._ground.keys(name, [row])[0] not in self._suspects)
-
     # --- facts that are there --------------------------------------------------------------------
 
-    def _present(
-        self, name: str, asked: set[int], found: Explanation,
-        present: dict[str, set[int]], absent: dict[str, set[int]],
+    def _meet(self, name: str, numbers: Int64s, present: _Rows) -> None:
+        """Let facts wait for a proof, unless they hold always or were met already."""
+        if name not in self._marks.affected or not numbers.size:
+            return
+        marks = self._marks.of(name)
+        numbers = numbers[(marks.seen[numbers] != self._search) & (marks.certain[numbers] == 0)]
+        if numbers.size:
+            marks.seen[numbers] = self._search
+            # A fact may be asked for twice at once.
+            present.setdefault(name, []).append(np.array(sorted(set(numbers.tolist())), np.int64))
+
+    def _prove(self, present: _Rows, found: Explanation, absent: dict[str, set[int]]) -> None:
+        """Prove the waiting facts of the highest stratum that has some."""
+        ground = self._ground
+        highest = max(ground.stratum_of[name] for name in present)
+        names = [name for name in present if ground.stratum_of[name] == highest]
+        waiting = {name: np.concatenate(present.pop(name)) for name in names}
+        if names[0] in ground.opaque:
+            for name, numbers in waiting.items():
+                self._by_cone(name, numbers, found)
+            return
+        tables = self._tables_of(highest) if any(ground.rules[name] for name in names) else None
+        if tables is not None:
+            self._prove_fast(highest, tables, waiting, found, present, absent)
+            return
+        for name, numbers in waiting.items():
+            self._prove_slowly(name, numbers, found, present, absent)
+
+    def _tables_of(self, number: int) -> tuple[SmallStratum, Int64s] | None:
+        if number not in self._tables:
+            small = self._ground.tables.stratum(number)
+            if small is not None:
+                marks = self._marks.table(small.names)
+                # Marks may have added rows of suspects.
+                small = self._ground.tables.stratum(number)
+            self._tables[number] = None if small is None else (small, marks)
+        return self._tables[number]
+
+    def _prove_fast(  # noqa: PLR0913, PLR0917 - where facts come from and go to
+        self, number: int, tables: tuple[SmallStratum, Int64s], waiting: Mapping[str, Int64s],
+        found: Explanation, present: _Rows, absent: dict[str, set[int]],
     ) -> None:  # fmt: skip
-        stored = self._ground.relation(name)
-        found.present.setdefault(name, set()).update(asked)
-        if not self._certain.is_affected(name):
-            return
-        numbers = np.array(sorted(asked - self._certain.of(name, stored)), np.int64)
-        if name in self._ground.opaque:
-            self._by_cone(name, numbers, found)
-            return
+        small, marks = tables
+        lines = [
+            np.column_stack((np.full(rows.size, small.names.index(name)), rows))
+            for name, rows in waiting.items()
+        ]
+        proved, met = _run(small, marks, np.concatenate(lines), self._search, assumes=self._assumes)
+        found.proved.append(Proved(number, small, self._ground.stratum_rules[number], proved))
+        for kind in (GIVEN, ASSUMED):
+            chosen = proved[proved[:, FOUND_RULE] == kind]
+            for place in set(chosen[:, FOUND_RELATION].tolist()):
+                rows = chosen[chosen[:, FOUND_RELATION] == place, FOUND_ROW]
+                self._leaves(small.names[place], rows, found, is_given=kind == GIVEN)
+        for place in set(met[:, MET_RELATION].tolist()):
+            own = met[met[:, MET_RELATION] == place]
+            is_negated = own[:, MET_IS_NEGATED] != 0
+            name = small.names[place]
+            if not is_negated.all():
+                present.setdefault(name, []).append(own[~is_negated, MET_ROW].copy())
+            self._deny(name, own[is_negated, MET_ROW].tolist(), found, absent)
+
+    def _leaves(self, name: str, numbers: Int64s, found: Explanation, *, is_given: bool) -> None:
+        """Note given facts that are suspects, or facts that are taken for granted."""
+        if is_given:
+            suspects = self._marks.of(name).suspects
+            self._note((suspects[row] for row in numbers.tolist() if row in suspects), found)
+        elif numbers.size:
+            found.assume(name, self._ground.relation(name).rows[numbers].astype(np.int64))
+
+    def _deny(self, name: str, rows: Iterable[int], found: Explanation, absent: dict[str, set[int]]) -> None:
+        """Ask why negated facts are not there; -1 stands for one that has no row."""
+        for row in rows:
+            if row >= 0:
+                absent.setdefault(name, set()).add(row)
+            elif name in self._ground.unsure:
+                self._by_whole_cone(name, found)
+
+    def _prove_slowly(
+        self, name: str, numbers: Int64s, found: Explanation, present: _Rows, absent: dict[str, set[int]]
+    ) -> None:
+        """Prove facts of one relation, one step deep."""
+        marks = self._marks.of(name)
+        levels = self._ground.relation(name).levels[numbers]
+        if not self._ground.rules[name]:
+            # Given facts that nobody suspects hold always.
+            is_open = (marks.suspect[numbers] != 0) | (levels != 0)
+            numbers, levels = numbers[is_open], levels[is_open]
         if self._assumes:
-            is_touched = self._flags_of(name)[numbers]
-            found.assumed.update(dict.fromkeys(self._ground.keys(name, numbers[~is_touched])))
-            numbers = numbers[is_touched]
-        levels = stored.levels[numbers]
-        self._given(name, numbers[levels == 0], found)
+            is_touched = marks.changed[numbers] != 0
+            self._leaves(name, numbers[~is_touched], found, is_given=False)
+            numbers, levels = numbers[is_touched], levels[is_touched]
+        self._leaves(name, numbers[levels == 0], found, is_given=True)
         for number, derivation in self._proofs(name, numbers[levels != 0]).items():
-            found.derivations[name, number] = derivation
+            found.slow[name, number] = derivation
             for literal, row in zip(derivation.rule.literals, derivation.numbers, strict=True):
-                if not literal.is_negated:
-                    present.setdefault(literal.relation, set()).add(row)
-                elif row >= 0:
-                    absent.setdefault(literal.relation, set()).add(row)
-                elif literal.relation in self._ground.unsure:
-                    self._by_whole_cone(literal.relation, found)
+                if literal.is_negated:
+                    self._deny(literal.relation, (row,), found, absent)
+                else:
+                    self._meet(literal.relation, np.array([row], np.int64), present)
 
     def _proofs(self, name: str, numbers: Int64s) -> dict[int, Derivation]:
         """Return a derivation of each row from rows of lower level, with few changed facts in it."""
@@ -242,33 +256,72 @@ class Explainer:
                 # A row that joins see and that is no fact here is one in another world.
                 scores += numbers >= 0
             else:
-                scores += self._flags_of(literal.relation)[numbers]
+                scores += self._marks.of(literal.relation).changed[numbers]
         return scores
 
-    def _flags_of(self, name: str) -> Mask:
-        """Return for each row whether the fact is one that the epoch, or the trial, brought."""
-        flags = self._flags.get(name)
-        if flags is None:
-            stored = self._ground.relation(name)
-            flags = (stored.previous[: stored.count] == ABSENT) & (stored.levels[: stored.count] != ABSENT)
-            if name in self._changed:
-                numbers = self._ground.numbers(name, self._changed[name])
-                flags[numbers[numbers >= 0]] = True
-            self._flags[name] = flags
-        return flags
+    # --- facts that hold in every world ----------------------------------------------------------------
+
+    def _remember(self, found: Explanation) -> None:
+        """Mark the facts whose proofs rest on no suspect, those of lower strata first."""
+        stratum_of = self._ground.stratum_of
+        slow: dict[int, list[Place]] = {}
+        for place in found.slow:
+            slow.setdefault(stratum_of[place[0]], []).append(place)
+        fast: dict[int, list[Proved]] = {}
+        for each in found.proved:
+            fast.setdefault(each.stratum, []).append(each)
+        for number in sorted({*slow, *fast}):
+            for each in fast.get(number, []):
+                self._remember_fast(each)
+            places = slow.get(number, [])
+            levels = {name: self._ground.relation(name).levels for name, _ in places}
+            for name, row in sorted(places, key=lambda place: levels[place[0]][place[1]]):
+                derivation = found.slow[name, row]
+                pairs = zip(derivation.rule.literals, derivation.numbers, strict=True)
+                if all(self._is_certain(literal, premise) for literal, premise in pairs):
+                    self._marks.of(name).certain[row] = 1
+
+    def _remember_fast(self, proved: Proved) -> None:
+        lines = proved.lines
+        if not len(lines):
+            return
+        tables = self._tables[proved.stratum]
+        assert tables is not None, "proofs were found with them"
+        small, marks = tables
+        levels = np.zeros(len(lines), np.int64)
+        for place in set(lines[:, FOUND_RELATION].tolist()):
+            is_own = lines[:, FOUND_RELATION] == place
+            levels[is_own] = self._ground.relation(small.names[place]).levels[lines[is_own, FOUND_ROW]]
+        order = np.argsort(levels, kind="stable")
+        spread_certainty(small.relations, small.rules, small.literals, marks, lines, order)
+
+    def _is_certain(self, literal: RuleLiteral, row: int) -> bool:
+        name = literal.relation
+        if literal.is_negated:
+            return row < 0 and (name not in self._ground.unsure or name not in self._marks.affected)
+        return self.is_certain((name, row))
+
+    def is_certain(self, place: Place) -> bool:
+        """Say whether a fact is known to hold in every world."""
+        name, row = place
+        if name not in self._marks.affected:
+            return True
+        marks = self._marks.of(name)
+        if marks.certain[row]:
+            return True
+        # A given fact that nobody suspects.
+        is_given = name not in self._ground.opaque and marks.stored.levels[row] == 0
+        return bool(is_given and not marks.suspect[row])
 
     # --- facts that are not there ------------------------------------------------------------------
 
     def _absent(
-        self, name: str, asked: set[int], found: Explanation,
-        present: dict[str, set[int]], absent: dict[str, set[int]],
-    ) -> None:  # fmt: skip
+        self, name: str, asked: set[int], found: Explanation, present: _Rows, absent: dict[str, set[int]]
+    ) -> None:
         numbers = np.array(sorted(asked), np.int64)
         found.absent.setdefault(name, set()).update(asked)
-        if name in self._ground.unsure:
-            self._by_cone(name, numbers, found)
-            return
-        if found.work > _MOST_DERIVATIONS:
+        if name in self._ground.unsure or found.work > _MOST_DERIVATIONS:
+            found.is_bounded |= name not in self._ground.unsure
             self._by_cone(name, numbers, found)
             return
         self._given(name, numbers, found)
@@ -283,7 +336,10 @@ class Explainer:
         for head, derivation, place in self._choose(open_ones, found):
             found.failures.setdefault((name, head), []).append((derivation, place))
             literal, row = derivation.rule.literals[place], derivation.numbers[place]
-            (present if literal.is_negated else absent).setdefault(literal.relation, set()).add(row)
+            if literal.is_negated:
+                self._meet(literal.relation, np.array([row], np.int64), present)
+            else:
+                absent.setdefault(literal.relation, set()).add(row)
 
     def _blocked(self, rule: MaintainedRule, batch: Int64s) -> Mask:
         """Say of each literal of derivations whether it fails here."""
@@ -331,29 +387,58 @@ class Explainer:
             left = kept
         return chosen
 
-    @staticmethod
-    def _is_explained(derivation: Derivation, place: int, found: Explanation) -> bool:
+    def _is_explained(self, derivation: Derivation, place: int, found: Explanation) -> bool:
         is_positive, name, number = _place(derivation, place)
-        return number in (found.absent if is_positive else found.present).get(name, ())
+        if is_positive:
+            return number in found.absent.get(name, ())
+        if name not in self._marks.affected:
+            return True
+        marks = self._marks.of(name)
+        return bool(marks.certain[number] or marks.seen[number] == self._search)
 
     # --- both ----------------------------------------------------------------------------------------
 
+    def _note(self, suspects: Iterable[int], found: Explanation) -> None:
+        found.literals.update((suspect, suspect in self._taken) for suspect in suspects)
+
     def _given(self, name: str, numbers: Int64s, found: Explanation) -> None:
-        """Note the suspects among given facts, or among facts that are not given."""
-        for key in self._ground.keys(name, numbers):
-            suspect = self._suspects.get(key)
-            if suspect is not None:
-                found.literals.add((suspect, suspect in self._taken))
+        """Note the suspects among facts that are not given."""
+        keys = self._ground.keys(name, numbers)
+        self._note((self._suspects[key] for key in keys if key in self._suspects), found)
 
     def _by_whole_cone(self, name: str, found: Explanation) -> None:
         """Note all that a relation depends on, for a fact of it that has no row."""
-        if self._certain.is_affected(name):
-            anything = (None,) * self._ground.relation(name).arity
-            found.literals.update((each, each in self._taken) for each in self._cones.of((name, anything)))
+        if name in self._marks.affected:
+            self._note(self._cones.of((name, (None,) * self._ground.relation(name).arity)), found)
 
     def _by_cone(self, name: str, numbers: Int64s, found: Explanation) -> None:
         for key in self._ground.keys(name, numbers):
-            found.literals.update((each, each in self._taken) for each in self._cones.of(key))
+            self._note(self._cones.of(key), found)
+
+
+def _run(
+    small: SmallStratum, marks: Int64s, begun: Int64s, search: int, *, assumes: bool
+) -> tuple[Int64s, Int64s]:
+    """Return lines for all facts that proofs of some facts of a stratum use, and what else is met."""
+    width = FOUND_FIRST + int(small.rules[:, layout.RULE_LITERAL_COUNT].max(initial=0))
+    room = max(_FIRST_ROOM, 2 * len(begun))
+    waiting = np.empty((room, 2), np.int64)
+    waiting[: len(begun)] = begun
+    found, met = np.full((room, width), -1, np.int64), np.empty((room, 3), np.int64)
+    progress = np.zeros(3, np.int64)
+    progress[WAITING] = len(begun)
+    counters = np.zeros(layout.COUNTER_COUNT, np.int64)
+    while True:
+        status = prove_facts(
+            small.relations, small.indexes, small.rules, small.literals, small.chains, small.variants,
+            small.backs, small.code, small.constants, marks, waiting, found, met, progress, int(assumes),
+            search, counters, small.like,
+        )  # fmt: skip
+        if status == layout.DONE:
+            return found[: progress[FOUND]], met[: progress[MET]]
+        waiting, found, met = (
+            np.concatenate([each, np.full_like(each, -1)]) for each in (waiting, found, met)
+        )
 
 
 def _place(derivation: Derivation, place: int) -> tuple[bool, str, int]:

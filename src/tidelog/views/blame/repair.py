@@ -16,7 +16,8 @@ from typing import Final
 from tidelog.views.blame.block import Block, find_block
 from tidelog.views.blame.case import Case, Faults
 from tidelog.views.blame.ddmin import ddmin
-from tidelog.views.blame.reasons import Explanation
+from tidelog.views.blame.explanation import Explanation
+from tidelog.views.blame.ground import merged
 from tidelog.views.blame.solver import Master, is_less
 
 _BOUNDED: Final = (
@@ -97,7 +98,7 @@ class Search:
         what they rest on still ask for as much, the repair is proven to be a cheapest one.
         """
         master = self._new_master()
-        noted: list[tuple[frozenset[int], Explanation]] = []
+        noted: list[Explanation] = []
         block: Block | None = None
         taken: frozenset[int] = frozenset()
         for worlds in count():
@@ -129,22 +130,23 @@ class Search:
             master.add_block(block, block.rows)
         return block
 
-    def _bound(self, noted: list[tuple[frozenset[int], Explanation]], block: Block | None) -> float:
+    def _bound(self, noted: list[Explanation], block: Block | None) -> float:
         """Return what repairs cost at least, by reasons in which nothing is taken for granted."""
         case = self.case
-        assumed = dict.fromkeys(key for _, each in noted for key in each.assumed)
         with case.ground.showing(case.prepare().rows):
+            explainer = case.explainer(frozenset())
             if block is not None:
                 places = block.assumed
                 keys = [key for name, number in sorted(places) for key in case.ground.keys(name, [number])]
-                case.explain(frozenset(), keys, are_there=True)
-                certain = case.certain_among(places)
+                explainer.explain(keys, are_there=True)
+                certain = {place for place in places if explainer.is_certain(place)}
                 self._master.add_block(block, [row for row in block.rows if row.assumed <= certain])
-            are_certain = not case.explain(frozenset(), assumed, are_there=True).literals
-            for _, each in noted:
+            assumed = merged(*(each.assumed for each in noted))
+            are_certain = not explainer.explain_rows(assumed, are_there=True).literals
+            for each in noted:
                 reason = each.reason
                 if each.assumed and not are_certain:
-                    reason |= case.explain(frozenset(), each.assumed, are_there=True).reason
+                    reason |= explainer.explain_rows(each.assumed, are_there=True).reason
                 self._master.forbid(reason)
         choice = self._master.solve(self._end - time.monotonic())
         return self._least if choice is None else choice.bound
@@ -204,7 +206,7 @@ class Search:
 
     def _look_at(
         self, taken: frozenset[int], master: Master,
-        noted: list[tuple[frozenset[int], Explanation]] | None = None,
+        noted: list[Explanation] | None = None,
     ) -> Faults | None:  # fmt: skip
         """Return the faults of a world and give their reasons to a master; None if it has none.
 
@@ -218,8 +220,8 @@ class Search:
             self._faults = replace(
                 self._faults, unwanted=tuple(dict.fromkeys((*self._faults.unwanted, *left.unwanted)))
             )
-            explainer = case.explainer(taken, assumes=noted is not None)
             with case.ground.showing(case.prepare().rows):
+                explainer = case.explainer(taken, assumes=noted is not None)
                 for are_there, faults in ((True, left.unwanted), (False, left.missing)):
                     for fault in faults[:_FAULTS_PER_WORLD]:
                         found = explainer.explain([fault], are_there=are_there)
@@ -227,7 +229,7 @@ class Search:
                         if found.is_bounded and _BOUNDED not in self.notes:
                             self.notes.append(_BOUNDED)
                         if noted is not None:
-                            noted.append((taken, found))
+                            noted.append(found)
         return left
 
     def _is_repair(self, taken: Sequence[int]) -> bool:
