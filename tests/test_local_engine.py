@@ -249,6 +249,61 @@ def test_rules_are_planned_again_when_the_stratum_has_grown(monkeypatch):
     assert found["path"] == {(left, right) for left in range(SIZE) for right in range(SIZE)}
 
 
+def test_only_rules_that_read_a_grown_relation_are_planned_again(monkeypatch):
+    """A relation grows beside one that is larger from the start: the rules that read it get other plans."""
+    planned = []
+
+    def note_rules(part, *arguments, **options):
+        planned.append({rule.head.relation for rule in part.rules})
+        return plan_stratum(part, *arguments, **options)
+
+    plan_stratum = stratum.plan_stratum
+    monkeypatch.setattr(stratum, "plan_stratum", note_rules)
+    monkeypatch.setattr(stratum, "_PLAN_AGAIN_ROWS", 8)
+    text = """
+    .decl big(x: number)
+    .input big
+    .decl small(x: number)
+    .decl pair(x: number, y: number)
+    big(x) :- small(x), big(x).
+    small(0).
+    small(x + 1) :- small(x), big(x), x < 100.
+    pair(x, y) :- small(x), big(y), x = y.
+    small(x) :- pair(x, x), x < 0.
+    .output pair
+    """
+
+    found = run(text, engine="local", inputs={"big": [(x,) for x in range(1000)]})
+
+    assert found["pair"] == {(x, x) for x in range(101)}
+    again = planned[len(build(text).strata) :]
+    assert {"small", "pair", "big"} in again
+    assert {"small"} in again
+
+
+@settings(max_examples=EXAMPLES)
+@given(program=programs() | dense_programs())
+def test_plans_made_again_in_every_iteration_find_the_same(program: RandomProgram):
+    """Rules planned anew keep their indexes, rules that are not keep theirs, and no fact is lost."""
+    built = build(program.text)
+
+    def answer() -> object:
+        try:
+            return run_program(
+                built, engine="local", inputs=program.inputs, settings=Settings(iteration_limit=200)
+            )
+        except TidelogError as error:
+            return [diagnostic.code for diagnostic in error.diagnostics]
+
+    once = answer()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stratum, "_PLAN_AGAIN_ROWS", 0)
+        patch.setattr(stratum, "_PLAN_AGAIN_FACTOR", 1)
+        again = answer()
+
+    assert again == once
+
+
 # --- limits and interruption -----------------------------------------------------------------
 
 

@@ -277,7 +277,8 @@ class ChainBuilder:
         if self.body.numbered and 0 < len(key) < arity and not statistics.is_indexed(relation, key):
             index_cost = (statistics.size(relation) or 0.0) / _FACTS_PER_BINDING
         size = statistics.size(relation)
-        return matches, index_cost, not key and arity > 0 and (size is None or size > _FEW_FACTS)
+        stays_small = size is not None and size <= _FEW_FACTS and relation not in self.body.growing
+        return matches, index_cost, not key and arity > 0 and not stays_small
 
     def _key_filters(self, found: "_Match") -> list[Comparison]:
         """Turn the constants of a scanned atom into filters on its columns."""

@@ -27,6 +27,8 @@ _STEP_COST = 1.5
 _CAUTIOUS_MARGIN = 8.0
 # By how much a relation of the stratum is taken to grow beyond what the planner sees of it.
 _EXPECTED_GROWTH = 8.0
+# With fewer facts than this, nothing is known of a relation that grows.
+_SETTLED_SIZE = 1 << 12
 # The orders of this many variables are few enough to try them all.
 _EXHAUSTIVE_VARIABLES = 6
 
@@ -133,10 +135,14 @@ def _is_measured(body: Body) -> bool:
 def _has_sizes(body: Body) -> bool:
     """Say whether the sizes of all atoms are known, that of the delta excepted.
 
-    A relation of a stratum that just begins has none, and a guess would compare two guesses.
+    A relation of a stratum that just begins has none, or one that says nothing yet, and a guess would
+    compare two guesses.
     """
-    pairs = zip(body.atoms, body.views, strict=True)
-    return all(view is View.DELTA or body.statistics.size(atom.relation) for atom, view in pairs)
+    for atom, view in zip(body.atoms, body.views, strict=True):
+        least = _SETTLED_SIZE if atom.relation in body.growing else 1
+        if view is not View.DELTA and (body.statistics.size(atom.relation) or 0) < least:
+            return False
+    return True
 
 
 def _shape(*, cyclic: bool) -> str:

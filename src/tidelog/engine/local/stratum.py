@@ -6,8 +6,8 @@ an iteration sees is a range of row numbers.
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -21,19 +21,20 @@ from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.subsume import delete_dominated
 from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
-from tidelog.plan import RulePlan, StratumPlan, plan_stratum
+from tidelog.plan import RulePlan, plan_stratum
 from tidelog.plan.flatten import is_fact
-from tidelog.plan.operators import Check, Join
+from tidelog.plan.operators import Check, Join, Operator, Reduce
 from tidelog.plan.statistics import Statistics
-from tidelog.program.nodes import Stratum
+from tidelog.program.nodes import Rule, RuleId, Stratum
+from tidelog.program.walk_nodes import deep_atoms
 from tidelog.storage import StoredRelation
 from tidelog.storage.lattice_table import LatticeTable
 
 # Below this many rows to scan, starting threads costs more than it gains.
 _ROWS_FOR_THREADS = 1 << 13
-# Rules are planned again when the stratum has grown by this factor, beyond a size that matters.
+# A rule is planned again when a relation it reads has grown by this factor, beyond a size that matters.
 _PLAN_AGAIN_FACTOR = 4
-_PLAN_AGAIN_ROWS = 1 << 14
+_PLAN_AGAIN_ROWS = 1 << 12
 
 
 @dataclass
@@ -79,14 +80,19 @@ class StratumRun:
         self._once: list[_RunnableRule] = []
         self._repeated: list[_RunnableRule] = []
         self._iteration_start = dict.fromkeys(stratum.relations, 0)
-        self._planned_size = 0
+        reading = {rule.id: [atom.relation for atom, _ in deep_atoms(rule.body)] for rule in stratum.rules}
+        self._reads = {
+            rule: frozenset(names).intersection(stratum.relations) for rule, names in reading.items()
+        }
+        self._places = {rule.id: place for place, rule in enumerate(stratum.rules)}
+        self._planned_sizes: dict[RuleId, dict[str, int]] = {}
         self._derivations = 0
 
     def run(self, number: int, observer: Observer) -> StratumStatistics:
         """Bring the stratum's relations to their fixpoint."""
         start = time.perf_counter()
         self._begin()
-        self._plan_rules()
+        self._plan_rules(self._stratum.rules)
         iteration = 0
         if self._stratum.rules:
             while True:
@@ -141,8 +147,8 @@ class StratumRun:
             for rule in self._once:
                 self._run_rule(rule)
             self._derivations += sum(rule.derivations() for rule in self._once)
-        elif self._has_outgrown_plan():
-            self._plan_rules()
+        elif outgrown := self._outgrown_rules():
+            self._plan_rules(outgrown)
         for rule in self._repeated:
             self._run_rule(rule)
         for settler in self._settlers.values():
@@ -210,28 +216,55 @@ class StratumRun:
             rule.end.relation, rule.end.first_new = target, self._iteration_start[rule.plan.relation]
             rule.chain.run(first, last)
 
-    def _plan_rules(self) -> None:
-        """Plan the rules by the sizes as they stand and make them runnable."""
-        self._planned_size = sum(len(self._state.relations[name]) for name in self._stratum.relations)
+    def _plan_rules(self, rules: Sequence[Rule]) -> None:
+        """Plan rules by the sizes as they stand and make them runnable; one planned as before stays."""
+        sizes = {name: len(self._state.relations[name]) for name in self._stratum.relations}
+        for rule in rules:
+            self._planned_sizes[rule.id] = {name: sizes[name] for name in self._reads[rule.id]}
         plan = plan_stratum(
-            self._stratum, self._state.program, self._around.statistics, counting=self._around.counting
+            replace(self._stratum, rules=tuple(rules)),
+            self._state.program,
+            self._around.statistics,
+            counting=self._around.counting,
         )
-        self._drop_unused_indexes(plan)
-        self._allow_pairs(plan)
+        planned = {rule.id for rule in rules}
+        kept = [rule.plan for rule in self._repeated if rule.plan.rule not in planned]
+        repeated = sorted((*kept, *plan.repeated), key=lambda each: self._places[each.rule])
+        self._drop_unused_indexes((*plan.once, *repeated))
+        self._allow_pairs((*plan.once, *repeated))
         self._once = [_RunnableRule(rule, self._around) for rule in plan.once]
-        self._derivations += sum(rule.derivations() for rule in self._repeated)
-        self._repeated = [_RunnableRule(rule, self._around) for rule in plan.repeated]
+        self._make_runnable(repeated)
 
-    def _has_outgrown_plan(self) -> bool:
-        size = sum(len(self._state.relations[name]) for name in self._stratum.relations)
-        return size > max(_PLAN_AGAIN_FACTOR * self._planned_size, _PLAN_AGAIN_ROWS)
+    def _make_runnable(self, plans: Sequence[RulePlan]) -> None:
+        """Take these delta rules from here on; the steps of one whose operators did not change stay."""
+        before = {(rule.plan.rule, rule.plan.delta_atom): rule for rule in self._repeated}
+        self._repeated = []
+        for plan in plans:
+            known = before.get((plan.rule, plan.delta_atom))
+            if known is None or known.plan.operators != plan.operators:
+                self._repeated.append(_RunnableRule(plan, self._around))
+            else:
+                self._repeated.append(before.pop((plan.rule, plan.delta_atom)))
+        self._derivations += sum(rule.derivations() for rule in before.values())
 
-    def _allow_pairs(self, plan: StratumPlan) -> None:
+    def _outgrown_rules(self) -> list[Rule]:
+        """Return the rules that read relations much larger than they were planned for."""
+        sizes = {name: len(self._state.relations[name]) for name in self._stratum.relations}
+        return [
+            rule
+            for rule in self._stratum.rules
+            if any(
+                sizes[name] > max(_PLAN_AGAIN_FACTOR * size, _PLAN_AGAIN_ROWS)
+                for name, size in self._planned_sizes[rule.id].items()
+            )
+        ]
+
+    def _allow_pairs(self, plans: Sequence[RulePlan]) -> None:
         """Let relations use bits for membership unless a rule asks which iteration found a row."""
         checked = {
             operator.relation
-            for rule in (*plan.once, *plan.repeated)
-            for operator in rule.operators
+            for plan in plans
+            for operator in _all_operators(plan.operators)
             if isinstance(operator, Check)
             and len(operator.key) == self._state.relations[operator.relation].arity
         }
@@ -242,12 +275,12 @@ class StratumRun:
             else:
                 relation.may_use_pairs = True
 
-    def _drop_unused_indexes(self, plan: StratumPlan) -> None:
+    def _drop_unused_indexes(self, plans: Sequence[RulePlan]) -> None:
         """Forget the indexes of this stratum's relations that the plan does not look up."""
         used = {
             (operator.relation, operator.key)
-            for rule in (*plan.once, *plan.repeated)
-            for operator in rule.operators
+            for plan in plans
+            for operator in _all_operators(plan.operators)
             if isinstance(operator, Join | Check)
         }
         for name in self._stratum.relations:
@@ -264,3 +297,11 @@ class StratumRun:
     def _check_iterations(self, iteration: int) -> None:
         facts = sum(len(self._state.relations[name]) for name in self._stratum.relations)
         check_convergence(iteration, self._stratum, self._state.program, self._around.settings, facts)
+
+
+def _all_operators(operators: Iterable[Operator]) -> Iterator[Operator]:
+    """Yield operators, those inside aggregates too."""
+    for operator in operators:
+        yield operator
+        if isinstance(operator, Reduce):
+            yield from _all_operators(operator.body)
