@@ -40,6 +40,26 @@ def take_own(rows: CodeArray, column: int, partners: int, partner: int, taken: C
 
 
 @kernel
+def split_own(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
+    rows: CodeArray, column: int, partners: int, partner: int, own: CodeArray, others: CodeArray
+) -> int:
+    """Copy the rows of one partner to `own` and the rest to `others`; return how many are its own.
+
+    Requires room for all rows in each.
+    """
+    count = 0
+    for row in range(rows.shape[0]):
+        if _owner(rows, row, column, partners) == partner:
+            for place in range(rows.shape[1]):
+                own[count, place] = rows[row, place]
+            count += 1
+        else:
+            for place in range(rows.shape[1]):
+                others[row - count, place] = rows[row, place]
+    return count
+
+
+@kernel
 def sort_by_owner(rows: CodeArray, column: int, partners: int, order: Int64s, ends: Int64s) -> None:
     """Write the row numbers partner by partner into `order`, and where each partner's part ends."""
     for partner in range(partners):

@@ -19,7 +19,7 @@ from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.steps import ScanStep, Step
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics
-from tidelog.engine.spark.kernels import WHOLE_ROW, owners, sort_by_owner, take_own
+from tidelog.engine.spark.kernels import WHOLE_ROW, owners, sort_by_owner, split_own, take_own
 from tidelog.engine.spark.message import NO_WEIGHTS, Message, Rows
 from tidelog.engine.spark.plans import plan_once, plan_repeated
 from tidelog.engine.spark.routes import RelationRoute, Routes
@@ -130,21 +130,17 @@ class _Deliver(Step):
             self.derivations += batch.shape[0]
             relation.insert(batch, first_new=first_new)
             return
-        order = np.empty(batch.shape[0], np.int64)
-        ends = np.empty(run.wire.partners, np.int64)
-        sort_by_owner(batch, self._owner, run.wire.partners, order, ends)
-        start = int(ends[run.wire.me - 1]) if run.wire.me else 0
-        end = int(ends[run.wire.me])
-        if end > start:
-            self.derivations += end - start
-            relation.insert(batch[order[start:end]], first_new=first_new)
+        own, others = np.empty_like(batch), np.empty_like(batch)
+        count = split_own(batch, self._owner, run.wire.partners, run.wire.me, own, others)
+        if count:
+            self.derivations += count
+            relation.insert(own[:count], first_new=first_new)
         if run.routes.is_decomposed:
             return  # every partner runs this rule, and each keeps what it owns
-        self.derivations += batch.shape[0] - (end - start)
-        pending = run.pending(self._name)
-        for part in (order[:start], order[end:]):
-            if part.size:
-                pending.insert(batch[part])
+        rest = batch.shape[0] - count
+        if rest:
+            self.derivations += rest
+            run.pending(self._name).insert(others[:rest])
 
 
 class PartnerRun:
@@ -157,6 +153,7 @@ class PartnerRun:
         self.wire = around.wire
         self._around = around
         self._pending: dict[str, StoredRelation] = {}
+        self._last_pending: dict[str, int] = {}
         self.iteration_start = dict.fromkeys(stratum.relations, 0)
         self._planned_size = 0
         self._once: list[tuple[RulePlan, ScanStep | None, _Deliver, Step]] = []
@@ -167,6 +164,8 @@ class PartnerRun:
         """Return where candidates that other partners own are collected."""
         if name not in self._pending:
             self._pending[name] = self.state.empty_relation(name)
+            # One iteration finds about as much as the one before: room for that need not grow bit by bit.
+            self._pending[name].reserve(self._last_pending.get(name, 0))
         return self._pending[name]
 
     def run(self, number: int, observer: Observer, iteration: int = 0) -> StratumStatistics:
@@ -278,6 +277,7 @@ class PartnerRun:
             for partner, part in self._by_owner(rows, route.owner):
                 weights = counts[part] if counts.size else NO_WEIGHTS
                 parcels[partner].append(Rows(name, rows[part], weights))
+        self._last_pending = {name: pending.count for name, pending in self._pending.items()}
         self._pending = {}
         for message in self.wire.exchange([Message((), tuple(parcel)) for parcel in parcels]):
             for table in message.tables:
