@@ -1,15 +1,18 @@
 """`tidelog check`, `fmt`, `plan` and `version`."""
 
+import io
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from numba.core import event
 from typer.main import get_command
 
 from command_line import Command, make_command
 from tidelog import __version__
 from tidelog.cli.app import app
+from tidelog.cli.compiling import tell_compiling
 from tidelog.cli.progress import Progress
 
 GOOD = ".decl a(x: number)\n.output a\na(1).\n"
@@ -197,3 +200,28 @@ def test_every_option_is_documented() -> None:
         missing += [path] if path.split()[-1:] and path.split()[-1] not in page else []
 
     assert set(missing) <= {"tidelog --install-completion", "tidelog --show-completion"}
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_compiling_is_told_once_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first kernel that is compiled is announced; in a pipe there is silence."""
+    terminal, pipe = _Terminal(), io.StringIO()
+    registered: list[tuple[str, event.Listener]] = []
+    monkeypatch.setattr(event, "register", lambda kind, listener: registered.append((kind, listener)))
+
+    monkeypatch.setattr(sys, "stderr", pipe)
+    tell_compiling()
+    assert registered == []
+
+    monkeypatch.setattr(sys, "stderr", terminal)
+    tell_compiling()
+    ((kind, note),) = registered
+    for _ in range(2):
+        note.on_start(None)  # type: ignore[no-untyped-call]  # numba has no types
+        note.on_end(None)  # type: ignore[no-untyped-call]  # as above
+    assert kind == "numba:compile"
+    assert terminal.getvalue().count("compiling kernels") == 1

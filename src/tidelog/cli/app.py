@@ -50,9 +50,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(pipeline_app, name="pipeline")
-app.add_typer(tree_app, name="tree")
-app.command()(watch)
 
 
 @app.command()
@@ -139,7 +136,7 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse an epoch that breaks a guard.")] = False,
 ) -> None:
-    """Apply change scripts to a store, epoch by epoch, and print what each changes."""
+    """Apply change scripts to a store or a program, epoch by epoch, and print what each changes."""
     from tidelog.cli.apply import ApplyOptions, apply_changes  # noqa: PLC0415 - starts quickly otherwise
 
     is_json = output_format is OutputFormat.JSON
@@ -204,6 +201,9 @@ def serve(  # noqa: PLR0913 - one parameter per option of the command line
     from tidelog.cli.serve import ServeOptions, serve_explorer  # noqa: PLC0415 - starts quickly otherwise
 
     serve_explorer(ServeOptions(session, host, port, token, write, tuple(allow_host or ()), open_))
+
+
+app.command()(watch)
 
 
 @app.command()
@@ -391,6 +391,10 @@ def why_not(  # noqa: PLR0913 - one parameter per option of the command line
 
     form = ProofForm.JSON if json_ else ProofForm.TEXT
     print_why_not(WhyOptions(session, fact, form, depth, limit=limit, output=output))
+
+
+app.add_typer(pipeline_app, name="pipeline")
+app.add_typer(tree_app, name="tree")
 
 
 @app.command()

@@ -16,6 +16,13 @@ class EngineChoice(StrEnum):
     SPARK = "spark"
 
 
+class SessionEngineChoice(StrEnum):
+    """The engines of commands that work on a session; Spark's runs programs, and sessions in Python."""
+
+    LOCAL = "local"
+    REFERENCE = "reference"
+
+
 class OutputFormat(StrEnum):
     """Forms of what a command prints."""
 
@@ -59,6 +66,7 @@ Functions = Annotated[
     ),
 ]
 Engine = Annotated[EngineChoice, typer.Option("--engine", help="What runs the program.")]
+SessionEngine = Annotated[SessionEngineChoice, typer.Option("--engine", help="What runs the program.")]
 Jobs = Annotated[str, typer.Option("-j", "--jobs", metavar="N", help="Number of threads; auto is all cores.")]
 MemoryLimit = Annotated[
     str | None,

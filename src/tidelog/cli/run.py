@@ -6,6 +6,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tidelog.cli.compiling import tell_compiling
 from tidelog.cli.guard import show
 from tidelog.cli.programs import read_program
 from tidelog.cli.progress import Progress
@@ -48,6 +49,7 @@ def run_program(options: RunOptions) -> None:
     Outputs are published only when all of them were written; statistics come last.
     """
     spare_pandas()
+    tell_compiling()
     progress = Progress() if options.shows_progress else None
     recorder = Recorder(progress)
     if options.stats is not None:

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from tidelog.cli.parameters import (
-    Engine,
-    EngineChoice,
     Facts,
     Functions,
     Includes,
@@ -15,6 +13,8 @@ from tidelog.cli.parameters import (
     Macros,
     MemoryLimit,
     NoWarnings,
+    SessionEngine,
+    SessionEngineChoice,
     Target,
     parse_jobs,
     parse_macros,
@@ -60,7 +60,7 @@ def _session_options(  # noqa: PLR0913 - one parameter per option of the command
     *,
     fact_dir: Facts = None,
     jobs: Jobs = "auto",
-    engine: Engine = EngineChoice.LOCAL,
+    engine: SessionEngine = SessionEngineChoice.LOCAL,
     memory_limit: MemoryLimit = None,
     iteration_limit: IterationLimit = None,
     functions: Functions = None,
