@@ -132,7 +132,8 @@ def _run_epochs_cpu(options: argparse.Namespace) -> int:
 
 
 def _measure(spark: "SparkSession", options: argparse.Namespace) -> Iterator[Measured]:
-    from benchmarks.spark.subject import SUBJECTS, Subject, cpu_seconds  # noqa: PLC0415 - see above
+    from benchmarks.spark.cpu import CpuMeter  # noqa: PLC0415 - see above
+    from benchmarks.spark.subject import SUBJECTS, Subject  # noqa: PLC0415 - see above
 
     for name in options.names or NAMES:
         folder = facts_folder(SUBJECTS[name], options.data, options.cache)
@@ -144,11 +145,10 @@ def _measure(spark: "SparkSession", options: argparse.Namespace) -> Iterator[Mea
         # Each engine once to compile and to start workers, then once more.
         subject.local(options.partners)
         first, _, _ = subject.spark(spark, options.partners)
-        begun = cpu_seconds()
-        local, sizes = subject.local(options.partners)
-        between = cpu_seconds()
-        warm, found, where = subject.spark(spark, options.partners)
-        local_cpu, warm_cpu = between - begun, cpu_seconds() - between
+        with CpuMeter() as local_cpu:
+            local, sizes = subject.local(options.partners)
+        with CpuMeter() as warm_cpu:
+            warm, found, where = subject.spark(spark, options.partners)
         expected = SUBJECTS[name].expected
         loop, loop_sizes = -1.0, None
         if options.loop_seconds > 0:
@@ -156,7 +156,8 @@ def _measure(spark: "SparkSession", options: argparse.Namespace) -> Iterator[Mea
         is_exact = dict(sizes) == dict(found) == dict(expected)
         is_exact &= loop_sizes is None or dict(expected).items() <= dict(loop_sizes).items()
         yield Measured(
-            name, where, local, local_cpu, first, warm, warm_cpu, loop, loop_sizes is not None, is_exact,
+            name, where, local, local_cpu.seconds, first, warm, warm_cpu.seconds,
+            loop, loop_sizes is not None, is_exact,
             (round(load, 2), round(os.getloadavg()[0], 2)),
         )  # fmt: skip
 

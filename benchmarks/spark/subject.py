@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -123,19 +123,6 @@ class Subject:
         engine.evaluate(SilentObserver())
         seconds = time.perf_counter() - begun
         return seconds, {name: engine.size(name) for name in self.workload.expected}
-
-
-def cpu_seconds() -> float:
-    """Return the CPU seconds of this process, of Java and of Spark's workers so far."""
-    import psutil  # noqa: PLC0415 - needed only here
-
-    me = psutil.Process()
-    total = sum(me.cpu_times()[:4])
-    for each in me.children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            # Time of children that ended is counted with their parent.
-            total += sum(each.cpu_times()[:4])
-    return float(total)
 
 
 def _first_levels(arcs: Columns, levels: int) -> Columns:
