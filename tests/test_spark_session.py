@@ -4,6 +4,7 @@ import pytest
 
 import tidelog
 from tidelog import TidelogError
+from tidelog.engine.spark.gathering import gather
 from tidelog.session.spark import apply_once
 
 PATHS = """
@@ -40,6 +41,40 @@ def test_numbers_are_read_by_workers(spark):
         assert sorted(tuple(row) for row in db["path"].to_spark().collect()) == [(1, 2), (1, 3), (2, 3)]
         db.apply(delete={"edge": [(1, 2)]})
         assert sorted(tuple(row) for row in db["path"].to_spark().collect()) == [(2, 3)]
+
+
+def test_texts_are_put_in_place_by_workers(spark):
+    """Texts that partners know as codes come from their files too, each in its column."""
+    text = (
+        PATHS.replace("symbol)\n.input", "symbol, n: number)\n.input")
+        .replace("edge(x, y)", "edge(x, y, _)")
+        .replace("edge(y, z)", "edge(y, z, _)")
+    )
+    text += ".decl far(y: symbol, n: number, x: symbol)\n.output far\n"
+    text += "far(y, n, x) :- path(x, y), edge(x, _, n).\nfar(y, n, x) :- far(x, n, y), n > 9.\n"
+    facts = {"edge": [("a", "b", 1), ("b", "é'c", 2)]}
+    options = {"engine": "spark", "spark": spark, "spark_options": EVERYWHERE}
+
+    with tidelog.open(text, facts=facts, **options) as db:
+        assert db.snapshot.engine.code_frame("far") is not None
+        frame = db["far"].to_spark()
+        found = sorted(tuple(row) for row in frame.collect())
+
+        assert frame.columns == ["y", "n", "x"]
+        assert found == sorted(db["far"]) == [("b", 1, "a"), ("é'c", 1, "a"), ("é'c", 2, "b")]
+
+
+def test_workers_find_equal_texts(spark):
+    """A text comes to the driver once for each page of rows, and all rows come."""
+    rows = [(f"name {n % 3}", n, None if n == 7 else "x") for n in range(40)]
+    frame = spark.createDataFrame(rows, "who string, n long, what string").repartition(2)
+
+    table = gather(frame, page_rows=5)
+
+    found = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    assert sorted(found, key=str) == sorted(rows, key=str)
+    assert all(len(chunk.dictionary) <= 3 for chunk in table.column("who").chunks)
+    assert gather(frame.where("n < 0")).num_rows == 0
 
 
 def test_an_epoch_is_applied(spark):

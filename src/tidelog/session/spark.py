@@ -77,7 +77,10 @@ def gather_frames(
     """Return facts with every Spark frame as an Arrow table."""
     if not isinstance(facts, Mapping):
         return facts
-    return {name: data.toArrow() if hasattr(data, "toArrow") else data for name, data in facts.items()}
+    from tidelog.engine.spark.gathering import gather  # noqa: PLC0415 - only with Spark
+
+    frames: dict[str, Any] = dict(facts)
+    return {name: gather(data) if hasattr(data, "toArrow") else data for name, data in frames.items()}
 
 
 def spark_engine(options: object) -> EngineKind:

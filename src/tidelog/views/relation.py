@@ -67,12 +67,12 @@ class RelationView(FactSet):
         return iter(self.snapshot())
 
     def to_spark(self, spark: object = None) -> "SparkFrame":
-        """Return a Spark data frame; numbers that workers keep in files are read by workers."""
-        from tidelog.engine.spark.frames import frame_of_numbers  # noqa: PLC0415 - an optional package
+        """Return a Spark data frame; numbers and texts that workers keep in files are read by workers."""
+        from tidelog.engine.spark.frames import frame_of_codes  # noqa: PLC0415 - an optional package
 
         snapshot = self._read()
         with snapshot.lock:
-            found = frame_of_numbers(snapshot.engine, self._relation)
+            found = frame_of_codes(snapshot.engine, self._relation, self._codec)
         return super().to_spark(spark) if found is None else found
 
     def _codes(self) -> list[Codes]:

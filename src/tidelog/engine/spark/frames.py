@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
+import numpy as np
+
 from tidelog.engine.spark.files import Folder
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Relation
+from tidelog.values import Codec, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,13 +24,35 @@ def frame_of(table: "pa.Table", spark: object = None) -> "DataFrame":
     return _session(spark).createDataFrame(without_unsigned(table))
 
 
-def frame_of_numbers(engine: object, relation: Relation) -> "DataFrame | None":
-    """Return a relation of numbers from where workers keep it; None if the driver has it, or other values."""
+def frame_of_codes(engine: object, relation: Relation, codec: Codec) -> "DataFrame | None":
+    """Return a relation of numbers and texts from where workers keep it; None if the driver has it.
+
+    Workers put texts in the place of codes, by joins with the dictionary. None also for other values.
+    """
     code_frame = getattr(engine, "code_frame", None)
-    if code_frame is None or any(column.type != "number" for column in relation.columns):
+    kinds = [codec.resolve(column.type).kind for column in relation.columns]
+    if code_frame is None or not set(kinds) <= {Kind.NUMBER, Kind.SYMBOL}:
         return None
-    frame = code_frame(relation.name)
-    return None if frame is None else frame.toDF(*(column.name for column in relation.columns))
+    frame: DataFrame | None = code_frame(relation.name)
+    if frame is None:
+        return None
+    if Kind.SYMBOL in kinds:
+        texts = _dictionary_frame(frame.sparkSession, codec)
+        for place, kind in enumerate(kinds):
+            if kind is Kind.SYMBOL:
+                column = texts.toDF(f"c{place}", f"text{place}")
+                frame = frame.join(column, f"c{place}").drop(f"c{place}")
+                frame = frame.withColumnRenamed(f"text{place}", f"c{place}")
+    frame = frame.select(*(f"c{place}" for place in range(relation.arity)))
+    return frame.toDF(*(column.name for column in relation.columns))
+
+
+def _dictionary_frame(spark: "SparkSession", codec: Codec) -> "DataFrame":
+    """Return the code and the text of everything in the dictionary."""
+    import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
+
+    codes = np.arange(len(codec.symbols), dtype=np.int64)
+    return spark.createDataFrame(pa.table({"code": codes, "text": codec.symbols.to_arrow(codes)}))
 
 
 def read_codes(spark: "SparkSession", folder: Folder, files: Sequence[str], arity: int) -> "DataFrame":
