@@ -39,7 +39,8 @@ def codes_from_arrow(column: pa.ChunkedArray, type_name: str, codec: Codec) -> C
         if is_text and not column.null_count:
             return _nested_texts(column, type_name, codec)
         return _nested_values(column, type_name, codec)
-    raise ArrowMistakeError(f"its type is {arrow_type}")
+    shown = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
+    raise ArrowMistakeError(f"its type is {shown}")
 
 
 def _integers(column: pa.ChunkedArray, kind: Kind) -> Codes:
