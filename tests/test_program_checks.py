@@ -153,3 +153,33 @@ def test_changed_programs_are_built_or_reported(case: str, seed: int) -> None:
     with suppress(TidelogError):
         program, _ = build_program(parse(Source("changed.dl", " ".join(tokens))))
         assert print_program(program)
+
+
+@pytest.mark.parametrize(
+    "directive",
+    [
+        '.input e(delimeter=",")',
+        '.input e(output-dir="out")',
+        ".output e(columns=0)",
+        '.input e(IO=json, filename="e.json")',
+        '.output e(IO=stdout, filename="e.csv")',
+    ],
+)
+def test_a_parameter_without_effect_is_warned_of(directive: str) -> None:
+    """A misspelt parameter would show only in the facts."""
+    text = f".decl e(x: number)\ne(1).\n{directive}\n"
+
+    assert warnings(text) == [("parameter-without-effect", directive)]
+
+
+def test_parameters_with_an_effect_are_not_warned_of() -> None:
+    """Every parameter that is read is known."""
+    text = """
+    .decl e(x: number)
+    .input e(IO=file, filename="e.csv", delimiter=",", headers=true, rfc4180=true, columns="0", fact-dir="f")
+    .output e(IO=jsonfile, filename="e.json", format=object, output-dir="o", compress=true, name="f")
+    .output e(IO=sqlite, dbname="e.db")
+    .output e(IO=stdoutprintsize)
+    """
+
+    assert warnings(text) == []

@@ -9,6 +9,7 @@ from tidelog.program import nodes
 from tidelog.program.check_arity import check_arity
 from tidelog.program.check_columns import check_columns
 from tidelog.program.check_counters import check_counters
+from tidelog.program.check_directives import check_directives
 from tidelog.program.check_monotone import check_monotone
 from tidelog.program.check_patterns import check_patterns
 from tidelog.program.check_plan import check_plan
@@ -43,6 +44,7 @@ CHECKS: Final[tuple[Callable[[Draft], Iterator[Diagnostic]], ...]] = (
     check_strata,
     check_monotone,
     check_counters,
+    check_directives,
     check_sources,
     check_single_variables,
 )

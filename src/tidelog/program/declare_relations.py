@@ -171,7 +171,11 @@ class _Builder:
             return
         parameters = dict(item.parameters)
         if item.kind is not tree.DirectiveKind.LIMITSIZE:
-            self.directives.append(Directive(item.kind.value, item.relation, parameters, span=item.span))
+            kind = item.kind.value
+            if kind == "output" and parameters.get("IO") == "stdoutprintsize":
+                # Soufflé's other way to write `.printsize`.
+                kind = "printsize"
+            self.directives.append(Directive(kind, item.relation, parameters, span=item.span))
             return
         size = parameters.get("n", "")
         if not size.isdecimal():
