@@ -171,6 +171,21 @@ def test_rules_change_on_spark(spark):
     options = {"engine": "spark", "spark": spark, "spark_options": EVERYWHERE}
     with tidelog.open(PATHS, facts={"edge": [("a", "b"), ("b", "c")]}, **options) as db:
         delta = db.add_rules("path(y, x) :- path(x, y).")
+        assert {each.action.value for each in delta.strata} == {"recomputed"}
+        assert all("on Spark" in each.reason for each in delta.strata)
 
         assert ("c", "a") in set(delta["path"].inserted)
         assert set(db["path"]) == {(x, y) for x in "abc" for y in "abc"} - {("a", "a")}
+
+
+def test_a_store_of_a_session_on_spark_is_warned_of(spark, tmp_path):
+    """A store works on Spark, and the user is told that opening it evaluates everything again."""
+    options = {"engine": "spark", "spark": spark, "store": tmp_path / "store"}
+    with tidelog.open(PATHS, facts={"edge": [("a", "b")]}, **options) as db:
+        db.apply(insert={"edge": [("b", "c")]})
+        assert [each.code for each in db.warnings] == ["spark-store"]
+
+    with tidelog.open(**options) as db:
+        assert db.epoch == 1
+        assert set(db["path"]) == {("a", "b"), ("b", "c"), ("a", "c")}
+        assert [each.code for each in db.warnings] == ["spark-store"]

@@ -17,11 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.epoch import (
+    Action,
     EngineState,
     EpochResult,
     MaintenanceSettings,
     RelationChange,
     RelationState,
+    Strategy,
     StratumReport,
 )
 from tidelog.engine.protocol import (
@@ -337,7 +339,7 @@ class SparkMaintainedEngine:
             for name in program.relations:
                 if name in given:
                     self._given[name].insert(given[name].live_rows())
-            self.evaluate(observer)
+            strata = self.evaluate(observer).strata
         except BaseException:
             self.__dict__.update(before)
             self._crew.with_groups(specs)
@@ -351,7 +353,7 @@ class SparkMaintainedEngine:
                 found = _without(rows, others)
                 if len(found):
                     side[name] = columns_of(found)
-        return EpochResult(inserted, deleted, ())
+        return EpochResult(inserted, deleted, tuple(_evaluated_again(each) for each in strata))
 
     def _all_facts(self) -> dict[str, CodeArray]:
         return {n: _rows(self.facts(n), self._arity(n), self.size(n)) for n in self._program.relations}
@@ -446,6 +448,14 @@ class SparkMaintainedEngine:
     def close(self) -> None:
         """Let resident partners go."""
         self._crew.release()
+
+
+def _evaluated_again(stratum: StratumStatistics) -> StratumReport:
+    return StratumReport(
+        stratum.relations, Action.RECOMPUTED, Strategy.RECOMPUTE,
+        "on Spark other rules mean that everything is evaluated again",
+        stratum.derivations, stratum.derivations, stratum.seconds,
+    )  # fmt: skip
 
 
 def _differs(uri: str) -> Diagnostic:

@@ -1,6 +1,6 @@
 """From a request to a checked program and the functions it needs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -73,7 +73,8 @@ def prepare_text(request: Request, text: ProgramText, given: Sequence[str]) -> P
         ) from None
     program = name_inputs(program, given)
     functions = dict(bind_functions(program, request.functions))
-    return Prepared(request, text, program, _without_given(warnings, program, given), functions, tuple(given))
+    all_warnings = (*_without_given(warnings, program, given), *_about_store(request))
+    return Prepared(request, text, program, all_warnings, functions, tuple(given))
 
 
 def make_settings(
@@ -101,6 +102,16 @@ def _without_given(
     """Leave out the warnings that a relation has no source when facts are given for it."""
     spans = {program.relations[name].span for name in given}
     return tuple(each for each in warnings if not (_lacks_source(each) and each.span in spans))
+
+
+def _about_store(request: Request) -> Iterator[Diagnostic]:
+    if request.store is not None and request.spark is not None:
+        yield Diagnostic(
+            code="spark-store",
+            message="a store keeps nothing of what workers derived: opening it evaluates the program again",
+            hint="spark_options={'storage': ...} keeps the workers' state, and goes on from there",
+            severity=Severity.WARNING,
+        )
 
 
 def _lacks_source(diagnostic: Diagnostic) -> bool:
