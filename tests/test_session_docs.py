@@ -1,6 +1,7 @@
 """Examples in docs/python.md and in the package's docstring are executed."""
 
 import doctest
+import inspect
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +27,16 @@ def test_the_python_page_is_right() -> None:
 
     assert outcome.attempted > 15
     assert outcome.failed == 0
+
+
+def test_the_python_page_has_every_argument_of_open() -> None:
+    """What `tidelog.open` takes stands in the page's table."""
+    page = (Path(__file__).parent.parent / "docs" / "python.md").read_text()
+    table = page.partition("## Everything `open` takes")[2]
+
+    arguments = list(inspect.signature(open_session).parameters)[1:]
+
+    assert [name for name in arguments if f"`{name}`" not in table] == []
 
 
 def test_the_docstring_of_the_package_is_right() -> None:

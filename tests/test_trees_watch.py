@@ -197,7 +197,7 @@ def test_saving_files(tmp_path: Path) -> None:
     )
     try:
         assert process.stdout is not None
-        assert process.stdout.readline() == "# 1 files, 1 found\n"
+        assert process.stdout.readline() == "# 1 file, 1 found\n"
         assert "a.py:1:1" in process.stdout.readline()
         time.sleep(0.05)
         (folder / "b.py").write_text(f"\n{BAD}")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tidelog.cli.guard import show
 from tidelog.errors import Diagnostic, Severity, TidelogError
+from tidelog.program.suggest import counted
 from tidelog.session.follow import Finding, Follow, FollowStep
 from tidelog.session.function_files import load_functions
 from tidelog.session.sarif import write_sarif
@@ -40,7 +41,7 @@ def watch_folder(folder: Path, options: WatchOptions) -> None:
     files = _Files(folder, find_language(options.language).suffixes)
     start = Forest.of(options.language).update(dict(files.changes()))
     follow = _follow(options, start.forest)
-    _begin(follow, start.mistakes, options, f"{len(start.forest.files):,} files")
+    _begin(follow, start.mistakes, options, counted(len(start.forest.files), "file"))
     broken = _by_file(start.mistakes)
     while not options.is_once:
         try:
@@ -71,7 +72,10 @@ def watch_history(repository: Path, revisions: str | None, options: WatchOptions
         start = Forest.of(options.language).update(texts)
         follow = _follow(options, start.forest)
         _begin(
-            follow, start.mistakes, options, f"{len(start.forest.files):,} files before {commits[0].short}"
+            follow,
+            start.mistakes,
+            options,
+            f"{counted(len(start.forest.files), 'file')} before {commits[0].short}",
         )
         for commit in commits:
             begun = time.perf_counter()
