@@ -1,6 +1,7 @@
 """Random epochs with faults: 50 insertions and 50 deletions, and 3 to 10 facts that came or went."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -55,7 +56,8 @@ def _draw(
     chosen = subject.sample(2 * CHANGES, random)
     inserted, deleted = _halved(chosen, random)
     with applied(engine, deletion(inserted)), engine.trial(_both(inserted, deleted), _SETTINGS) as result:
-        faults = _choose(subject, result, number, random)
+        given = {(name, tuple(fact)) for name, rows in chosen.items() for fact in rows.tolist()}
+        faults = _choose(subject, result, given, number, random)
     return FaultyEpoch(inserted, deleted, faults, result) if faults is not None else None
 
 
@@ -82,11 +84,13 @@ def _both(inserted: Mapping[str, Rows], deleted: Mapping[str, Rows]) -> dict[str
     return changes
 
 
-def _choose(subject: Subject, result: EpochResult, number: int, random: np.random.Generator) -> Faults | None:
-    """Return facts that appeared, that vanished, or both, in turn."""
+def _choose(
+    subject: Subject, result: EpochResult, given: AbstractSet[Key], number: int, random: np.random.Generator
+) -> Faults | None:
+    """Return facts that appeared, that vanished, or both, in turn; none of those that were changed."""
     kind = number % 3
-    appeared = _derived(subject, result.inserted) if kind != 1 else []
-    vanished = _derived(subject, result.deleted) if kind != 0 else []
+    appeared = _derived(subject, result.inserted, given) if kind != 1 else []
+    vanished = _derived(subject, result.deleted, given) if kind != 0 else []
     if len(appeared) + len(vanished) < FEWEST_FAULTS or (kind == 2 and not (appeared and vanished)):
         return None
     wanted = int(random.integers(FEWEST_FAULTS, MOST_FAULTS + 1))
@@ -96,14 +100,15 @@ def _choose(subject: Subject, result: EpochResult, number: int, random: np.rando
     return Faults(tuple(unwanted), tuple(missing))
 
 
-def _derived(subject: Subject, sides: Mapping[str, Sequence[Codes]]) -> list[Key]:
-    """Return facts that rules derive, at most so many of each relation."""
+def _derived(subject: Subject, sides: Mapping[str, Sequence[Codes]], given: AbstractSet[Key]) -> list[Key]:
+    """Return facts that rules derive, at most so many of each relation; some relations are given in part."""
     heads = {rule.head.relation for rule in subject.program.rules}
     return [
         (name, tuple(fact))
         for name, columns in sides.items()
-        if name in heads and name not in subject.inputs
+        if name in heads
         for fact in np.column_stack(list(columns))[:_MOST_CANDIDATES].tolist()
+        if (name, tuple(fact)) not in given
     ]
 
 

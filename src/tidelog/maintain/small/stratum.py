@@ -65,6 +65,11 @@ class SmallStratum:
     like: npt.NDArray[np.signedinteger[npt.NBitBase]]
     _seen: dict[tuple[int, int], tuple[AnyArray, ...]] = field(default_factory=dict)
 
+    @property
+    def widest_output(self) -> int:
+        """Return how many values the derivation of a chain can have."""
+        return int((self.rules[:, layout.RULE_ARITY] + self.rules[:, layout.RULE_LITERAL_COUNT]).max()) + 1
+
     def refresh(self, relations: Mapping[str, StoredRelation], labels: Mapping[str, RelationLabels]) -> None:
         """Bring addresses, sizes and counts up to date; indexes cover all rows then."""
         for number, name in enumerate(self.names):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tidelog.engine.epoch import EpochResult, MaintenanceSettings
+from tidelog.engine.protocol import SilentObserver
 from tidelog.maintain import MaintainedEngine
 from tidelog.values import Codec
 from tidelog.views.blame.cone import Cones
@@ -17,7 +18,7 @@ from tidelog.views.blame.ground import Ground
 from tidelog.views.blame.marks import Marks
 from tidelog.views.blame.possible import Possible, find_possible
 from tidelog.views.blame.reasons import Explainer
-from tidelog.views.blame.suspects import Key, Rows, Suspect, taken_back
+from tidelog.views.blame.suspects import Key, Rows, Suspect, applied, taken_back, turned
 from tidelog.views.fact_text import write_value
 
 _NOTHING = EpochResult({}, {}, ())
@@ -78,6 +79,10 @@ class Case:
     end: float = math.inf
 
     def __post_init__(self) -> None:
+        self._look_around()
+
+    def _look_around(self) -> None:
+        """Begin to learn about the epochs; row numbers that were known are not good any more."""
         self.ground = Ground(self.engine)
         self.cones = Cones(self.ground, self.codec, self.suspects)
         self.numbers = {suspect.key: number for number, suspect in enumerate(self.suspects)}
@@ -125,6 +130,30 @@ class Case:
             self._result = _NOTHING
             self.marks.end_trial()
             self.ground.tables.forget()
+
+    @contextmanager
+    def older_epoch(self) -> Iterator[None]:
+        """Take the engine to the older epoch, where few changes are quickly tried, and back again."""
+        back = taken_back(self.suspects, self.everything)
+        self.engine.apply(back, self.settings, SilentObserver())
+        try:
+            yield
+        finally:
+            try:
+                self.engine.apply(turned(back), self.settings, SilentObserver())
+            except BaseException:
+                # Interrupted: the engine must not be left in another epoch than its session.
+                self.engine.apply(turned(back), self.settings, SilentObserver())
+                raise
+            finally:
+                self._look_around()
+
+    @contextmanager
+    def with_only(self, chosen: frozenset[int]) -> Iterator[EpochResult]:
+        """Take the engine from the older epoch to the world that has only these changes, and back."""
+        self.trials += 1
+        with self.engine.trial(applied(self.suspects, chosen), self.settings) as result:
+            yield result
 
     def remaining(self, faults: Faults, result: EpochResult) -> Faults:
         """Return the faults of the world that the engine stands in, with those that are new there."""

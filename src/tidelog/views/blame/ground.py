@@ -31,6 +31,7 @@ class Ground:
     def __init__(self, engine: MaintainedEngine) -> None:
         self.engine = engine
         self.tables = Tables(engine)
+        self._places: dict[tuple[int, int], tuple[Int64s, StoredRelation, Int64s]] = {}
         self.program: Program = engine.program
         self.stratum_of: dict[str, int] = {}
         self.rules: dict[str, list[MaintainedRule]] = {name: [] for name in self.program.relations}
@@ -154,20 +155,39 @@ class Ground:
         return np.concatenate(batches).astype(np.int64) if batches else np.empty((0, width), np.int64)
 
     @contextmanager
-    def showing(self, rows: Rows) -> Iterator[None]:
-        """Let joins see more rows than those of facts while the `with` block lasts."""
-        shown: list[tuple[StoredRelation, Int64s]] = []
+    def showing(self, rows: Rows) -> Iterator[dict[str, Int64s]]:
+        """Let joins see more rows than those of facts while the `with` block lasts; give their numbers."""
+        shown: dict[str, Int64s] = {}
         try:
             for name, facts in rows.items():
-                numbers = np.unique(self.locate(name, facts))
+                numbers = self._located(name, facts)
                 stored = self.relation(name)
                 hidden = numbers[stored.alive[numbers] == 0]
                 stored.show_rows(hidden)
-                shown.append((stored, hidden))
-            yield
+                shown[name] = hidden
+            yield shown
         finally:
-            for stored, hidden in shown:
-                stored.hide_absent_rows(hidden)
+            for name, hidden in shown.items():
+                self.relation(name).hide_absent_rows(hidden)
+
+    def _located(self, name: str, facts: Int64s) -> Int64s:
+        """Return the distinct row numbers of facts, looked up once for each stored relation."""
+        stored = self.relation(name)
+        known = self._places.get((id(facts), id(stored)))
+        if known is None:
+            # Facts and relation are kept, so that nothing else gets their identities.
+            known = self._places[id(facts), id(stored)] = (facts, stored, distinct(self.locate(name, facts)))
+        return known[2]
+
+
+def distinct(numbers: Int64s) -> Int64s:
+    """Return numbers in order, each once."""
+    if numbers.size < 2:
+        return numbers
+    ordered = np.sort(numbers)
+    kept = np.ones(ordered.size, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=kept[1:])
+    return ordered if kept.all() else ordered[kept]
 
 
 def as_rows(facts: Collection[tuple[int, ...]]) -> Int64s:

@@ -38,12 +38,26 @@ class Localization:
             # No fault was there before.
             return False
         with self.case.world(self.case.everything - frozenset(blamed)):
-            return all(self.case.ground.holds(self.case.faults.unwanted)) and not any(
-                self.case.ground.holds(self.case.faults.missing)
-            )
+            return self._are_faults_here()
+
+    def _reproduces_from_older(self, blamed: Sequence[int]) -> bool:
+        """Say the same; the engine stands in the older epoch."""
+        if not blamed:
+            return False
+        with self.case.with_only(frozenset(blamed)):
+            return self._are_faults_here()
+
+    def _are_faults_here(self) -> bool:
+        ground, faults = self.case.ground, self.case.faults
+        return all(ground.holds(faults.unwanted)) and not any(ground.holds(faults.missing))
 
     def _minimal(self, suspects: list[int]) -> frozenset[int]:
-        assert self.reproduces(suspects), "a reason holds in every world"
-        if len(suspects) > _FEW:
-            suspects = ddmin(suspects, self.reproduces)
-        return frozenset(drop_one_by_one(suspects, self.reproduces))
+        if len(suspects) == 1:
+            assert self.reproduces(suspects), "a reason holds in every world"
+            return frozenset(suspects)
+        with self.case.older_epoch():
+            # Each trial makes a few changes here, where it would take most of them back there.
+            assert self._reproduces_from_older(suspects), "a reason holds in every world"
+            if len(suspects) > _FEW:
+                suspects = ddmin(suspects, self._reproduces_from_older)
+            return frozenset(drop_one_by_one(suspects, self._reproduces_from_older))

@@ -16,7 +16,7 @@ import numpy as np
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
-from tidelog.views.blame.ground import Ground, by_relation, merged
+from tidelog.views.blame.ground import Ground, by_relation, distinct, merged
 from tidelog.views.blame.suspects import Mask, Rows, Suspect
 
 # Derivations looked at before giving up.
@@ -48,9 +48,12 @@ class _Search:
     work: int = 0
     end: float = math.inf
 
-    def run(self) -> bool:
+    def matters(self) -> frozenset[str]:
+        """Return the relations of which must be known what may differ: negated ones and all below."""
+        return _below(self.ground, _negated(self.ground, self.asked))
+
+    def run(self, matters: frozenset[str]) -> bool:
         """Find all; return False if the search was given up."""
-        matters = _below(self.ground, _negated(self.ground, self.asked))
         for stratum in self.ground.program.strata:
             names = [name for name in stratum.relations if name in self.asked]
             if not self._spread(names, self.fresh, is_touching=False):
@@ -90,13 +93,14 @@ class _Search:
         heads = batch[self._may_hold(rule, batch, arity), :arity]
         if not len(heads):
             return np.empty(0, np.int64)
-        numbers = np.unique(self.ground.locate(rule.relation, heads))
+        numbers = self.ground.locate(rule.relation, heads)
         stored = self.ground.relation(rule.relation)
         known = self.touched if is_touching else self.fresh
         if is_touching:
+            numbers = distinct(numbers)
             numbers = numbers[~_among(numbers, known.get(rule.relation, []))]
         else:
-            numbers = numbers[stored.alive[numbers] == 0]
+            numbers = distinct(numbers[stored.alive[numbers] == 0])
             stored.show_rows(numbers)
             self.touched.setdefault(rule.relation, []).append(numbers)
         if numbers.size:
@@ -134,20 +138,20 @@ def find_possible(  # noqa: PLR0913, PLR0917 - what there is to know about two e
         return Possible({}, is_complete=True)
     gone = merged(deleted, by_relation(s.key for s in suspects if not s.is_insert))
     come = merged(inserted, by_relation(s.key for s in suspects if s.is_insert))
-    with ground.showing(gone):
+    with ground.showing(gone) as shown:
         search = _Search(ground, asked, end=end)
         try:
-            for name, rows in gone.items():
-                numbers = np.unique(ground.locate(name, rows))
-                absent = numbers[ground.relation(name).levels[numbers] == ABSENT]
-                search.fresh[name] = [absent]
-                search.touched[name] = [numbers]
-            for name, rows in come.items():
-                numbers = ground.numbers(name, rows)
-                search.touched.setdefault(name, []).append(np.unique(numbers[numbers >= 0]))
-            is_complete = search.run()
+            search.fresh = {name: [hidden] for name, hidden in shown.items()}
+            if matters := search.matters():
+                for name in gone.keys() & matters:
+                    search.touched[name] = [distinct(ground.locate(name, gone[name]))]
+                for name in come.keys() & matters:
+                    numbers = ground.numbers(name, come[name])
+                    search.touched.setdefault(name, []).append(distinct(numbers[numbers >= 0]))
+            is_complete = search.run(matters)
+            # No row is found twice: it is visible from then on.
             found = {
-                name: ground.relation(name).rows[np.unique(np.concatenate(groups))].astype(np.int64)
+                name: ground.relation(name).rows[np.concatenate(groups)].astype(np.int64)
                 for name, groups in search.fresh.items()
                 if sum(map(len, groups))
             }

@@ -42,6 +42,16 @@ def taken_back(suspects: Sequence[Suspect], taken: Iterable[int]) -> dict[str, R
     }
 
 
+def applied(suspects: Sequence[Suspect], chosen: Iterable[int]) -> dict[str, RelationChange]:
+    """Return the changes that some suspects are, by relation."""
+    return turned(taken_back(suspects, chosen))
+
+
+def turned(changes: Mapping[str, RelationChange]) -> dict[str, RelationChange]:
+    """Return the changes that take changes back."""
+    return {name: RelationChange(change.deleted, change.inserted) for name, change in changes.items()}
+
+
 def _columns(facts: Sequence[tuple[int, ...]], others: Sequence[tuple[int, ...]]) -> list[Int64s]:
     """Return one array per column; `others` tell how many there are if there are no facts."""
     width = len((facts or others)[0])

@@ -13,9 +13,8 @@ from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.storage.kernel import Int64s
 
 # More rows than these are joined faster all together than one by one.
-MOST_ROWS: Final = 4096
-_FIRST_ROOM: Final = 1024
-_MOST_ROOM: Final = 1 << 20
+_MOST_ROWS: Final = 1024
+_ROOM: Final = 1 << 15
 
 
 @dataclass
@@ -64,24 +63,17 @@ class Tables:
 
         None if kernels cannot do it, or if there are so many that they should not.
         """
-        tables = self.stratum(number) if rows.size <= MOST_ROWS else None
+        tables = self.stratum(number) if rows.size <= _MOST_ROWS else None
         if tables is None:
             return None
-        width = 1 + layout.REGISTERS
+        if self._found.shape[1] < tables.widest_output:
+            self._found = np.empty((_ROOM, tables.widest_output), np.int64)
         ends = np.empty(len(chains), np.int64)
-        room = max(self._found.shape[0], _FIRST_ROOM)
-        while True:
-            if self._found.shape[0] < room:
-                self._found = np.empty((room, width), np.int64)
-            count = list_derivations(
-                tables.relations, tables.indexes, tables.chains, tables.variants, tables.code,
-                tables.constants, np.asarray(chains, np.int64), rows, self._found, ends, self._counters,
-                tables.like,
-            )  # fmt: skip
-            if count >= 0:
-                break
-            room *= 8
-            if room > _MOST_ROOM:
-                return None
+        count = list_derivations(
+            tables.relations, tables.indexes, tables.chains, tables.variants, tables.code, tables.constants,
+            np.asarray(chains, np.int64), rows, self._found, ends, self._counters, tables.like,
+        )  # fmt: skip
+        if count < 0:
+            return None
         starts = [0, *ends[:-1].tolist()]
         return [self._found[start:end] for start, end in zip(starts, ends.tolist(), strict=True)]
