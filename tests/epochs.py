@@ -28,7 +28,7 @@ from tidelog.values.functors import canonical_value, order_key
 # Far above what a random program needs: reaching it would mean that a fixpoint is not finite.
 LIMIT = Settings(jobs=1, iteration_limit=500)
 STRATEGIES = tuple(Strategy)
-MOST_RULES = 150
+MOST_RULES = 400
 
 
 def each_strategy(gaps: Mapping[Strategy, str] | None = None) -> list[object]:
@@ -80,7 +80,7 @@ class Maintained:
     inputs: dict[str, set[Fact]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Inlining can make hundreds of long rules of a random program: minutes of planning, nothing new.
+        # Inlining can make hundreds of long rules of a random program: minutes for the oracle, nothing new.
         if sum(len(stratum.rules) for stratum in self.program.strata) > MOST_RULES:
             assume(condition=False)
         self.codec = Codec(self.program.types)

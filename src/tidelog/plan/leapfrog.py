@@ -82,6 +82,12 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
         return Choice(None, "")
     if request is JoinRequest.AUTO and not _has_sizes(body):
         return Choice(None, "in pairs: the body is cyclic, but not all sizes are known" if cyclic else "")
+    is_plain = cyclic and not body.growing and not body.given
+    margin = _STEP_COST * (1.0 if is_plain else _CAUTIOUS_MARGIN)
+    variables = frozenset().union(*edges).difference(body.given)
+    if request is JoinRequest.AUTO and pairs.cost <= margin * len(variables):
+        # Each variable takes a step at least.
+        return Choice(None, f"in pairs: {_shape(cyclic=cyclic)}, but has few bindings" if cyclic else "")
     sizes = Sizes(body)
     parts: list[int | Group] = []
     steps = 0.0
@@ -95,8 +101,6 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
     if request is JoinRequest.LEAPFROG:
         asking = "the rule" if body.is_leapfrog else "a pragma"
         return Choice(tuple(parts), f"leapfrog: {asking} asks for it", steps)
-    is_plain = cyclic and not body.growing and not body.given
-    margin = _STEP_COST * (1.0 if is_plain else _CAUTIOUS_MARGIN)
     compared = f"about {steps:,.0f} steps against {pairs.cost:,.0f} bindings in pairs"
     if margin * steps < pairs.cost:
         return Choice(tuple(parts), f"leapfrog: {_shape(cyclic=cyclic)}, {compared}", steps)

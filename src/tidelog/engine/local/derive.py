@@ -47,6 +47,8 @@ class LocalDerivations:
         self._statistics = StateStatistics(state)
         self._chains: dict[tuple[int, int], tuple[Chain, SinkStep]] = {}
         self._counts: dict[str, int] = {}
+        # Asked for twice in a row: for the best one, then for the others. As long as sizes are the same.
+        self._variants: dict[tuple[int, int], tuple[tuple[int, ...], Sequence[tuple[Operator, ...]]]] = {}
 
     @property
     def work(self) -> int:
@@ -57,6 +59,7 @@ class LocalDerivations:
         """Plan anew from here on."""
         self._chains = {}
         self._counts = {}
+        self._variants = {}
 
     def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations that use these rows at a literal."""
@@ -72,7 +75,13 @@ class LocalDerivations:
 
     def variants(self, rule: MaintainedRule, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
         """Return chains from rows of a literal (or of the head), the one expected to be best first."""
-        return chain_variants(rule, literal, self._state.program, self._statistics)
+        key = (rule.rule.id, -1 if literal is None else literal.place)
+        sizes = tuple(len(self._state.relations[each.relation]) for each in rule.literals)
+        known = self._variants.get(key)
+        if known is None or known[0] != sizes:
+            variants = chain_variants(rule, literal, self._state.program, self._statistics)
+            known = self._variants[key] = sizes, variants
+        return known[1]
 
     def traces(self, rules: Sequence[MaintainedRule]) -> LocalTraces:
         """Return the traces of rules, not recorded yet."""
