@@ -42,11 +42,6 @@ class CheckedRows:
     bad: Mapping[str, int]
     bookmark: str | None = None
 
-    @property
-    def bad_count(self) -> int:
-        """Return the number of bad rows."""
-        return sum(self.bad.values())
-
     def facts(self, *, is_insert: bool = True) -> "DataFrame":
         """Return the facts to insert or to delete, perhaps more than once."""
         sign = F.lit(1 if is_insert else -1)

@@ -1,7 +1,7 @@
 """What a tree may look like: types of nodes, their links to other nodes and to values."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -61,18 +61,9 @@ class NodeType:
     values: tuple[ValueLink, ...] = ()
     doc: str = ""
 
-    @property
-    def is_list(self) -> bool:
-        """Say whether nodes of this type are lists."""
-        return len(self.links) == 1 and self.links[0].name == FIRST
-
     def link_code(self, name: str) -> int:
         """Return the place of a link among the links."""
         return next(code for code, link in enumerate(self.links) if link.name == name)
-
-    def value_code(self, name: str) -> int:
-        """Return the place of a value link among the value links."""
-        return next(code for code, value in enumerate(self.values) if value.name == name)
 
     def __repr__(self) -> str:
         return f"<node type {self.name}>"
@@ -148,12 +139,6 @@ class Schema:
             for place, link in enumerate(node_type.links):
                 table[code, place] = not link.multiple
         return table
-
-    def all_links(self) -> Iterator[tuple[NodeType, NodeLink]]:
-        """Yield every type with each of its node links."""
-        for node_type in self.types:
-            for link in node_type.links:
-                yield node_type, link
 
 
 def identifier(name: str) -> str:

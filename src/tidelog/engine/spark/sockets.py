@@ -191,7 +191,6 @@ class SocketWire:
     def __init__(self, me: int, partners: int, connections: dict[int, socket.socket]) -> None:
         self.me = me
         self.partners = partners
-        self.sent_bytes = 0
         # The connection to the driver, where partners met there.
         self.control: socket.socket | None = None
         self._connections = connections
@@ -203,9 +202,7 @@ class SocketWire:
         try:
             for other, connection in self._connections.items():
                 pieces = encode(messages[other])
-                length = size(pieces)
-                self.sent_bytes += length
-                if length <= _SMALL_BYTES:
+                if size(pieces) <= _SMALL_BYTES:
                     send_pieces(connection, pieces)
                     continue
                 thread = threading.Thread(target=_send_all, args=(connection, pieces, failures))

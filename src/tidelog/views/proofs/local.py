@@ -29,7 +29,7 @@ from tidelog.views.proofs.work import Work
 _ROWS_TO_SCAN = 1 << 11
 # Without an index, a bound column is taken to leave one row of so many, as a power of two.
 _SELECTIVITY = 7
-_FIRST_CHUNK = 64
+_FIRST_BATCH_ROWS = 64
 _LARGEST_CHUNK = 1 << 16
 _ROWS_PER_STEP = 64
 _CHUNK_GROWTH = 8
@@ -257,9 +257,9 @@ class LocalFacts:
     def _rows(
         self, relation: str, codes: Mapping[int, int], limit: int, *, may_build: bool = True
     ) -> Iterator[tuple[Int64s, int]]:
-        """Yield the numbers of matching rows whose level is below the limit, in chunks that grow.
+        """Yield the numbers of matching rows whose level is below the limit, in batches that grow.
 
-        With each chunk comes how many rows were looked at for it.
+        With each batch comes how many rows were looked at for it.
         Where no index leads to them one is built, unless it may not be: a search with a limit on its
         work had better look at some rows than index them all.
         """
@@ -275,7 +275,7 @@ class LocalFacts:
             best = self._shortest(relation, codes)
         checked = [column for column in codes if best is None or column not in best[1].key]
         length = stored.count if best is None else best[0]
-        first, size = 0, _FIRST_CHUNK
+        first, size = 0, _FIRST_BATCH_ROWS
         while first < length:
             last = min(length, first + size)
             if best is None:
