@@ -1,24 +1,27 @@
 """Strongly connected parts of a graph, by Tarjan's algorithm without recursion."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
+
+Node = TypeVar("Node", bound=Hashable)
 
 
-def strongly_connected(graph: Mapping[str, Sequence[str]]) -> list[list[str]]:  # noqa: C901 - one loop
+def strongly_connected(graph: Mapping[Node, Sequence[Node]]) -> list[list[Node]]:  # noqa: C901 - one loop
     """Return the strongly connected parts, each before the parts that lead to it.
 
     Successors come first; the order follows that of the mapping, so equal graphs give equal answers.
 
         strongly_connected({"path": ["edge", "path"], "edge": []})  # [["edge"], ["path"]]
     """
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    on_stack: set[str] = set()
-    stack: list[str] = []
-    found: list[list[str]] = []
+    index: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    on_stack: set[Node] = set()
+    stack: list[Node] = []
+    found: list[list[Node]] = []
     for root in graph:
         if root in index:
             continue
-        work: list[tuple[str, int]] = [(root, -1)]
+        work: list[tuple[Node, int]] = [(root, -1)]
         while work:
             node, start = work.pop()
             if start < 0:
@@ -39,7 +42,7 @@ def strongly_connected(graph: Mapping[str, Sequence[str]]) -> list[list[str]]:  
             if descended:
                 continue
             if low[node] == index[node]:
-                part: list[str] = []
+                part: list[Node] = []
                 while not part or part[-1] != node:
                     part.append(stack.pop())
                     on_stack.discard(part[-1])

@@ -1,6 +1,6 @@
 """All that a fact can rest on: the graph of every derivation below it."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -87,48 +87,6 @@ def _places(prover: Prover, step: Step, below: Level | None) -> tuple[Place, ...
         (atom, below if asserted or not prover.book.is_stored(atom.relation) else None, asserted)
         for atom in atoms
     )
-
-
-def strong_parts(  # noqa: C901 - Tarjan's algorithm with a stack of its own, for deep graphs
-    graph: Mapping[Hashable, tuple[Hashable, ...]],
-) -> list[list[Hashable]]:
-    """Return the strongly connected parts of a graph, those that others point to first."""
-    order: dict[Hashable, int] = {}
-    low: dict[Hashable, int] = {}
-    parts: list[list[Hashable]] = []
-    path: list[Hashable] = []
-    on_path: set[Hashable] = set()
-    for start in graph:
-        if start in order:
-            continue
-        waiting: list[tuple[Hashable, Iterator[Hashable]]] = []
-        following: Hashable | None = start
-        while following is not None or waiting:
-            if following is not None:
-                order[following] = low[following] = len(order)
-                path.append(following)
-                on_path.add(following)
-                waiting.append((following, iter(graph[following])))
-            node, successors = waiting[-1]
-            following = None
-            for successor in successors:
-                if successor not in order:
-                    following = successor
-                    break
-                if successor in on_path:
-                    low[node] = min(low[node], order[successor])
-            if following is not None:
-                continue
-            waiting.pop()
-            if waiting:
-                low[waiting[-1][0]] = min(low[waiting[-1][0]], low[node])
-            if low[node] == order[node]:
-                part: list[Hashable] = []
-                while not part or part[-1] != node:
-                    part.append(path.pop())
-                on_path.difference_update(part)
-                parts.append(part)
-    return parts
 
 
 def _too_large(atom: GroundAtom, limit: int) -> Diagnostic:

@@ -6,9 +6,10 @@ from functools import reduce
 from typing import Final, Generic, TypeVar
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.strongly_connected import strongly_connected
 from tidelog.program.suggest import did_you_mean
 from tidelog.views.proofs.atom import GroundAtom
-from tidelog.views.proofs.cone import FACT_LIMIT, Cone, Cycles, Place, explore_cone, strong_parts
+from tidelog.views.proofs.cone import FACT_LIMIT, Cone, Cycles, Place, explore_cone
 from tidelog.views.proofs.prover import Prover
 from tidelog.views.proofs.steps import Given
 
@@ -90,8 +91,7 @@ class _Annotation(Generic[T]):
             place: tuple(below for _, premises in steps for below in premises)
             for place, steps in self.cone.steps.items()
         }
-        for part in strong_parts(graph):  # type: ignore[arg-type]  # places are hashable
-            places: list[Place] = part  # type: ignore[assignment]
+        for places in strongly_connected(graph):
             if len(places) == 1 and places[0] not in graph[places[0]]:
                 self.values[places[0]] = self._value(places[0])
             else:
