@@ -26,11 +26,14 @@ def test_cases_are_drawn_and_measured() -> None:
     before = engine.size("tc")
 
     measured = [
-        measure_case(subject, engine, number, epoch, How(1.0, 60.0))
+        measure_case(subject, engine, number, epoch, How(1.0, 60.0, 60.0))
         for number, epoch in draw_epochs(subject, engine, range(3), 1)
     ]
 
     assert len(measured) == 3
     assert engine.size("tc") == before
     assert all(each.is_optimal and 0 < each.size <= each.ddmin_size for each in measured)
+    assert all(each.evaluated_size == each.ddmin_size for each in measured)
+    # All changes together are looked at first by trial epochs, to see whether there is a repair at all.
+    assert all(each.evaluated_probes + 1 == each.ddmin_probes for each in measured)
     assert sum(line.startswith("| grid") for line in table(measured)) == 3

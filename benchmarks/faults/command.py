@@ -40,6 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ddmin-seconds", type=float, default=60.0, help="CPU seconds after which delta debugging is cut off"
     )
     parser.add_argument("--evaluation", type=float, help="CPU seconds of an evaluation measured before")
+    parser.add_argument(
+        "--evaluating", type=int, nargs="*", default=[], metavar="CASE",
+        help="cases of which delta debugging is also run with an evaluation for every probe",
+    )  # fmt: skip
+    parser.add_argument(
+        "--evaluating-seconds", type=float, default=120.0, help="CPU seconds after which that is cut off"
+    )
     parser.add_argument("--seed", type=int, default=1, help="which random facts are changed")
     parser.add_argument("--json", type=Path, help="keep the measurements here; cases in it are not run again")
     parser.add_argument("--read", type=Path, nargs="+", default=[], help="measurements to take in")
@@ -90,7 +97,9 @@ def _measure(
     engine.evaluate(SilentObserver())
     print(f"{workload.name}: an evaluation takes {evaluation:.2f} CPU s", flush=True)
     for number, epoch in draw_epochs(subject, engine, numbers, options.seed):
-        yield measure_case(subject, engine, number, epoch, How(evaluation, options.ddmin_seconds))
+        evaluating = options.evaluating_seconds if number + 1 in options.evaluating else 0.0
+        how = How(evaluation, options.ddmin_seconds, evaluating)
+        yield measure_case(subject, engine, number, epoch, how)
     del engine, subject
     gc.collect()
 
@@ -119,13 +128,14 @@ def table(measured: Sequence["Measured"]) -> Iterator[str]:
 
 
 def row(each: "Measured") -> str:
-    """Return one line of the table; a plus says that delta debugging was cut off."""
+    """Return one line of the table; a plus says that delta debugging was cut off, a star that it was run."""
     more = "+" if each.is_cut_off else ""
+    run = "*" if each.evaluated_size else ""
     return (
         f"| {each.workload} {each.number + 1} | {each.unwanted} + {each.missing} | {each.changed_facts:,}"
         f" | {each.size}{'' if each.is_optimal else '?'} | {each.repair_seconds:.3f} s"
         f" | {each.blame_seconds:.3f} s"
-        f" | {each.ddmin_size or '-'} | {each.evaluating_ddmin_seconds:,.1f}{more} s"
+        f" | {each.ddmin_size or '-'} | {each.evaluating_ddmin_seconds:,.1f}{run or more} s"
         f" | {each.ddmin_seconds:.2f}{more} s | {each.speedup:,.0f}{more} | {each.trial_speedup:,.1f}{more} |"
     )
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from benchmarks.epochs.subject import Subject
 from benchmarks.faults.cases import FaultyEpoch, make_case, standing_after
+from benchmarks.faults.evaluating import Evaluating
 from tidelog.engine.epoch import EpochResult
 from tidelog.maintain import MaintainedEngine
 from tidelog.views.blame.case import Case
@@ -22,7 +23,8 @@ class Measured:
     `evaluation_seconds` is what evaluating the program from nothing takes. Delta debugging as the
     thesis runs it evaluates the program for every probe; `ddmin_seconds` is what it takes with trial
     epochs in the place of evaluations. A `ddmin_size` of 0 says that it was cut off, and that its
-    numbers are lower bounds.
+    numbers are lower bounds. Where evaluations were really run, `evaluated_probes` of them took
+    `evaluated_seconds`; an `evaluated_size` of 0 says that these were not all.
     """
 
     workload: str
@@ -40,10 +42,20 @@ class Measured:
     ddmin_seconds: float
     ddmin_probes: int
     evaluation_seconds: float
+    evaluated_probes: int = 0
+    evaluated_seconds: float = 0.0
+    evaluated_size: int = 0
 
     @property
     def evaluating_ddmin_seconds(self) -> float:
-        """Return what delta debugging takes if every probe evaluates the program."""
+        """Return what delta debugging takes if every probe evaluates the program.
+
+        This is measured if all was run; else it is the number of probes times one evaluation.
+        """
+        if self.evaluated_size:
+            return self.evaluated_seconds
+        if self.evaluated_probes:
+            return self.ddmin_probes * self.evaluated_seconds / self.evaluated_probes
         return self.ddmin_probes * self.evaluation_seconds
 
     @property
@@ -83,10 +95,11 @@ class LimitedCase(Case):
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """What an evaluation of the program takes, and how long delta debugging may go on."""
+    """What an evaluation of the program takes, and how long delta debugging may go on in both forms."""
 
     evaluation_seconds: float
     ddmin_seconds: float
+    evaluating_seconds: float = 0.0
 
 
 def measure_case(
@@ -113,10 +126,13 @@ def measure_case(
         except TimeoutError:
             ddmin_size = 0
         ddmin_seconds = time.process_time() - begun
+    evaluating = Evaluating(subject, epoch, how.evaluating_seconds)
+    evaluated_size = evaluating.run() if how.evaluating_seconds else 0
     result = epoch.result
     changed = sum(len(columns[0]) for side in (result.inserted, result.deleted) for columns in side.values())
     return Measured(
         subject.name, number, len(epoch.faults.unwanted), len(epoch.faults.missing), changed,
         len(found.taken), found.is_optimal, repair_seconds, trials, len(blamed), blame_seconds,
         ddmin_size, ddmin_seconds, limited.trials, how.evaluation_seconds,
+        evaluating.probes, evaluating.seconds, evaluated_size,
     )  # fmt: skip

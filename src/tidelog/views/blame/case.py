@@ -152,6 +152,7 @@ class Case:
     def with_only(self, chosen: frozenset[int]) -> Iterator[EpochResult]:
         """Take the engine from the older epoch to the world that has only these changes, and back."""
         self.trials += 1
+        self.ground.tables.forget()
         with self.engine.trial(applied(self.suspects, chosen), self.settings) as result:
             yield result
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from operator import is_
 
 import numpy as np
 
@@ -95,7 +96,12 @@ class Ground:
         stored = self.relation(name)
         packed, fits = _packed(rows, stored)
         assert fits.all(), "facts met before fit the width of the state"
-        return stored.locate(packed)
+        before = stored.count, stored.rows, stored.slots, stored.alive
+        numbers = stored.locate(packed)
+        after = stored.count, stored.rows, stored.slots, stored.alive
+        if not all(map(is_, before, after)):
+            self.tables.forget()
+        return numbers
 
     def keys(self, name: str, numbers: Iterable[int] | Int64s) -> list[Key]:
         """Return the facts of rows."""

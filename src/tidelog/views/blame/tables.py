@@ -1,7 +1,6 @@
 """Strata as kernels take them: derivations of a few rows without a plan's cost for each of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,46 +16,32 @@ _MOST_ROWS: Final = 1024
 _ROOM: Final = 1 << 15
 
 
-@dataclass
-class _Laid:
-    """The tables of a stratum, and what relations looked like when they were brought up to date."""
-
-    stratum: SmallStratum
-    seen: tuple[object, ...] = ()
-
-
 class Tables:
-    """The tables of an engine's strata, brought up to date when they are asked for."""
+    """The tables of an engine's strata, brought up to date when they are asked for.
+
+    Whoever adds rows, or lets the engine do so, says that by `forget`.
+    """
 
     def __init__(self, engine: MaintainedEngine) -> None:
         self._engine = engine
-        self._laid: dict[int, _Laid | None] = {}
+        self._laid: dict[int, SmallStratum | None] = {}
+        self._fresh: set[int] = set()
         self._counters = np.zeros(layout.COUNTER_COUNT, np.int64)
         self._found = np.empty((0, 0), np.int64)
 
     def forget(self) -> None:
         """Say that relations or their indexes may be others from now on."""
-        for laid in self._laid.values():
-            if laid is not None:
-                laid.seen = ()
+        self._fresh.clear()
 
     def stratum(self, number: int) -> SmallStratum | None:
         """Return the tables of a stratum, None if its rules are beyond kernels."""
         if number not in self._laid:
-            tables = self._engine.tables(number)
-            self._laid[number] = None if tables is None else _Laid(tables)
-        laid = self._laid[number]
-        if laid is None:
-            return None
-        relations = self._engine.relations
-        seen = tuple(
-            (id(relation), relation.count, relation.rows.shape[0], relation.alive.size)
-            for relation in map(relations.__getitem__, laid.stratum.names)
-        )
-        if seen != laid.seen:
-            laid.stratum.refresh(relations, {})
-            laid.seen = seen
-        return laid.stratum
+            self._laid[number] = self._engine.tables(number)
+        tables = self._laid[number]
+        if tables is not None and number not in self._fresh:
+            tables.refresh(self._engine.relations, {})
+            self._fresh.add(number)
+        return tables
 
     def list(self, number: int, chains: Sequence[int] | Int64s, rows: Int64s) -> list[Int64s] | None:
         """Return the outputs of chains from rows, those of each chain apart.
