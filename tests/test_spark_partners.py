@@ -13,6 +13,7 @@ from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
 from tidelog.engine.protocol import Settings, SilentObserver
+from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.partner import PartnerRun, PartnerSurroundings, is_kept, owned_rows
 from tidelog.engine.spark.placement import reason_for_driver
 from tidelog.engine.spark.routes import find_routes
@@ -39,7 +40,7 @@ def check(program: RandomProgram, partners: int, *, counting: bool) -> None:
 
 def check_stratum(stratum, program, codec, *, local, given, partners, dtype=None):
     """Compare one stratum, given what the local engine derived below it."""
-    routes = find_routes(stratum, program)
+    routes = divide_outside(stratum, program, find_routes(stratum, program))
     found = [None] * partners
     failures = []
     width = dtype or local.dtype
@@ -48,8 +49,9 @@ def check_stratum(stratum, program, codec, *, local, given, partners, dtype=None
         state = LocalState(program, counting=local.counting, dtype=width)
         for name, relation in local.relations.items():
             rows = (given[name] if name in stratum.relations else relation.live_rows()).astype(width)
-            if name in stratum.relations:
-                rows = is_kept(rows, routes.relations[name], wire)
+            route = routes.relations.get(name) or routes.outside.get(name)
+            if route is not None:
+                rows = is_kept(rows, route, wire)
             state.relations[name].insert(rows, first_new=relation.NEVER)
             state.show_all(name)
         around = PartnerSurroundings(state, Expressions(program, codec, {}), LIMIT, wire)
@@ -147,3 +149,53 @@ f(x) :- a(x, _), f(y), x != y.
 def test_mutual_and_nonlinear_recursion_is_divided(partners, edges):
     """Rules of three atoms are cut, relations without a shared variable are everywhere."""
     check(RandomProgram(MUTUAL, {"e": tuple(edges)}, {}), partners, counting=True)
+
+
+def _outside(text: str) -> dict[str, tuple[int, ...]]:
+    """Return the columns by which relations of earlier strata are kept, for the last stratum."""
+    program = split_rules(build(text))
+    routes = divide_outside(program.strata[-1], program, find_routes(program.strata[-1], program))
+    return {name: route.columns for name, route in routes.outside.items()}
+
+
+ALIASES = """
+.decl assign(x: number, y: number)
+.decl deref(x: number, y: number)
+.decl off(x: number)
+.input assign, deref, off
+.decl alias(x: number, y: number)
+.output alias
+alias(x, y) :- assign(x, y), !off(x).
+alias(x, y) :- assign(x, z), alias(z, y).
+alias(x, y) :- deref(z, x), alias(z, w), deref(w, y).
+alias(x, y) :- alias(x, z), alias(z, y).
+"""
+
+
+def test_earlier_strata_are_divided_where_the_deciding_variable_stands():
+    """`assign` has it in every rule, `deref` in one of two atoms, and a negated atom needs all facts."""
+    assert _outside(ALIASES) == {"assign": (1,)}
+
+
+@pytest.mark.parametrize("partners", [2, 3])
+@settings(max_examples=10)
+@given(edges=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=14, unique=True))
+def test_divided_earlier_strata_lose_nothing(partners, edges):
+    """Partners that keep parts of what they read derive what the local engine derives from all of it."""
+    inputs = {"assign": tuple(edges), "deref": tuple(edges[::2]), "off": tuple((x,) for x, _ in edges[:2])}
+    check(RandomProgram(ALIASES, inputs, {}), partners, counting=True)
+
+
+def test_parts_that_never_talk_read_all_of_earlier_strata():
+    """A recursion that is decomposed derives from every fact below it, wherever its own facts go."""
+    assert _outside(PATHS) == {}
+
+
+PATHS = """
+.decl edge(x: number, y: number)
+.input edge
+.decl path(x: number, y: number)
+.output path
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""

@@ -120,3 +120,20 @@ def test_ctrl_c_writes_no_traceback_of_the_bridge(caplog):
     log("/site-packages/py4j/clientserver.py", "heard again")
 
     assert [record.message for record in caplog.records] == ["heard", "heard again"]
+
+
+def test_a_wrong_master_of_a_job_is_shown_where_it_stands(tmp_path):
+    """The job's line is shown, unless the command line names the master."""
+    job = tmp_path / "job.toml"
+    lines = ["[job]", 'program = "p.dl"', 'state = "state"', "[spark]", 'master = "lokal"', "[[source]]"]
+    lines += ['name = "e"', 'relation = "e"', 'format = "csv"', 'path = "e"', "[[output]]"]
+    lines += ['relation = "p"', 'path = "out"']
+    job.write_text("\n".join(lines) + "\n", "utf-8")
+    (tmp_path / "p.dl").write_text(".decl e(x: number)\n.decl p(x: number)\np(x) :- e(x).\n", "utf-8")
+    (tmp_path / "e").mkdir()
+
+    own = CliRunner().invoke(app, ["pipeline", "run", str(job)])
+    given = CliRunner().invoke(app, ["pipeline", "run", str(job), "--master", "lokal[2]"])
+
+    assert "job.toml:5:10: error[spark-bad-master]: `lokal`" in own.output
+    assert "\nerror[spark-bad-master]: `lokal[2]`" in f"\n{given.output}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.data import facts_folder
 from benchmarks.spark.subject import SUBJECTS, Subject, session
-from tidelog.engine.epoch import MaintenanceSettings, RelationChange
+from tidelog.engine.epoch import Action, MaintenanceSettings, RelationChange
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.maintain.spark import SparkMaintainedEngine
@@ -43,7 +43,7 @@ def _measure(subject: Subject, options: SparkOptions, epochs: int = 6, facts: in
     sizes = {name: engine.size(name) for name in subject.workload.expected}
     assert sizes == dict(subject.workload.expected), sizes
     draw = np.random.default_rng(1)
-    seconds, changed = [], []
+    seconds, changed, recomputed = [], [], []
     for _ in range(epochs):
         name, columns = subject.facts[int(draw.integers(len(subject.facts)))]
         numbers = draw.choice(len(columns[0]), facts, replace=False)
@@ -55,6 +55,7 @@ def _measure(subject: Subject, options: SparkOptions, epochs: int = 6, facts: in
             seconds.append(time.perf_counter() - begun)
             moved = (*result.inserted.values(), *result.deleted.values())
             changed.append(sum(len(part[0]) for part in moved))
+            recomputed.append(any(each.action is Action.RECOMPUTED for each in result.strata))
     begun = time.perf_counter()
     engine.evaluate(SilentObserver())
     again = time.perf_counter() - begun
@@ -65,5 +66,6 @@ def _measure(subject: Subject, options: SparkOptions, epochs: int = 6, facts: in
     return {
         "first evaluation": round(first, 2), "evaluation again": round(again, 2),
         "first epoch": round(seconds[0], 3), "epochs": [round(each, 3) for each in seconds[1:]],
-        "changed facts": changed, "median epoch": round(usual, 4), "ratio": round(again / usual, 1),
+        "changed facts": changed, "recomputed": sum(recomputed),
+        "median epoch": round(usual, 4), "ratio": round(again / usual, 1),
     }  # fmt: skip

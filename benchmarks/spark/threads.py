@@ -15,6 +15,7 @@ from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import Settings, SilentObserver
+from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.partner import PartnerRun, PartnerSurroundings, is_kept, owned_rows
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.split import split_rules
@@ -37,7 +38,7 @@ def partners_cpu(subject: Subject, partners: int) -> tuple[list[float], dict[str
     """Return the CPU seconds of each partner in the recursive stratum, and the sizes they found together."""
     program = split_rules(subject.program)
     number, stratum = next((n, s) for n, s in enumerate(program.strata) if s.is_recursive)
-    routes = find_routes(stratum, program)
+    routes = divide_outside(stratum, program, find_routes(stratum, program))
     seconds = [0.0] * partners
     sizes = [dict[str, int]() for _ in range(partners)]
 
@@ -45,8 +46,9 @@ def partners_cpu(subject: Subject, partners: int) -> tuple[list[float], dict[str
         state = LocalState(program)
         for name, columns in subject.facts:
             rows = np.stack(list(columns), axis=1).astype(state.dtype)
-            if name in stratum.relations:
-                rows = is_kept(rows, routes.relations[name], wire)
+            route = routes.relations.get(name) or routes.outside.get(name)
+            if route is not None:
+                rows = is_kept(rows, route, wire)
             relation = state.relations[name]
             relation.insert(np.ascontiguousarray(rows), first_new=relation.NEVER)
             state.show_all(name)

@@ -43,7 +43,9 @@ def run(
     """Run a job; after a crash, go on from its last committed epoch."""
     pipeline = _read(job, master)
     show(pipeline.warnings)
-    with _stopped_by_signals(pipeline):
+    from tidelog.engine.spark.starting import interruptible  # noqa: PLC0415 - only for a run
+
+    with interruptible(), _stopped_by_signals(pipeline):
         report = pipeline.run(rounds=rounds, on_epoch=None if json else _print_epoch)
     sys.stdout.write(report.to_json() + "\n" if json else _summary(report, pipeline))
 
@@ -73,7 +75,10 @@ def _read(path: Path, master: str | None) -> "Pipeline":
     from tidelog.pipeline import Pipeline, read_job  # noqa: PLC0415 - as above
 
     job = read_job(path)
-    return Pipeline(job if master is None else replace(job, master=master))
+    if master is not None:
+        spans = {key: span for key, span in job.spans.items() if key != "master"}
+        job = replace(job, master=master, spans=spans)
+    return Pipeline(job)
 
 
 @contextmanager

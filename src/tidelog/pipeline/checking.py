@@ -1,6 +1,6 @@
 """Rows of a source, told apart into changes of facts and bad rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,9 @@ from tidelog.pipeline.spark_types import Reason, accepts, check_value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+    # A reason, null where nothing is wrong, and the words for it.
+    _Check = tuple[Column, Column]
 
 # The mark of a change that a later one of the same fact makes void.
 _SUPERSEDED: Final = "superseded"
@@ -115,26 +118,13 @@ def _wanted(kind: str) -> str:
 
 def _mark(rows: "DataFrame", source: Source, bound: Bound) -> "DataFrame":
     """Return the rows with typed columns, and the first thing that is wrong with each."""
-    own = [name for name in rows.columns if name not in (FILE, MALFORMED)]
-    program, relation = bound.program, bound.relation(source.relation)
-    checks: list[tuple[Column, Column]] = []
-    values: list[Column] = []
+    checks: list[_Check] = []
     if MALFORMED in rows.columns:
         is_malformed = F.col(MALFORMED).isNotNull()
         words = F.lit(f"the row is malformed {source.format.value}")
         checks.append((F.when(is_malformed, F.lit(Reason.MALFORMED.value)), words))
-    for place, column in enumerate(relation.columns):
-        name = source.column_of(column.name)
-        checked = check_value(
-            F.col(_quoted(name)),
-            name,
-            column.type,
-            program.types,
-            is_text=source.format.is_text,
-            found=rows.schema[name].dataType,
-        )
-        checks.append((checked.reason, checked.detail))
-        values.append(checked.value.alias(_place(place)))
+    column_checks, values = _check_columns(rows, source, bound)
+    checks += column_checks
     op, order = _op(source), F.lit(0)
     if source.changes is Changes.OP:
         checks.append(_check_op(source, op))
@@ -144,32 +134,56 @@ def _mark(rows: "DataFrame", source: Source, bound: Bound) -> "DataFrame":
                 order = order.try_cast("decimal(38,9)")
             words = F.lit(f"column `{source.order}` orders the changes, and it is null or no number")
             checks.append((F.when(order.isNull(), F.lit(Reason.NULL.value)), words))
-    raw = F.to_json(F.struct(*(F.col(_quoted(name)) for name in own))) if own else F.lit("{}")
-    if MALFORMED in rows.columns:
-        raw = F.coalesce(F.col(MALFORMED), raw)
-    file = F.col(FILE) if FILE in rows.columns else F.lit(None).cast("string")
-    marked = (
-        F.coalesce(
-            *(
-                F.when(reason.isNotNull(), F.struct(reason.alias("code"), words.alias("words")))
-                for reason, words in checks
-            )
-        )
-        if checks
-        else F.lit(None).cast("struct<code:string,words:string>")
-    )
+    mistake = _first_mistake(checks)
+    nothing = F.lit(None).cast("string")
     return rows.select(
-        marked.getField("code").alias(_REASON),
-        marked.getField("words").alias(_DETAIL),
-        raw.alias(_ROW),
-        file.alias(FILE),
+        mistake.getField("code").alias(_REASON),
+        mistake.getField("words").alias(_DETAIL),
+        _as_found(rows).alias(_ROW),
+        (F.col(FILE) if FILE in rows.columns else nothing).alias(FILE),
         op.alias(_OP),
         order.alias(_ORDER),
-        (F.lit(None).cast("string") if source.bookmark is None else F.col(_quoted(source.bookmark))).alias(
-            _BOOKMARK
-        ),
+        (nothing if source.bookmark is None else F.col(_quoted(source.bookmark))).alias(_BOOKMARK),
         *values,
     )
+
+
+def _check_columns(rows: "DataFrame", source: Source, bound: Bound) -> "tuple[list[_Check], list[Column]]":
+    """Return what is wrong with each column of the relation, and its value."""
+    checks: list[_Check] = []
+    values: list[Column] = []
+    for place, column in enumerate(bound.relation(source.relation).columns):
+        name = source.column_of(column.name)
+        checked = check_value(
+            F.col(_quoted(name)),
+            name,
+            column.type,
+            bound.program.types,
+            is_text=source.format.is_text,
+            found=rows.schema[name].dataType,
+        )
+        checks.append((checked.reason, checked.detail))
+        values.append(checked.value.alias(_place(place)))
+    return checks, values
+
+
+def _first_mistake(checks: "Sequence[_Check]") -> "Column":
+    """Return the code and the words of the first check that gives a reason, null if none does."""
+    if not checks:
+        return F.lit(None).cast("struct<code:string,words:string>")
+    return F.coalesce(
+        *(
+            F.when(reason.isNotNull(), F.struct(reason.alias("code"), words.alias("words")))
+            for reason, words in checks
+        )
+    )
+
+
+def _as_found(rows: "DataFrame") -> "Column":
+    """Return each row as JSON, or as its text where it could not be read."""
+    own = [name for name in rows.columns if name not in (FILE, MALFORMED)]
+    raw = F.to_json(F.struct(*(F.col(_quoted(name)) for name in own))) if own else F.lit("{}")
+    return F.coalesce(F.col(MALFORMED), raw) if MALFORMED in rows.columns else raw
 
 
 def _op(source: Source) -> "Column":

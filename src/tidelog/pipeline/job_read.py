@@ -96,7 +96,7 @@ def _read_job(  # noqa: PLR0913, PLR0917 - the parts of a job
         spark.text_by_name("conf"),
         spark.table("engine").content,
         folder,
-        spans=job.spans(),
+        spans={**{key: span for key, span in spark.spans().items() if key}, **job.spans()},
     )
 
 

@@ -19,7 +19,7 @@ def start_spark(job: Job) -> "SparkSession":
         **_fewer_partitions(job),
         **job.conf,
     }
-    return start_session(job.name, job.master, settings, job.at("master"))
+    return start_session(job.name, job.master, settings, job.spans.get("master"))
 
 
 def _fewer_partitions(job: Job) -> dict[str, str]:

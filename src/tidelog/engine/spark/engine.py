@@ -30,6 +30,7 @@ from tidelog.engine.spark.frames import read_codes, write_codes
 from tidelog.engine.spark.holding import Holding
 from tidelog.engine.spark.job import Job, run_apart, run_job
 from tidelog.engine.spark.options import SparkOptions
+from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.placement import names_read, reason_for_driver
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.slots import settled_slots
@@ -239,7 +240,7 @@ class SparkEngine:
         payload = Evaluation(
             program=self._program,
             stratum=number,
-            routes=find_routes(stratum, self._program),
+            routes=divide_outside(stratum, self._program, find_routes(stratum, self._program)),
             known=codes_of_constants([stratum], self._codec),
             settings=replace(self._settings, jobs=1),
             folder=self._folder.uri,

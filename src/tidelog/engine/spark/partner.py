@@ -19,7 +19,7 @@ from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.steps import ScanStep, Step
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics
-from tidelog.engine.spark.kernels import WHOLE_ROW, owners, sort_by_owner, split_own, take_own
+from tidelog.engine.spark.kernels import owners, sort_by_owner, split_own, take_own
 from tidelog.engine.spark.message import NO_WEIGHTS, Message, Rows
 from tidelog.engine.spark.plans import plan_once, plan_repeated
 from tidelog.engine.spark.routes import RelationRoute, Routes
@@ -316,12 +316,14 @@ class PartnerRun:
         self._planned_size = sum(len(self.state.relations[name]) for name in self.stratum.relations)
         program = self.state.program
         statistics, counting = StateStatistics(self.state), self.state.counting
-        once = plan_once(self.stratum, program, statistics, counting=counting) if is_first else ()
+        once = (
+            plan_once(self.stratum, program, statistics, self.routes, counting=counting) if is_first else ()
+        )
         repeated = plan_repeated(self.stratum, program, statistics, counting=counting)
         self._derivations += sum(deliver.derivations for *_, deliver, _ in self._repeated)
         checked = {
             operator.relation
-            for rule in (*once, *repeated)
+            for rule in (*(plan for plan, _ in once), *repeated)
             for operator in rule.operators
             if isinstance(operator, Check)
         }
@@ -330,16 +332,19 @@ class PartnerRun:
             has_copies = len(self.routes.relations[name].columns) > 1 and self.wire.partners > 1
             self.state.relations[name].may_use_pairs = name not in checked and not has_copies
         if is_first:
-            self._once = [self._runnable(rule) for rule in once]
-        self._repeated = [self._runnable(rule) for rule in repeated]
+            # Parts that never talk each run these rules, and keep what they own.
+            is_apart = self.wire.partners == 1 or self.routes.is_decomposed
+            self._once = [self._runnable(rule, None if is_apart else column) for rule, column in once]
+        self._repeated = [self._runnable(rule, self._dividing_column(rule)) for rule in repeated]
 
-    def _runnable(self, plan: RulePlan) -> tuple[RulePlan, ScanStep | None, _Deliver, Step]:
+    def _runnable(
+        self, plan: RulePlan, column: int | None
+    ) -> tuple[RulePlan, ScanStep | None, _Deliver, Step]:
         deliver = _Deliver(self, plan)
         chain = make_chain(plan.operators, self.state, self._around.expressions, deliver)
         scan = chain.scan
         if scan is None:
             return plan, None, deliver, chain.first
-        column = self._dividing_column(plan)
         if column is not None:
             beginning = plan.operators[0]
             assert isinstance(beginning, Scan)
@@ -348,11 +353,10 @@ class PartnerRun:
         return plan, scan, deliver, chain.first
 
     def _dividing_column(self, plan: RulePlan) -> int | None:
-        """Return the column by which a rule's first scan is divided, None if all of it is read here."""
+        """Return the column by which the scan of a delta is divided, None if all of it is read here."""
         if self.wire.partners == 1:
             return None
-        if plan.delta_atom is None:
-            return None if self.routes.is_decomposed else WHOLE_ROW
+        assert plan.delta_atom is not None
         column = self.routes.rules[plan.rule].columns[plan.delta_atom]
         beginning = plan.operators[0]
         assert isinstance(beginning, Scan)

@@ -1,7 +1,10 @@
 """Plans of a stratum's rules as partners run them: what is scanned first is what they divide."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from tidelog.engine.spark.kernels import WHOLE_ROW
+from tidelog.engine.spark.routes import Routes
 from tidelog.plan import RulePlan, plan_stratum
 from tidelog.plan.body import Body
 from tidelog.plan.flatten import flatten_rule, is_fact
@@ -21,14 +24,15 @@ def plan_repeated(
 
 
 def plan_once(
-    stratum: Stratum, program: Program, statistics: Statistics, *, counting: bool
-) -> tuple[RulePlan, ...]:
-    """Return the rules that read earlier strata alone; the largest relation is scanned first.
+    stratum: Stratum, program: Program, statistics: Statistics, routes: Routes, *, counting: bool
+) -> tuple[tuple[RulePlan, int], ...]:
+    """Return the rules that read earlier strata alone, with the column that divides what is scanned first.
 
-    All partners hold these relations and so agree on what is scanned, and on who reads which row.
+    That is the largest relation of those that the rule's route divides. Without a route it is the
+    largest of all, which every partner holds and knows the size of, and the whole row decides.
     """
     return tuple(
-        _plan_rule(rule, program, statistics, counting=counting)
+        _plan_rule(rule, program, statistics, routes.rules[rule.id].columns, counting=counting)
         for rule in stratum.rules
         if not is_fact(rule) and not reads_stratum(rule, stratum)
     )
@@ -39,11 +43,13 @@ def reads_stratum(rule: Rule, stratum: Stratum) -> bool:
     return any(isinstance(x, Atom) and x.relation in stratum.relations for x in rule.body)
 
 
-def _plan_rule(rule: Rule, program: Program, statistics: Statistics, *, counting: bool) -> RulePlan:
+def _plan_rule(
+    rule: Rule, program: Program, statistics: Statistics, columns: Mapping[int, int], *, counting: bool
+) -> tuple[RulePlan, int]:
     flat = flatten_rule(rule, program)
     atoms = [literal for literal in flat.body if isinstance(literal, Atom)]
-    sizes = [statistics.size(atom.relation) or 0 for atom in atoms]
-    first = sizes.index(max(sizes)) if atoms else None
+    sizes = {place: statistics.size(atoms[place].relation) or 0 for place in columns or range(len(atoms))}
+    first = max(sizes, key=sizes.__getitem__, default=None)
     views = tuple(View.DELTA if number == first else View.FULL for number in range(len(atoms)))
     outputs = tuple(
         term.name if isinstance(term, Variable) else term
@@ -60,4 +66,5 @@ def _plan_rule(rule: Rule, program: Program, statistics: Statistics, *, counting
     if isinstance(beginning, Scan):
         beginning = replace(beginning, view=View.FULL)
     operators = (beginning, *chain.operators[1:])
-    return RulePlan(rule.id, rule.head.relation, None, operators, chain.cost, rule.span)
+    plan = RulePlan(rule.id, rule.head.relation, None, operators, chain.cost, rule.span)
+    return plan, WHOLE_ROW if first is None else columns.get(first, WHOLE_ROW)

@@ -6,12 +6,12 @@ each relation is kept by the columns that such variables stand in:
     path(x, z) :- path(x, y), path(y, z).
 
 `path` is kept once by its second and once by its first column, and `y` decides. Relations of earlier
-strata are at every partner. Where a stratum's atoms share no variable their relations are at every
-partner too, and the row that reads the delta decides.
+strata are at every partner, unless `outside` divides them. Where a stratum's atoms share no variable
+their relations are at every partner too, and the row that reads the delta decides.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 
@@ -36,6 +36,8 @@ class RelationRoute:
 class RuleRoute:
     """By which column of each of the stratum's atoms (in the flat body) a rule is divided.
 
+    If it has none, by which column of those of earlier strata; it may not be divided by any.
+
     `is_local` says that the heads belong to the partner that derives them.
     """
 
@@ -45,11 +47,15 @@ class RuleRoute:
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """Routes of a stratum; if it `is_decomposed` no fact ever leaves the partner that derives it."""
+    """Routes of a stratum; if it `is_decomposed` no fact ever leaves the partner that derives it.
+
+    `outside` are the relations of earlier strata that are kept in parts; the others are at every partner.
+    """
 
     relations: Mapping[str, RelationRoute]
     rules: Mapping[RuleId, RuleRoute]
     is_decomposed: bool
+    outside: Mapping[str, RelationRoute] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

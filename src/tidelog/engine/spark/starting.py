@@ -54,7 +54,7 @@ def start_session(
     for key, value in {"spark.ui.showConsoleProgress": "false", **settings}.items():
         builder = builder.config(key, value)
     try:
-        with _interrupted_later():
+        with _without_words_of_bridge(), _interrupted_later():
             return builder.getOrCreate()
     except KeyboardInterrupt:
         if (made := SparkSession.getActiveSession()) is not None:
@@ -93,23 +93,31 @@ def _interrupted_later() -> Iterator[None]:
 def interruptible() -> Iterator[None]:
     """Let Ctrl-C be a KeyboardInterrupt inside, in the main thread, and nothing else.
 
-    Spark's own handler asks Java for something in the middle of another question, and the bridge to Java
-    writes a traceback of its own for each question that was broken off.
+    Spark's own handler asks Java for something in the middle of another question.
     """
-    root = logging.getLogger()
-    root.addFilter(_is_not_of_bridge)
     in_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, signal.default_int_handler) if in_main else None
     try:
-        yield
+        with _without_words_of_bridge():
+            yield
     finally:
         if in_main:
             signal.signal(signal.SIGINT, before)
-        root.removeFilter(_is_not_of_bridge)
 
 
-def _is_not_of_bridge(record: logging.LogRecord) -> bool:
-    return "py4j" not in Path(record.pathname).parts
+@contextmanager
+def _without_words_of_bridge() -> Iterator[None]:
+    """Leave out the traceback that the bridge to Java writes for each question that was broken off."""
+
+    def is_of_others(record: logging.LogRecord) -> bool:
+        return "py4j" not in Path(record.pathname).parts
+
+    root = logging.getLogger()
+    root.addFilter(is_of_others)
+    try:
+        yield
+    finally:
+        root.removeFilter(is_of_others)
 
 
 def _against_master(master: str | None, span: Span | None) -> Iterator[Diagnostic]:

@@ -100,8 +100,10 @@ class Evaluator:
 
     def _load(self, name: str, file: str) -> StoredRelation:
         rows = self._folder.read_rows(file, self._payload.program.relations[name].arity).rows
-        if name in self._stratum.relations:
-            rows = is_kept(rows, self._payload.routes.relations[name], self._wire)
+        routes = self._payload.routes
+        route = routes.relations.get(name) or routes.outside.get(name)
+        if route is not None:
+            rows = is_kept(rows, route, self._wire)
         relation = self._state.relations[name]
         relation.insert(np.ascontiguousarray(rows.astype(self._state.dtype)), first_new=relation.NEVER)
         self._state.show_all(name)

@@ -1,0 +1,81 @@
+"""Which partner holds which facts of earlier strata, where the rules' own variables divide them.
+
+    memory(x, y) :- assign(x, z), memory(z, y).
+
+`z` decides which partner finds a derivation, so `assign` is kept by its second column. An atom without the
+deciding variable, a negated one and one in an aggregate need all facts of their relation at every partner.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tidelog.engine.spark.placement import names_read, walk
+from tidelog.engine.spark.routes import RelationRoute, Routes, RuleRoute, variables_of
+from tidelog.plan.flatten import flatten_rule, is_fact
+from tidelog.program.nodes import Atom, Program, Rule, Stratum, Variable
+
+# A relation and one of its columns.
+Kept = tuple[str, int]
+
+
+def divide_outside(stratum: Stratum, program: Program, routes: Routes) -> Routes:
+    """Return routes by which relations of earlier strata are kept in parts, where that serves all rules.
+
+    Rules that read earlier strata alone are divided by a variable too. Parts that never talk derive from
+    all facts of earlier strata, and keep them all.
+    """
+    if routes.is_decomposed:
+        return routes
+    rules = dict(routes.rules)
+    wanted: set[Kept] = set()
+    everywhere: set[str] = set()
+    # Rules that have their variable already come first, so that the others can choose the same columns.
+    for rule in sorted(stratum.rules, key=lambda rule: not routes.rules[rule.id].columns):
+        if is_fact(rule):
+            continue
+        flat = flatten_rule(rule, program)
+        atoms = [literal for literal in flat.body if isinstance(literal, Atom)]
+        columns = rules[rule.id].columns
+        variable = _deciding(atoms, columns) if columns else _best(atoms, wanted)
+        if variable is not None and not columns:
+            columns = {n: found[variable] for n, found in _variables(atoms) if variable in found}
+            rules[rule.id] = RuleRoute(columns, False)
+        divided = [(atom, variables_of(atom).get(variable or "")) for atom in atoms]
+        wanted |= {(atom.relation, column) for atom, column in divided if column is not None}
+        everywhere |= {atom.relation for atom, column in divided if column is None} | _hidden(flat)
+    kept = {
+        name: RelationRoute(min(places), tuple(sorted(places)))
+        for name in names_read(stratum) - everywhere
+        if (places := {column for relation, column in wanted if relation == name})
+    }
+    return replace(routes, rules=rules, outside=kept)
+
+
+def _variables(atoms: list[Atom]) -> Iterator[tuple[int, dict[str, int]]]:
+    for place, atom in enumerate(atoms):
+        yield place, variables_of(atom)
+
+
+def _deciding(atoms: list[Atom], columns: Mapping[int, int]) -> str | None:
+    """Return the variable that decides which partner finds a derivation, None if none does."""
+    place, column = next(iter(columns.items()))
+    term = atoms[place].terms[column] if column >= 0 else None
+    return term.name if isinstance(term, Variable) else None
+
+
+def _best(atoms: list[Atom], wanted: set[Kept]) -> str | None:
+    """Return the variable in most atoms, of several one whose columns are kept anyway."""
+
+    def merit(name: str) -> tuple[int, int]:
+        places = [(atom.relation, variables_of(atom)[name]) for atom in atoms if name in variables_of(atom)]
+        return len(places), sum(place in wanted for place in places)
+
+    names = dict.fromkeys(name for _, found in _variables(atoms) for name in found)
+    return max(names, key=merit, default=None)
+
+
+def _hidden(rule: Rule) -> set[str]:
+    """Return the relations that a rule looks at in other ways than by an atom of its body."""
+    others = tuple(literal for literal in rule.body if not isinstance(literal, Atom))
+    terms = tuple(atom.terms for atom in rule.body if isinstance(atom, Atom))
+    return {node.relation for node in walk((others, terms, rule.head.terms)) if isinstance(node, Atom)}
