@@ -197,7 +197,7 @@ def test_an_epoch_without_a_fixpoint_is_stopped(strategy: Strategy):
 @pytest.fixture
 def no_free_work(monkeypatch):
     """Let `auto` count every derivation, so that small programs go over their budget."""
-    monkeypatch.setattr(epoch_module, "_FREE_WORK", 0)
+    monkeypatch.setattr(epoch_module, "FREE_WORK", 0)
 
 
 @pytest.mark.usefixtures("no_free_work")

@@ -42,7 +42,7 @@ from tidelog.maintain.projections import project_negations
 from tidelog.maintain.row_change import RowChange, compare_states
 from tidelog.maintain.rule_change import RuleChange, rule_change
 from tidelog.maintain.small.stratum import SmallStratum
-from tidelog.maintain.update import LEVEL_WORK
+from tidelog.maintain.work import evaluation_work
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
@@ -51,7 +51,6 @@ from tidelog.values.codec import Codec
 
 _NO_ROWS = np.empty(0, np.int64)
 _LEVELS_PER_MEMORY_CHECK = 64
-_WORK_PER_FACT = 2
 
 
 class MaintainedEngine(LocalEngine):
@@ -467,11 +466,8 @@ class MaintainedEngine(LocalEngine):
 
 
 def _work(statistics: StratumStatistics) -> int:
-    """Return what evaluating a stratum from nothing takes, as the work of an update is counted.
-
-    Each fact is also compared with the old ones and entered into indexes again.
-    """
-    return statistics.derivations + _WORK_PER_FACT * statistics.facts + LEVEL_WORK * statistics.iterations
+    """Return what evaluating a stratum from nothing takes, as the work of an update is counted."""
+    return evaluation_work(statistics.derivations, statistics.facts, statistics.iterations)
 
 
 def _wide(columns: Sequence[Codes], count: int) -> CodeArray:

@@ -34,6 +34,7 @@ from tidelog.maintain.small.layout import NEEDS_ROOM, TOO_LARGE
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.maintain.trace import TraceKeeper
 from tidelog.maintain.update import OverBudget, StratumUpdate
+from tidelog.maintain.work import FREE_WORK, Learned, surviving_share
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
 from tidelog.plan.own_rules import own_forms
 from tidelog.program.nodes import Aggregate, Atom, Constraint, NegatedAtom, Program, Stratum
@@ -41,12 +42,11 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Unsuitable
 
-# The work of an update counts every binding enumerated, that of an evaluation from nothing only
-# derivations; measured on points-to and ontology programs, one unit of either costs about the same.
-UPDATE_COST = 1.0
 NO_RULE_CHANGES: Mapping[int, RuleChange | None] = {}
-# Work that is never worth a prediction.
-_FREE_WORK = 20_000
+# A change of more than this share of what a stratum reads is large for it.
+_LARGE_SHARE = 0.01
+# Evaluations that take less are over before it matters which indexes there are.
+_WORK_WORTH_INDEXES = 200_000
 _UNTOUCHED = "nothing it reads changed"
 
 
@@ -89,30 +89,6 @@ class EpochEngine(Protocol):
 
 
 @dataclass
-class _Learned:
-    """What past epochs cost a stratum."""
-
-    recompute_work: int = 0
-    work_per_row: float = 0.0
-
-    def learn(self, rows: int, work: int) -> None:
-        """Remember what an update cost, leaning to the cheaper ones.
-
-        Epochs of one size differ widely in cost. An update given up wastes at most the allowed share
-        of a recompute, a needless recompute wastes all of it; so the prediction is a low one.
-        """
-        rate = work / max(rows, 1)
-        if not self.work_per_row or rate < self.work_per_row:
-            self.work_per_row = rate
-        else:
-            self.work_per_row = 0.8 * self.work_per_row + 0.2 * rate
-
-    def forget_a_little(self) -> None:
-        """Lower the prediction after a recompute, so that updates get another chance."""
-        self.work_per_row *= 0.5
-
-
-@dataclass
 class Maintainer:
     """Runs epochs over the strata of one program and remembers what they cost."""
 
@@ -122,7 +98,7 @@ class Maintainer:
     labels: dict[str, RelationLabels] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._learned = [_Learned(work) for work in self.stratum_work]
+        self._learned = [Learned(work) for work in self.stratum_work]
         self._dense: dict[int, Mapping[str, IterationCounts]] = {}
         self._rules: list[tuple[MaintainedRule, ...]] = [
             tuple(maintained_rule(rule, self.program) for rule in stratum.rules)
@@ -135,6 +111,8 @@ class Maintainer:
             own_forms(stratum, self.program, first_id + 4096 * number) if self._reasons[number] else None
             for number, stratum in enumerate(self.program.strata)
         ]
+        # Strata that have what following a change needs; a recompute starts without it.
+        self._indexed: set[int] = set()
         self._read = [_relations_read(stratum) for stratum in self.program.strata]
         self._traces: dict[int, TraceKeeper] = {}
 
@@ -227,7 +205,7 @@ class Maintainer:
         budget = float("inf")
         if settings.strategy is Strategy.AUTO:
             work = self._learned[number].recompute_work
-            budget = max(settings.switch * work / UPDATE_COST, _FREE_WORK)
+            budget = max(settings.switch * work, FREE_WORK)
         return _Decision(Action.UPDATED, Strategy.UPDATE, str(rules), budget=budget, rules=rules)
 
     def _decide(
@@ -259,19 +237,54 @@ class Maintainer:
             return _Decision(action, done, f"{how}; trace was asked for: {keeper.explain()}")
         if strategy is not Strategy.AUTO:
             return _Decision(action, strategy, f"{how}; {strategy.value} was asked for")
-        learned = self._learned[number]
-        predicted = rows * learned.work_per_row
-        budget = max(settings.switch * learned.recompute_work / UPDATE_COST, _FREE_WORK)
-        advice = self._trace(number).advise(rows, predicted, learned.recompute_work)
+        return self._decide_by_cost(number, own, lower, settings.switch, _Decision(action, strategy, how))
+
+    def _decide_by_cost(
+        self, number: int, own: Mapping[str, RowChange], lower: Mapping[str, RowChange], switch: float,
+        update: "_Decision",
+    ) -> "_Decision":  # fmt: skip
+        """Follow a change under a budget, or recompute if that is predicted to cost less."""
+        rows = sum(each.deleted.size + each.inserted.size for each in (*own.values(), *lower.values()))
+        predicted = rows * self._learned[number].work_per_row
+        expected = self._expected_recompute(number, own, lower)
+        budget = max(switch * expected, FREE_WORK)
+        update = replace(update, strategy=Strategy.UPDATE, predicted=predicted, budget=budget)
+        advice = self._trace(number).advise(rows, predicted, int(expected))
         if advice is not None:
-            return _Decision(action, Strategy.TRACE, f"{how}; {advice}", predicted, budget)
-        if predicted > budget:
-            reason = (
-                f"{how}, predicted to take {predicted:,.0f} derivations, "
-                f"more than the {budget:,.0f} allowed beside the {learned.recompute_work:,} of a recompute"
+            return replace(update, strategy=Strategy.TRACE, reason=f"{update.reason}; {advice}")
+        if self._is_large(number, own, rows, expected):
+            against = "so many that indexes to follow them would cost more than they save"
+        elif predicted > budget:
+            against = (
+                f"predicted to take {predicted:,.0f} derivations, "
+                f"more than the {budget:,.0f} allowed beside the {expected:,.0f} of a recompute"
             )
-            return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, reason, predicted)
-        return _Decision(action, Strategy.UPDATE, how, predicted, budget)
+        else:
+            return update
+        return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, f"{update.reason}, {against}", predicted)
+
+    def _expected_recompute(
+        self, number: int, own: Mapping[str, RowChange], lower: Mapping[str, RowChange]
+    ) -> float:
+        """Return what recomputing a stratum after a change is expected to take: less if much is deleted."""
+        learned = self._learned[number]
+        net = _net_deleted(own, lower)
+        if net <= 0:
+            return float(learned.recompute_work)
+        stratum = self.program.strata[number].relations
+        relations = [self.engine.relations[name] for name in stratum]
+        survives = surviving_share(relations, net / self._rows_read(number, own))
+        return min(learned.expected_recompute(net), learned.recompute_work * survives)
+
+    def _rows_read(self, number: int, own: Mapping[str, RowChange]) -> int:
+        """Return the rows that a stratum reads, with those of relations whose input facts change."""
+        return max(1, sum(self.engine.relations[name].count for name in {*own, *self._read[number]}))
+
+    def _is_large(self, number: int, own: Mapping[str, RowChange], rows: int, expected: float) -> bool:
+        """Say whether a change is so large that indexes to follow it would cost more than they save."""
+        if number in self._indexed or expected < _WORK_WORTH_INDEXES:
+            return False
+        return rows > _LARGE_SHARE * self._rows_read(number, own)
 
     def _is_growing(self, number: int, own: Mapping[str, RowChange], lower: Mapping[str, RowChange]) -> bool:
         """Say whether nothing can be lost: no deletion at a positive atom, no insertion at a negated one."""
@@ -295,6 +308,7 @@ class Maintainer:
         learned = self._learned[number]
         spent = 0
         if decision.action is not Action.RECOMPUTED:
+            self._indexed.add(number)
             update, decision = self._prepare(number, stratum, lower, decision)
             changed = (*own.values(), *lower.values())
             rows = sum(change.deleted.size + change.inserted.size for change in changed)
@@ -317,9 +331,9 @@ class Maintainer:
                     self._dense[number] = update.dense
                 return changes, decision, update.work
         self._dense.pop(number, None)
+        self._indexed.discard(number)
         changes, work = self.engine.recompute(stratum, own, lower)
-        learned.recompute_work = work
-        learned.forget_a_little()
+        learned.learn_recompute(_net_deleted(own, lower), work)
         return changes, decision, spent + work
 
     def _prepare(
@@ -416,6 +430,11 @@ class Maintainer:
             return count_iterations(
                 self._rules[number], self.engine.relations, stratum.relations, self.engine.derivations
             )
+
+
+def _net_deleted(*changes: Mapping[str, RowChange]) -> int:
+    """Return how many more rows are deleted than inserted."""
+    return sum(each.deleted.size - each.inserted.size for changed in changes for each in changed.values())
 
 
 @contextmanager

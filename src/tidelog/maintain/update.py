@@ -42,13 +42,11 @@ from tidelog.maintain.labels import (
 from tidelog.maintain.literals import EpochLiterals
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
+from tidelog.maintain.work import FACT_WORK, LEVEL_WORK
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
-
-# What going through one more level costs, however few rows it has, in derivations.
-LEVEL_WORK = 300
 
 
 class OverBudget(Exception):  # noqa: N818 - a decision, no error
@@ -130,8 +128,8 @@ class StratumUpdate(EpochLiterals):
             )
         found: dict[str, list[Int64s]] = defaultdict(list)
         while buckets:
-            self._spend(LEVEL_WORK)
             current = self._without_proof(buckets.pop(min(buckets)))
+            self._spend(LEVEL_WORK + FACT_WORK * sum(rows.size for rows in current.values()))
             for name, rows in current.items():
                 self.labels[name].marks[rows] = CURRENT
                 found[name].append(rows)
@@ -341,7 +339,7 @@ class StratumUpdate(EpochLiterals):
         while (taken := offers.take_lowest()) is not None:
             label, batch = taken
             self.check_level(label)
-            self._spend(LEVEL_WORK)
+            self._spend(LEVEL_WORK + FACT_WORK * sum(rows.size for rows in batch.values()))
             for name, rows in batch.items():
                 self.labels[name].settle(rows)
             for rule, place, rows in self._stratum_literals(self.rules, batch):

@@ -28,7 +28,8 @@ from tidelog.engine.spark.wire import Wire, total
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.partners.update import PartnerDerivations, PartnerUpdate
 from tidelog.maintain.row_change import RowChange, compare_states
-from tidelog.maintain.update import LEVEL_WORK, OverBudget
+from tidelog.maintain.update import OverBudget
+from tidelog.maintain.work import FREE_WORK, ITERATION_WORK, evaluation_work
 from tidelog.plan.maintenance import maintained_rule
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
@@ -36,9 +37,6 @@ from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 _NO_ROWS: Int64s = np.empty(0, np.int64)
-_WORK_PER_FACT = 2
-# Work that is never worth giving up.
-_FREE_WORK = 20_000
 # Given facts of a recomputed stratum come from here, whatever their number.
 _NEVER = StoredRelation.NEVER
 
@@ -130,8 +128,8 @@ class PartnerEngine:
         return PartnerRun(stratum, self.routes[number], around).run(number, SilentObserver())
 
     def _total_work(self, statistics: StratumStatistics) -> int:
-        own = statistics.derivations + _WORK_PER_FACT * statistics.facts
-        return total(self.wire, own)[0] + LEVEL_WORK * statistics.iterations
+        own = evaluation_work(statistics.derivations, statistics.facts, 0)
+        return total(self.wire, own)[0] + ITERATION_WORK * statistics.iterations
 
     # --- an epoch ---------------------------------------------------------------------------------
 
@@ -190,7 +188,7 @@ class PartnerEngine:
             )
         budget = float("inf")
         if settings.strategy is Strategy.AUTO and stratum.rules:
-            budget = max(settings.switch * self.work[number], _FREE_WORK)
+            budget = max(settings.switch * self.work[number], FREE_WORK)
         labels = {name: self._label(name) for name in stratum.relations}
         update = PartnerUpdate(
             self._rules[number], self.routes[number], self.state.relations, labels, lower, self._derivations,

@@ -25,7 +25,8 @@ from tidelog.engine.spark.wire import Wire
 from tidelog.maintain.labels import AFFECTED, CURRENT, UNTOUCHED, RelationLabels, rows_by_level
 from tidelog.maintain.literals import EpochLiterals, Mask
 from tidelog.maintain.row_change import RowChange
-from tidelog.maintain.update import LEVEL_WORK, OverBudget
+from tidelog.maintain.update import OverBudget
+from tidelog.maintain.work import LEVEL_WORK
 from tidelog.plan.maintenance import MaintainedRule, backward_chain
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before

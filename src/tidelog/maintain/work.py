@@ -1,0 +1,86 @@
+"""What following a change costs, in derivations, and what past epochs teach about it.
+
+Work is counted, not timed, so that the same changes lead to the same decisions on every machine.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tidelog.storage import StoredRelation
+
+# What one more level of an update costs, however few rows it has, and one more iteration of an
+# evaluation from nothing; measured on lists of thousands of levels.
+LEVEL_WORK = 1_000
+ITERATION_WORK = 300
+# What a fact costs beside its derivations: an evaluation compares it with the old facts and enters it
+# into indexes, an update takes back or gives its level.
+FACT_WORK = 2
+# Work that is never worth a prediction.
+FREE_WORK = 20_000
+# A change that deletes less than this of a relation leaves a recompute as expensive as it was.
+_NOTABLE_SHARE = 0.01
+_SAMPLED_ROWS = 4_096
+_POINTS = 16
+
+
+def evaluation_work(derivations: int, facts: int, iterations: int) -> int:
+    """Return what evaluating a stratum from nothing takes, as the work of an update is counted."""
+    return derivations + FACT_WORK * facts + ITERATION_WORK * iterations
+
+
+def surviving_share(relations: Iterable[StoredRelation], deleted: float) -> float:
+    """Return the share of facts that would survive if each premise were deleted with this chance.
+
+    A fact of level n has at least n facts below it in a proof, one of each level, so (1 - deleted)ⁿ is
+    what survives of facts with one proof. It takes the same time however large the relations are.
+    """
+    if deleted < _NOTABLE_SHARE:
+        return 1.0
+    samples = [each.levels[: each.count : max(1, each.count // _SAMPLED_ROWS)] for each in relations]
+    levels = np.concatenate(samples) if samples else np.empty(0, np.int32)
+    levels = levels[levels > 0]
+    if not levels.size:
+        return 1.0
+    return float(((1.0 - min(deleted, 1.0)) ** levels.astype(np.float64)).mean())
+
+
+@dataclass
+class Learned:
+    """What past epochs cost a stratum."""
+
+    recompute_work: int = 0
+    work_per_row: float = 0.0
+    # After so many rows net were deleted, a recompute took this share of the one before it: the more
+    # rows the smaller the share.
+    _shrunk: list[tuple[int, float]] = field(default_factory=list)
+
+    def learn(self, rows: int, work: int) -> None:
+        """Remember what an update cost, leaning to the cheaper ones.
+
+        Epochs of one size differ widely in cost. An update given up wastes at most the allowed share
+        of a recompute, a needless recompute wastes all of it; so the prediction is a low one.
+        """
+        rate = work / max(rows, 1)
+        if not self.work_per_row or rate < self.work_per_row:
+            self.work_per_row = rate
+        else:
+            self.work_per_row = 0.8 * self.work_per_row + 0.2 * rate
+
+    def expected_recompute(self, deleted: int) -> float:
+        """Return what a recompute is expected to take when so many rows net are deleted."""
+        shares = [share for rows, share in self._shrunk if rows <= deleted]
+        return self.recompute_work * min(shares, default=1.0)
+
+    def learn_recompute(self, deleted: int, work: int) -> None:
+        """Remember what a recompute took after so many rows net were deleted.
+
+        The prediction for updates is lowered, so that they get another chance.
+        """
+        if deleted > 0 and self.recompute_work:
+            share = min(work / self.recompute_work, 1.0)
+            kept = [(rows, was) for rows, was in self._shrunk if (rows > deleted) == (was < share)]
+            self._shrunk = sorted([*kept, (deleted, share)])[-_POINTS:]
+        self.recompute_work = work
+        self.work_per_row *= 0.5
