@@ -50,9 +50,10 @@ class Deriver:
                 continue
             for binding in self.applications(rule, atom.fact, below):
                 found = self.derivation(rule, atom, binding, below)
-                if found not in seen:
-                    seen.add(found)
+                # Who asks for the first one only is spared the comparison.
+                if not seen or found not in seen:
                     yield found
+                    seen.add(found)
 
     def applications(self, rule: Rule, fact: Fact, below: Level | None = None) -> Iterator[Binding]:
         """Yield the bindings under which a rule derives a fact."""
@@ -60,7 +61,7 @@ class Deriver:
         if step is None:
             return
         binding, later = step
-        yield from self.solver.bindings((*rule.body, *later), binding, below)
+        yield from self.solver.bindings((*rule.body, *later) if later else rule.body, binding, below)
 
     def derivation(
         self, rule: Rule, head: GroundAtom, binding: Binding, below: Level | None = None

@@ -30,12 +30,15 @@ _ROWS_TO_SCAN = 1 << 11
 # Without an index, a bound column is taken to leave one row of so many, as a power of two.
 _SELECTIVITY = 7
 _FIRST_BATCH_ROWS = 64
-_LARGEST_CHUNK = 1 << 16
+_LARGEST_BATCH_ROWS = 1 << 16
 _ROWS_PER_STEP = 64
-_CHUNK_GROWTH = 8
+_BATCH_GROWTH = 8
+_MOST_SHAPES = 1 << 10
 _NO_ROWS: Int64s = np.empty(0, np.int64)
 
 Known = Mapping[str, int]
+# The length of a posting, its index, and where it starts.
+_Posting = tuple[int, Index, int]
 
 
 class LocalEngineState(Protocol):
@@ -88,6 +91,7 @@ class LocalFacts:
         self._encoder_of: dict[str, Callable[[Value], int]] = {}
         self._last: tuple[str, Fact, int] | None = None
         self._built: dict[str, tuple[StoredRelation, list[Index]]] = {}
+        self._shapes: dict[tuple[int, ...], _Shape] = {}
 
     # --- as a source -----------------------------------------------------------------------------
 
@@ -102,7 +106,7 @@ class LocalFacts:
             return
         stored = self._engine.relations[relation]
         decoders = self._decoders[relation]
-        for numbers, _ in self._rows(relation, codes, int(ABSENT)):
+        for numbers, _ in self._rows(relation, codes, int(ABSENT), self._estimate(relation, codes)[1]):
             if not decoders:
                 yield ()
                 continue
@@ -112,7 +116,7 @@ class LocalFacts:
     def count(self, relation: str, bound: Mapping[int, Value]) -> int:
         """Return at least the number of matching facts."""
         codes = self._codes(relation, bound)
-        return 0 if codes is None else self._estimate(relation, codes)
+        return 0 if codes is None else self._estimate(relation, codes)[0]
 
     def level(self, relation: str, fact: Fact) -> Level | None:
         """Return the stratum of the relation and the iteration in which the fact first held."""
@@ -204,6 +208,7 @@ class LocalFacts:
     def start_epoch(self) -> None:
         """Forget what was looked up in the epoch before; indexes follow their relations."""
         self._last = None
+        self._shapes = {}
 
     def _find(self, relation: str, codes: Sequence[int]) -> int:
         """Return the row of a fact that holds, or -1."""
@@ -236,30 +241,37 @@ class LocalFacts:
                 return 0, 0
         return int(index.groups[group, START]), int(index.groups[group, LENGTH])
 
-    def _shortest(self, relation: str, codes: Mapping[int, int]) -> tuple[int, Index, int] | None:
+    def _shortest(self, relation: str, codes: Mapping[int, int]) -> _Posting | None:
         """Return the shortest posting that holds all matching rows: length, index, start."""
         stored = self._engine.relations[relation]
-        best: tuple[int, Index, int] | None = None
+        best: _Posting | None = None
         for index in self._indexes(relation):
-            if all(column in codes for column in index.key):
+            if codes.keys() >= set(index.key):
                 start, length = self._posting(index, stored, codes)
                 if best is None or length < best[0]:
                     best = (length, index, start)
         return best
 
-    def _estimate(self, relation: str, codes: Mapping[int, int]) -> int:
+    def _estimate(self, relation: str, codes: Mapping[int, int]) -> tuple[int, _Posting | None]:
+        """Return about how many rows match, and the shortest posting that holds them."""
         stored = self._engine.relations[relation]
         if len(codes) == stored.arity:
-            return 1
+            return 1, None
         best = self._shortest(relation, codes) if codes else None
-        return max(1, stored.count >> (_SELECTIVITY * len(codes))) if best is None else best[0]
+        return (max(1, stored.count >> (_SELECTIVITY * len(codes))) if best is None else best[0]), best
 
     def _rows(
-        self, relation: str, codes: Mapping[int, int], limit: int, *, may_build: bool = True
+        self,
+        relation: str,
+        codes: Mapping[int, int],
+        limit: int,
+        best: _Posting | None,
+        *,
+        may_build: bool = True,
     ) -> Iterator[tuple[Int64s, int]]:
         """Yield the numbers of matching rows whose level is below the limit, in batches that grow.
 
-        With each batch comes how many rows were looked at for it.
+        With each batch comes how many rows were looked at for it. `best` is the posting to read.
         Where no index leads to them one is built, unless it may not be: a search with a limit on its
         work had better look at some rows than index them all.
         """
@@ -269,7 +281,6 @@ class LocalFacts:
             if number >= 0 and stored.levels[number] < limit:
                 yield np.array([number], np.int64), 1
             return
-        best = self._shortest(relation, codes) if codes else None
         if best is None and codes and stored.count > _ROWS_TO_SCAN and may_build:
             self._build(relation, tuple(sorted(codes)))
             best = self._shortest(relation, codes)
@@ -288,7 +299,7 @@ class LocalFacts:
                 keep &= stored.rows[numbers, column] == codes[column]
             numbers = numbers[keep]
             yield numbers, last - first
-            first, size = last, min(size * _CHUNK_GROWTH, _LARGEST_CHUNK)
+            first, size = last, min(size * _BATCH_GROWTH, _LARGEST_BATCH_ROWS)
 
     def _build(self, relation: str, key: tuple[int, ...]) -> None:
         stored = self._engine.relations[relation]
@@ -309,14 +320,23 @@ class LocalFacts:
         self, atoms: Sequence[Atom], binding: Mapping[str, Value], below: Level | None, work: Work
     ) -> Iterator[dict[str, Value]]:
         """Yield the bindings of plain atoms that extend `binding`; see `Joining`."""
-        types = {term.name: term.type for atom in atoms for term in atom.terms if isinstance(term, Variable)}
-        known = {name: self._encoder(types[name])(binding[name]) for name in types if name in binding}
-        plain = [self._plain(atom, below) for atom in atoms]
-        fresh = [name for name in types if name not in known]
-        decoders = [self._decoder(types[name]) for name in fresh]
+        shape = self._shapes.get(tuple(map(id, atoms)))
+        if shape is None:
+            shape = self._shape(atoms)
+        known: dict[str, int] = {}
+        fresh: list[tuple[str, Callable[[int], Value]]] = []
+        for name, type_name in shape.types:
+            if name in binding:
+                known[name] = self._encoder(type_name)(binding[name])
+            else:
+                fresh.append((name, self._decoder(type_name)))
+        plain = [
+            _PlainAtom(each.relation, each.constants, each.variables, self._limit(each.relation, below))
+            for each in shape.plain
+        ]
         for found in self._join(plain, known, work):
             extended = dict(binding)
-            for name, decode in zip(fresh, decoders, strict=True):
+            for name, decode in fresh:
                 extended[name] = decode(found[name])
             yield extended
 
@@ -326,7 +346,16 @@ class LocalFacts:
             decoder = self._decoder_of[type_name] = self.decoder(type_name)
         return decoder
 
-    def _plain(self, atom: Atom, below: Level | None) -> "_PlainAtom":
+    def _shape(self, atoms: Sequence[Atom]) -> "_Shape":
+        """Return what is the same whenever these atoms are joined, and keep it for the epoch."""
+        types = {term.name: term.type for atom in atoms for term in atom.terms if isinstance(term, Variable)}
+        shape = _Shape(tuple(atoms), tuple(types.items()), tuple(self._plain(atom) for atom in atoms))
+        if len(self._shapes) >= _MOST_SHAPES:
+            self._shapes.clear()
+        self._shapes[tuple(map(id, atoms))] = shape
+        return shape
+
+    def _plain(self, atom: Atom) -> "_PlainAtom":
         constants = {
             column: self._encoder(term.type)(term.value)
             for column, term in enumerate(atom.terms)
@@ -335,34 +364,41 @@ class LocalFacts:
         variables = tuple(
             (column, term.name) for column, term in enumerate(atom.terms) if isinstance(term, Variable)
         )
-        limit = int(ABSENT)
-        if below is not None:
-            stratum, iteration = below
-            own = 0 if self._across else self._strata[atom.relation]
-            limit = iteration if own == stratum else (limit if own < stratum else 0)
-        return _PlainAtom(atom.relation, constants, variables, limit)
+        return _PlainAtom(atom.relation, constants, variables, int(ABSENT))
+
+    def _limit(self, relation: str, below: Level | None) -> int:
+        """Return the iteration that facts of a relation must come before."""
+        if below is None:
+            return int(ABSENT)
+        stratum, iteration = below
+        own = 0 if self._across else self._strata[relation]
+        if own == stratum:
+            return iteration
+        return int(ABSENT) if own < stratum else 0
 
     def _join(self, atoms: Sequence["_PlainAtom"], known: Known, work: Work) -> Iterator[Known]:
         if not atoms:
             yield known
             return
-        best: tuple[int, int, dict[int, int]] | None = None
+        best: tuple[int, int, dict[int, int], _Posting | None] | None = None
         for place, atom in enumerate(atoms):
             codes = atom.codes(known)
             if not self._fits(atom.relation, codes.values()):
                 return
-            size = self._estimate(atom.relation, codes)
+            size, posting = self._estimate(atom.relation, codes)
             if best is None or size < best[0]:
-                best = (size, place, codes)
+                best = (size, place, codes, posting)
         assert best is not None
-        _, place, codes = best
+        _, place, codes, posting = best
         chosen = atoms[place]
         others = [atom for other, atom in enumerate(atoms) if other != place]
         fresh = chosen.fresh(known)
-        now = [atom for atom in others if atom.is_bound_by(known, fresh)]
-        later = [atom for atom in others if not atom.is_bound_by(known, fresh)]
-        may_build = work.limit is None
-        for numbers, looked_at in self._rows(chosen.relation, codes, chosen.limit, may_build=may_build):
+        now: list[_PlainAtom] = []
+        later: list[_PlainAtom] = []
+        for atom in others:
+            (now if atom.is_bound_by(known, fresh) else later).append(atom)
+        rows = self._rows(chosen.relation, codes, chosen.limit, posting, may_build=work.limit is None)
+        for numbers, looked_at in rows:
             work.step(1 + looked_at // _ROWS_PER_STEP)
             if not numbers.size:
                 continue
@@ -438,3 +474,15 @@ class _PlainAtom:
         """Say whether every variable is known or among the fresh ones, one of them at least."""
         names = [name for _, name in self.variables]
         return any(name in fresh for name in names) and all(name in known or name in fresh for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Atoms to join, with the types of their variables.
+
+    Shapes are found by the identity of the atoms, so they hold on to them.
+    """
+
+    atoms: tuple[Atom, ...]
+    types: tuple[tuple[str, str], ...]
+    plain: tuple[_PlainAtom, ...]

@@ -86,15 +86,21 @@ class Solver(Steps):
             return
         chosen = body[position]
         if self._joining is not None and isinstance(chosen, Atom) and self._is_plain(chosen):
-            plain = [each for each in body if isinstance(each, Atom) and self._is_plain(each)]
-            others = tuple(each for each in body if not (isinstance(each, Atom) and self._is_plain(each)))
+            plain: list[Atom] = []
+            rest: list[Literal] = []
+            for each in body:
+                if isinstance(each, Atom) and self._is_plain(each):
+                    plain.append(each)
+                else:
+                    rest.append(each)
+            others = tuple(rest)
             for joined in self._joining.join(plain, binding, below, self.work):
                 yield from self.bindings(others, joined, below)
             return
-        rest = body[:position] + body[position + 1 :]
+        left = body[:position] + body[position + 1 :]
         try:
             for extended, later in self._steps(chosen, binding, below):
-                yield from self.bindings(rest + later, extended, below)
+                yield from self.bindings(left + later, extended, below)
         except NoValueError:
             return
 
