@@ -4,7 +4,8 @@ An index that the engine has is used where its key is bound, the shortest postin
 is built, and kept here, when nothing else leads to the facts of a large relation.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -226,17 +227,16 @@ class LocalFacts:
             return list(stored.indexes.values())
         return [*stored.indexes.values(), *built[1]]
 
-    def _posting(self, index: Index, stored: StoredRelation, codes: Mapping[int, int]) -> tuple[int, int]:
+    def _posting(self, index: Index, stored: StoredRelation, key: Sequence[int]) -> tuple[int, int]:
         """Return where the posting of a key starts, and how long it is."""
         if index.rows_indexed < stored.count:
             index.add_rows(stored.rows, stored.count)
         if index.is_dense:
-            group = codes[index.key[0]]
+            group = key[0]
             if not 0 <= group < index.groups.shape[0]:
                 return 0, 0
         else:
-            wanted = np.array([codes[column] for column in index.key], np.int64)
-            group = int(find_key(index.slots, index.keys, wanted))
+            group = int(find_key(index.slots, index.keys, np.array(key, np.int64)))
             if group < 0:
                 return 0, 0
         return int(index.groups[group, START]), int(index.groups[group, LENGTH])
@@ -247,7 +247,7 @@ class LocalFacts:
         best: _Posting | None = None
         for index in self._indexes(relation):
             if codes.keys() >= set(index.key):
-                start, length = self._posting(index, stored, codes)
+                start, length = self._posting(index, stored, [codes[column] for column in index.key])
                 if best is None or length < best[0]:
                     best = (length, index, start)
         return best
@@ -309,6 +309,7 @@ class LocalFacts:
         if known is None or known[0] is not stored:
             known = self._built[relation] = (stored, [])
         known[1].append(index)
+        self._shapes = {}
 
     # --- joins ------------------------------------------------------------------------------------
 
@@ -330,11 +331,12 @@ class LocalFacts:
                 known[name] = self._encoder(type_name)(binding[name])
             else:
                 fresh.append((name, self._decoder(type_name)))
-        plain = [
-            _PlainAtom(each.relation, each.constants, each.variables, self._limit(each.relation, below))
-            for each in shape.plain
-        ]
-        for found in self._join(plain, known, work):
+        for atom in shape.plain:
+            codes = atom.codes(known).values()
+            if not self._fits(atom.relation, codes):
+                return
+        limits = {atom.relation: self._limit(atom.relation, below) for atom in shape.plain}
+        for found in self._join(self._stage(shape, frozenset(known)), known, limits, work):
             extended = dict(binding)
             for name, decode in fresh:
                 extended[name] = decode(found[name])
@@ -349,7 +351,8 @@ class LocalFacts:
     def _shape(self, atoms: Sequence[Atom]) -> "_Shape":
         """Return what is the same whenever these atoms are joined, and keep it for the epoch."""
         types = {term.name: term.type for atom in atoms for term in atom.terms if isinstance(term, Variable)}
-        shape = _Shape(tuple(atoms), tuple(types.items()), tuple(self._plain(atom) for atom in atoms))
+        plain = tuple(self._plain(atom) for atom in atoms)
+        shape = _Shape(tuple(atoms), tuple(types.items()), plain, {})
         if len(self._shapes) >= _MOST_SHAPES:
             self._shapes.clear()
         self._shapes[tuple(map(id, atoms))] = shape
@@ -364,7 +367,7 @@ class LocalFacts:
         variables = tuple(
             (column, term.name) for column, term in enumerate(atom.terms) if isinstance(term, Variable)
         )
-        return _PlainAtom(atom.relation, constants, variables, int(ABSENT))
+        return _PlainAtom(atom.relation, constants, variables)
 
     def _limit(self, relation: str, below: Level | None) -> int:
         """Return the iteration that facts of a relation must come before."""
@@ -376,42 +379,82 @@ class LocalFacts:
             return iteration
         return int(ABSENT) if own < stratum else 0
 
-    def _join(self, atoms: Sequence["_PlainAtom"], known: Known, work: Work) -> Iterator[Known]:
-        if not atoms:
+    def _stage(self, shape: "_Shape", names: frozenset[str]) -> "_Stage":
+        """Return how the atoms of a shape are joined when these variables are known."""
+        stage = shape.stages.get(names)
+        if stage is None:
+            stage = shape.stages[names] = self._new_stage(shape.plain, names)
+        return stage
+
+    def _new_stage(self, atoms: Sequence["_PlainAtom"], names: AbstractSet[str]) -> "_Stage":
+        return _Stage(tuple(self._look_up(atom, names) for atom in atoms), frozenset(names), {})
+
+    def _look_up(self, atom: "_PlainAtom", names: AbstractSet[str]) -> "_LookUp":
+        bound: dict[int, str | int] = {
+            **atom.constants, **{column: name for column, name in atom.variables if name in names}
+        }  # fmt: skip
+        keys = tuple(
+            (index, tuple(bound[column] for column in index.key))
+            for index in self._indexes(atom.relation)
+            if index.key and bound.keys() >= set(index.key)
+        )
+        return _LookUp(atom, self._engine.relations[atom.relation], tuple(bound.items()), keys)
+
+    def _after(self, stage: "_Stage", place: int) -> "_Following":
+        """Return how a join goes on from the rows of one of its atoms."""
+        following = stage.following.get(place)
+        if following is None:
+            fresh = stage.look_ups[place].atom.fresh(stage.names)
+            others = [each.atom for other, each in enumerate(stage.look_ups) if other != place]
+            now = [atom for atom in others if atom.is_bound_by(stage.names, fresh)]
+            later = [atom for atom in others if not atom.is_bound_by(stage.names, fresh)]
+            following = (fresh, now, self._new_stage(later, stage.names | fresh.keys()))
+            stage.following[place] = following
+        return following
+
+    def _expected(self, look_up: "_LookUp", known: Known) -> tuple[int, _Posting | None]:
+        """Return about how many rows match, and the shortest posting that holds them."""
+        stored = look_up.stored
+        if len(look_up.bound) == stored.arity:
+            return 1, None
+        best: _Posting | None = None
+        for index, sources in look_up.keys:
+            key = [known[source] if isinstance(source, str) else source for source in sources]
+            start, length = self._posting(index, stored, key)
+            if best is None or length < best[0]:
+                best = (length, index, start)
+        if best is None:
+            return max(1, stored.count >> (_SELECTIVITY * len(look_up.bound))), None
+        return best[0], best
+
+    def _join(self, stage: "_Stage", known: Known, limits: Mapping[str, int], work: Work) -> Iterator[Known]:
+        if not stage.look_ups:
             yield known
             return
-        best: tuple[int, int, dict[int, int], _Posting | None] | None = None
-        for place, atom in enumerate(atoms):
-            codes = atom.codes(known)
-            if not self._fits(atom.relation, codes.values()):
-                return
-            size, posting = self._estimate(atom.relation, codes)
-            if best is None or size < best[0]:
-                best = (size, place, codes, posting)
-        assert best is not None
-        _, place, codes, posting = best
-        chosen = atoms[place]
-        others = [atom for other, atom in enumerate(atoms) if other != place]
-        fresh = chosen.fresh(known)
-        now: list[_PlainAtom] = []
-        later: list[_PlainAtom] = []
-        for atom in others:
-            (now if atom.is_bound_by(known, fresh) else later).append(atom)
-        rows = self._rows(chosen.relation, codes, chosen.limit, posting, may_build=work.limit is None)
+        place, (size, posting) = 0, self._expected(stage.look_ups[0], known)
+        for other, look_up in enumerate(stage.look_ups[1:], 1):
+            expected = self._expected(look_up, known)
+            if expected[0] < size:
+                place, (size, posting) = other, expected
+        chosen = stage.look_ups[place]
+        codes = {column: known[x] if isinstance(x, str) else x for column, x in chosen.bound}
+        fresh, now, later = self._after(stage, place)
+        name = chosen.atom.relation
+        rows = self._rows(name, codes, limits[name], posting, may_build=work.limit is None)
         for numbers, looked_at in rows:
             work.step(1 + looked_at // _ROWS_PER_STEP)
             if not numbers.size:
                 continue
-            columns = self._columns(chosen, numbers, fresh)
-            columns = self._semijoin(now, known, columns)
+            columns = self._columns(chosen.atom, numbers, fresh)
+            columns = self._semijoin(now, known, columns, limits)
             names = list(columns)
             if not names:
                 # Nothing new is bound: one matching row is as good as another.
-                yield from self._join(later, known, work)
+                yield from self._join(later, known, limits, work)
                 return
             for values in zip(*(column.tolist() for column in columns.values()), strict=True):
                 extended = {**known, **dict(zip(names, values, strict=True))}
-                yield from self._join(later, extended, work)
+                yield from self._join(later, extended, limits, work)
 
     def _columns(self, atom: "_PlainAtom", numbers: Int64s, fresh: Mapping[str, int]) -> dict[str, CodeArray]:
         """Return the new variables' codes in rows in which repeated variables agree."""
@@ -426,7 +469,11 @@ class LocalFacts:
         return {name: rows[:, column] for name, column in fresh.items()}
 
     def _semijoin(
-        self, atoms: Sequence["_PlainAtom"], known: Known, columns: dict[str, CodeArray]
+        self,
+        atoms: Sequence["_PlainAtom"],
+        known: Known,
+        columns: dict[str, CodeArray],
+        limits: Mapping[str, int],
     ) -> dict[str, CodeArray]:
         """Return the candidates for which every atom, bound by now, has its fact."""
         for atom in atoms:
@@ -440,19 +487,18 @@ class LocalFacts:
             for column, name in atom.variables:
                 probes[:, column] = columns[name] if name in columns else known[name]
             numbers = stored.find(probes)
-            keep = (numbers >= 0) & (stored.levels[np.maximum(numbers, 0)] < atom.limit)
+            keep = (numbers >= 0) & (stored.levels[np.maximum(numbers, 0)] < limits[atom.relation])
             columns = {name: codes[keep] for name, codes in columns.items()}
         return columns
 
 
 @dataclass(frozen=True, slots=True)
 class _PlainAtom:
-    """An atom over codes: constants and variables by column; only rows below the limit count."""
+    """An atom over codes: constants and variables by column."""
 
     relation: str
     constants: Mapping[int, int]
     variables: tuple[tuple[int, str], ...]
-    limit: int
 
     def codes(self, known: Known) -> dict[int, int]:
         """Return the columns whose code is known."""
@@ -462,7 +508,7 @@ class _PlainAtom:
                 codes[column] = known[name]
         return codes
 
-    def fresh(self, known: Known) -> dict[str, int]:
+    def fresh(self, known: Container[str]) -> dict[str, int]:
         """Return the variables not known yet and the first column of each."""
         found: dict[str, int] = {}
         for column, name in self.variables:
@@ -470,15 +516,41 @@ class _PlainAtom:
                 found.setdefault(name, column)
         return found
 
-    def is_bound_by(self, known: Known, fresh: Mapping[str, int]) -> bool:
+    def is_bound_by(self, known: Container[str], fresh: Container[str]) -> bool:
         """Say whether every variable is known or among the fresh ones, one of them at least."""
         names = [name for _, name in self.variables]
         return any(name in fresh for name in names) and all(name in known or name in fresh for name in names)
 
 
 @dataclass(frozen=True, slots=True)
+class _LookUp:
+    """How rows of an atom are found: the bound columns and the usable indexes.
+
+    A column or a part of a key is the name of a known variable, or a code.
+    """
+
+    atom: _PlainAtom
+    stored: StoredRelation
+    bound: tuple[tuple[int, str | int], ...]
+    keys: tuple[tuple[Index, tuple[str | int, ...]], ...]
+
+
+# The new variables and their columns, the atoms that are bound then, and how the others are joined.
+_Following = tuple[dict[str, int], list[_PlainAtom], "_Stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """Atoms still to be joined when these variables are known; what follows is noted as it is found."""
+
+    look_ups: tuple[_LookUp, ...]
+    names: frozenset[str]
+    following: dict[int, _Following]
+
+
+@dataclass(frozen=True, slots=True)
 class _Shape:
-    """Atoms to join, with the types of their variables.
+    """Atoms to join, with the types of their variables and the ways to join them found so far.
 
     Shapes are found by the identity of the atoms, so they hold on to them.
     """
@@ -486,3 +558,4 @@ class _Shape:
     atoms: tuple[Atom, ...]
     types: tuple[tuple[str, str], ...]
     plain: tuple[_PlainAtom, ...]
+    stages: dict[frozenset[str], _Stage]
