@@ -77,6 +77,21 @@ def test_a_load_and_changes_are_published(spark, folder):
     assert {each.strategy for row in report.epochs for each in row.strata} & {"update", "auto"}
 
 
+def test_workers_derive_what_is_published(spark, tmp_path):
+    """With the engine `spark` a load and changes publish the same, from state that workers keep."""
+    job = read_job(write_job(tmp_path))
+    job = replace(job, engine="spark", spark_options={"driver_facts": 0, "partners": 2})
+    write_members(tmp_path, [("ann", "staff"), ("staff", "all"), ("bob", "all")])
+    write_grants(tmp_path, "1", ["+,all,wiki,1", "+,staff,payroll,2", "+,all,secret,0"])
+    Pipeline(job, spark=spark).run()
+    assert published(tmp_path) == FIRST == sum_of_feed(tmp_path)
+
+    write_grants(tmp_path, "2", ["-,all,wiki,1"])
+    Pipeline(job, spark=spark).run()
+
+    assert published(tmp_path) == {("ann", "payroll")} == sum_of_feed(tmp_path)
+
+
 def test_a_run_without_news_makes_no_epoch(spark, folder):
     """When no source has changed there is nothing to commit, and the report says so."""
     report = Pipeline.read(folder / "job.toml", spark=spark).run()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
+from tidelog.engine.spark.gathering import gather
 from tidelog.pipeline.bind import Bound
 from tidelog.pipeline.facts import ArrowFacts, Facts, arrow_schema, published_columns, subtract
 from tidelog.session.open import open_session
@@ -171,7 +172,7 @@ class SessionDeriver:
         facts = {name: self._data(name, None) for name in bound.given}
         for name, change in changes.items():
             if change.insert is not None:
-                facts[name] = self._data(name, change.insert)
+                facts[name] = self._data(name, change.insert, is_load=self._is_spark)
         self._session = self._open(facts)
         strata = tuple(
             StratumWork(
@@ -197,13 +198,23 @@ class SessionDeriver:
             defines=job.defines,
         )
 
-    def _data(self, name: str, frame: "DataFrame | None") -> object:
-        """Return facts as a session takes them."""
+    def _data(self, name: str, frame: "DataFrame | None", *, is_load: bool = False) -> object:
+        """Return facts as a session takes them; workers encode the texts of a load."""
         relation = self._bound.relation(name)
         if not relation.arity:
             return frame is not None and not frame.isEmpty()
         schema = arrow_schema(published_columns(relation, self._bound.program))
-        return schema.empty_table() if frame is None else frame.toArrow().cast(schema)
+        if frame is None:
+            return schema.empty_table()
+        if not is_load:
+            return frame.toArrow().cast(schema)
+        return pa.table(
+            [
+                column if pa.types.is_dictionary(column.type) else column.cast(field.type)
+                for column, field in zip(gather(frame).columns, schema, strict=True)
+            ],
+            names=schema.names,
+        )
 
     def _table(self, facts: FactSet) -> ArrowFacts:
         columns = published_columns(self._bound.relation(facts.name), self._bound.program)
