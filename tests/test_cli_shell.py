@@ -58,9 +58,9 @@ def test_why_shows_a_proof(run: Run, command: str) -> None:
         assert part in out
 
 
-@pytest.mark.parametrize("command", ["whynot", "explainnegation"])
+@pytest.mark.parametrize("command", ["whynot", "explainnegation", "why_not", "why-not"])
 def test_why_not_shows_what_is_missing(run: Run, command: str) -> None:
-    """`whynot`, and `explainnegation` as Soufflé spells it, name the facts that rules lack."""
+    """`whynot`, also as Soufflé, Python and the command line spell it, names the facts that rules lack."""
     out, err = run(f"{command} path(4, 1)")
 
     assert err == ""

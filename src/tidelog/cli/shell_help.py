@@ -36,7 +36,7 @@ _SECTIONS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
         "Proofs",
         (
             ("why path(1, 3)", "show a proof; also `explain`"),
-            ("whynot path(3, 1)", "show what each rule lacks; also `explainnegation`"),
+            ("whynot path(3, 1)", "show what each rule lacks; also `why_not`, `why-not`, `explainnegation`"),
             ("depth 4", "how deep proofs are shown, a number or `all`; also `setdepth`"),
             ("guide path(3, 1)", "ask why not step by step: `choose 2`, `let x = 1`, `values x`, `follow 1`"),
         ),
@@ -60,8 +60,9 @@ _SECTIONS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
 
 _WIDTH: Final = 26
 _SAME: Final = {
-    "explain": "why", "explainnegation": "whynot", "setdepth": "depth", "show": "facts", "choose": "guide",
-    "let": "guide", "values": "guide", "follow": "guide", "query": "path(1, x)", "unguard": "guard",
+    "explain": "why", "explainnegation": "whynot", "why_not": "whynot", "why-not": "whynot",
+    "setdepth": "depth", "show": "facts", "choose": "guide", "let": "guide", "values": "guide",
+    "follow": "guide", "query": "path(1, x)", "unguard": "guard",
 }  # fmt: skip
 
 

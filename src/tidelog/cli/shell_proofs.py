@@ -36,6 +36,9 @@ class ProofCommands:
             "why": self._why,
             "explain": self._why,
             "whynot": self._why_not,
+            # As Python and the command line spell it.
+            "why_not": self._why_not,
+            "why-not": self._why_not,
             "explainnegation": self._why_not,
             "depth": self._set_depth,
             "setdepth": self._set_depth,

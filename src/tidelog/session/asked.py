@@ -1,6 +1,7 @@
 """The fact somebody asks about, from text or from Python values."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from tidelog.errors import Diagnostic, TidelogError
@@ -28,7 +29,7 @@ def read_fact(asked: AskedFact, book: RuleBook) -> GroundAtom:
     """
     if isinstance(asked, str):
         return _read_text(asked, book)
-    relation, values = (asked.relation, asked.fact) if isinstance(asked, GroundAtom) else asked
+    relation, values = _named(asked)
     declared = book.program.relations.get(relation)
     if declared is None:
         raise TidelogError([_undeclared(relation, book)])
@@ -41,6 +42,19 @@ def read_fact(asked: AskedFact, book: RuleBook) -> GroundAtom:
             for value, column in zip(values, declared.columns, strict=True)
         ),
     )
+
+
+def _named(asked: object) -> tuple[str, Sequence[Value]]:
+    """Return the relation and the values of a fact given in Python; anything else is a mistake."""
+    match asked:
+        case GroundAtom():
+            return asked.relation, asked.fact
+        case (str() as relation, tuple() | list() as values):
+            return relation, values
+        case _:
+            message = f"{asked!r} is not a fact"
+            hint = 'ask for example "path(1, 3)" or ("path", (1, 3))'
+            raise TidelogError([Diagnostic("not-a-fact", message, None, hint)])
 
 
 def _exact(value: object, type_name: str, codec: Codec) -> Value:
@@ -64,6 +78,7 @@ def _read_text(text: str, book: RuleBook) -> GroundAtom:
         codes: list[Codes] = []
     else:
         codes = encode_atoms([atom], declared, book.codec, found)
+    found = [_about_one_fact(each) for each in found]
     if found or isinstance(declared, Diagnostic):
         raise query.point_at_query(TidelogError(found)) from None
     values = (
@@ -71,6 +86,13 @@ def _read_text(text: str, book: RuleBook) -> GroundAtom:
         for column, type_ in zip(codes, declared.columns, strict=False)
     )
     return GroundAtom(atom.relation, tuple(values))
+
+
+def _about_one_fact(found: Diagnostic) -> Diagnostic:
+    """Return the diagnostic, which tells who left a variable how to find facts to ask about."""
+    if found.code != "not-a-constant":
+        return found
+    return replace(found, hint=f"{found.hint}; a query finds the facts that one can ask about")
 
 
 def _undeclared(relation: str, book: RuleBook, span: Span | None = None) -> Diagnostic:

@@ -85,8 +85,7 @@ class Explaining:
             db.why(("path", (1, 3)), all=True, limit=5)
             db.why("path(1, 3)", semiring="count")
         """
-        if limit is not None and limit < 1:
-            raise TidelogError([Diagnostic(code="bad-limit", message=f"{limit} is not a number of proofs")])
+        _check_numbers(depth, limit)
         with self._epochs.lock:
             self._check_open()
             if semiring is not None:
@@ -116,6 +115,7 @@ class Explaining:
             print(db.why_not("vpt('userSession', 'L4')"))
             db.why_not("vpt('userSession', 'L4')", guided=True).choose(2).bind(Var2="ins").literals
         """
+        _check_numbers(depth, limit)
         with self._epochs.lock:
             self._check_open()
             return self.proofs.guide(fact) if guided else self.proofs.why_not(fact, depth, limit)
@@ -123,3 +123,15 @@ class Explaining:
     def _check_open(self) -> None:
         """Raise if the session is closed."""
         raise NotImplementedError
+
+
+def _check_numbers(depth: int | None, limit: int | None) -> None:
+    """Raise if a depth or a limit is none."""
+    found = []
+    if depth is not None and depth < 0:
+        hint = "give a number from 0 on, or None for all the way"
+        found.append(Diagnostic(code="bad-depth", message=f"{depth} is no depth", hint=hint))
+    if limit is not None and limit < 1:
+        found.append(Diagnostic(code="bad-limit", message=f"{limit} is not a number of answers"))
+    if found:
+        raise TidelogError(found)

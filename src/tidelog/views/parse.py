@@ -7,6 +7,7 @@ from tidelog.source import Source, Span
 from tidelog.syntax import parse, tree
 
 _HEAD = "query() :- "
+_FOUND_DOT = "found `.`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,18 @@ def _point_at_query(error: TidelogError, source: Source, offsets: tuple[int, ...
         start = offsets[min(span.start, last)]
         return Span(source, start, max(start + 1, offsets[min(span.end, last)]))
 
+    def worded(diagnostic: Diagnostic) -> str:
+        # The dot that ends the rule was not typed.
+        at_end = diagnostic.span is not None and moved(diagnostic.span).start >= offsets[-1]
+        is_added = at_end and diagnostic.message.endswith(_FOUND_DOT)
+        return (
+            diagnostic.message.removesuffix(_FOUND_DOT) + "found the end" if is_added else diagnostic.message
+        )
+
     return TidelogError(
         replace(
             diagnostic,
+            message=worded(diagnostic),
             span=diagnostic.span and moved(diagnostic.span),
             related=tuple((words, moved(span)) for words, span in diagnostic.related),
         )

@@ -59,6 +59,8 @@ class RefutationWriter:
         }
         if literal.literal is not None:
             node["place"] = plain_span(literal.literal.span)
+        if literal.note:
+            node["note"] = literal.note
         if literal.free:
             node["note"] = f"no value for {', '.join(literal.free)}"
         if literal.verdict is Verdict.FAILS and literal.is_negated:

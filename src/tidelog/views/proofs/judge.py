@@ -9,7 +9,9 @@ from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned, ter
 from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom, Term
 from tidelog.values import NoValueError, Value
 from tidelog.values.functors import range_values
+from tidelog.views.fact_text import write_value
 from tidelog.views.proofs.atom import GroundAtom
+from tidelog.views.proofs.rules import aggregates_in
 from tidelog.views.proofs.solve import Solver
 from tidelog.views.proofs.wording import word_literal
 
@@ -27,7 +29,8 @@ class JudgedLiteral:
     """A literal of a body with what is known of it.
 
     `atom` is the fact it speaks of where all values are known: the missing one if a positive atom
-    fails, the one in the way if a negated atom fails. `free` are the variables without a value.
+    fails, the one in the way if a negated atom fails. `free` are the variables without a value. `note`
+    tells the values of aggregates where a constraint fails.
     """
 
     text: str
@@ -38,6 +41,7 @@ class JudgedLiteral:
     pattern: tuple[tuple[int, Value], ...] = ()
     free: tuple[str, ...] = ()
     literal: Literal | None = field(default=None, compare=False, repr=False)
+    note: str = ""
 
     @property
     def missing(self) -> GroundAtom | None:
@@ -78,7 +82,8 @@ def judge(literal: Literal, binding: Binding, solver: Solver) -> JudgedLiteral:
             return _judge_atom(literal.atom, text, free, binding, solver, is_negated=True, whole=literal)
         case Constraint() | Generator():
             verdict = Verdict.OPEN if names else _compare(literal, binding, solver)
-            return JudgedLiteral(text, verdict, free=free, literal=literal)
+            note = _values_found(literal, binding, solver) if verdict is Verdict.FAILS else ""
+            return JudgedLiteral(text, verdict, free=free, literal=literal, note=note)
 
 
 def _judge_atom(  # noqa: PLR0913 - what is judged, and what is known
@@ -109,6 +114,17 @@ def _value(term: Term, binding: Binding, solver: Solver) -> tuple[Value] | None:
         return (solver.terms.value(term, binding),)
     except NoValueError:
         return None
+
+
+def _values_found(literal: Literal, binding: Binding, solver: Solver) -> str:
+    """Return the values of the aggregates of a literal: what it would have to be equal to."""
+    found = []
+    for term in terms_of(literal):
+        for aggregate in aggregates_in(term):
+            value = _value(aggregate, binding, solver)
+            told = "has no value" if value is None else f"is {write_value(value[0])}"
+            found.append(f"the {aggregate.functor} {told}")
+    return ", ".join(found)
 
 
 def _compare(literal: Constraint | Generator, binding: Binding, solver: Solver) -> Verdict:

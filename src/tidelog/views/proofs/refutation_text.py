@@ -75,7 +75,7 @@ def _literals(
 def _told(literal: JudgedLiteral) -> str:
     if literal.verdict is Verdict.FAILS and literal.relation is not None:
         return "  [it holds]" if literal.is_negated else "  [no such fact]"
-    word = _WORDS[literal.verdict]
+    word = literal.note or _WORDS[literal.verdict]
     return f"  [{word}]" if word else ""
 
 
