@@ -193,6 +193,15 @@ def test_a_missing_file_names_the_closest_one(tmp_path):
     assert diagnostic.hint == "did you mean `edges.facts`?"
 
 
+def test_a_missing_folder_is_named(tmp_path):
+    """Where the folder itself is not there, the hint says so."""
+    with pytest.raises(TidelogError) as caught:
+        io.read_relation(EDGE, Directive("input", "edge", {}), Codec(TYPES), tmp_path / "gone")
+
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.hint == f"there is no folder `{tmp_path / 'gone'}`"
+
+
 @pytest.mark.parametrize(
     ("parameters", "code"),
     [

@@ -69,9 +69,10 @@ def missing_file(path: Path, span: Span | None = None) -> TidelogError:
     try:
         names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
         otherwise = f"put the facts there, or name the folder that has them; `{path.parent}` does not"
+    except FileNotFoundError:
+        names, otherwise = [], f"there is no folder `{path.parent}`"
     except OSError:
-        names = []
-        otherwise = f"the folder `{path.parent}` cannot be read"
+        names, otherwise = [], f"the folder `{path.parent}` cannot be read"
     hint = did_you_mean(path.name, names, otherwise)
     message = f"there is no fact file `{path}`"
     return TidelogError([Diagnostic(code="missing-fact-file", message=message, span=span, hint=hint)])
