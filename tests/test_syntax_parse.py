@@ -293,3 +293,11 @@ def test_deep_nesting_is_a_diagnostic(text):
 def test_chain_of_operators_may_be_long():
     """More than a hundred operators in a row are still read."""
     assert items("a(" + " + ".join(["1"] * 120) + ").")
+
+
+def test_a_power_in_the_way_of_python_is_hinted_at() -> None:
+    """`**` is no operator, and the hint has the one that is."""
+    with pytest.raises(TidelogError) as caught:
+        parse(Source("test.dl", "a(2 ** 3)."))
+
+    assert caught.value.diagnostics[0].hint == "a power is written `^`"

@@ -88,6 +88,8 @@ class TermParser(Cursor):
             if level is None or level < lowest:
                 return left
             self.advance()
+            if operator == "*" and self.token.kind == "*" and not self.token.is_spaced:
+                self.fail_expected("a term", "a power is written `^`")
             right = self._binary(level + 1)
             left = Application(operator, (left, right), span=self.span_from(start))
 
