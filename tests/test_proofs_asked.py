@@ -69,6 +69,12 @@ def test_a_variable_leads_to_queries(db: Session) -> None:
     assert "a query finds the facts" in told
 
 
+def test_an_unknown_relation_leads_to_the_known_ones(db: Session) -> None:
+    """Who asks about a relation that is not there wants one that is, and none declared."""
+    assert "there are g.edge, g.path, shape, degree" in mistake(lambda: db.why("nope(1)"))
+    assert "did you mean `g.path`?" in mistake(lambda: db.why("path('a', 'b')"))
+
+
 def test_numbers_that_are_none(db: Session) -> None:
     """A depth below 0 and a limit below 1 are told, together."""
     assert "error[bad-depth]" in mistake(lambda: db.why("g.path('a', 'c')", depth=-1))

@@ -74,7 +74,7 @@ def _read_text(text: str, book: RuleBook) -> GroundAtom:
     declared = find_relation(atom, book.program)
     found: list[Diagnostic] = []
     if isinstance(declared, Diagnostic):
-        found.append(declared)
+        found.append(_undeclared(atom.relation, book, declared.span))
         codes: list[Codes] = []
     else:
         codes = encode_atoms([atom], declared, book.codec, found)
