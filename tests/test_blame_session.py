@@ -150,6 +150,26 @@ def test_rejections_end() -> None:
     assert "no repair is left" in str(none)
 
 
+def test_one_rejection_stands_for_itself() -> None:
+    """A single change, as a text or as it was answered, and a single repair need no list around them."""
+    with before() as db:
+        db.apply("+assign('a', 'b'). +new('b', 'L2').")
+        first = db.repair("alias('a', 'sec')")
+        change = next(iter(first))
+        by_list = db.repair("alias('a', 'sec')", reject=[first])
+
+        assert _texts(db.repair("alias('a', 'sec')", reject=first)) == _texts(by_list)
+        assert _texts(db.repair("alias('a', 'sec')", reject=change)) == _texts(by_list)
+        assert _texts(db.repair("alias('a', 'sec')", reject=str(change))) == _texts(by_list)
+        assert _texts(db.repair("alias('a', 'sec')", untouchable=str(change))) == _texts(by_list)
+
+
+def test_a_fault_that_is_no_text_is_a_mistake() -> None:
+    """What is neither a text nor a collection is told so, not iterated over."""
+    with after() as db, pytest.raises(TidelogError, match=r"faults are texts such as .*, not int"):
+        db.blame(unwanted=42)  # type: ignore[arg-type]
+
+
 def test_rules_are_suspects() -> None:
     """An added rule is blamed and taken back like a fact, a removed one is put back."""
     with before() as db:

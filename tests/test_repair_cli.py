@@ -93,3 +93,24 @@ def test_guards_of_apply(tidelog: Command) -> None:
     assert status == 3
     assert json.loads(out)["violations"][0]["facts"] == ['alias("userSession", "sec")']
     assert "guard broken" in err
+
+
+def test_strict_without_guards_is_a_mistake(tidelog: Command) -> None:
+    """Nothing could be refused, so somebody forgot to name the guards."""
+    status, _, err = tidelog("apply", "p.dl", "c.changes", "-F", ".", "--strict")
+
+    assert status == 1
+    assert "error[bad-wish]" in err
+    assert "--guards FILE" in err
+
+
+def test_a_refused_epoch_in_json(tidelog: Command) -> None:
+    """Programs that read JSON learn which guards an epoch breaks, and what to leave out."""
+    guarded = ("apply", "p.dl", "c.changes", "-F", ".", "--guards", "g.guards", "--strict")
+
+    status, out, _ = tidelog(*guarded, "--output-format", "json")
+
+    refused = json.loads(out)
+    assert status == 3
+    assert (refused["epoch"], refused["refused"]) == (1, True)
+    assert refused["violations"][0]["repair"]["apply"] == ['-load("userSession", "admin", "session")']

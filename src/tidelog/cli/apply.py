@@ -1,5 +1,6 @@
 """`tidelog apply`: change scripts, epoch by epoch."""
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ def apply_changes(options: ApplyOptions) -> None:
     An epoch with a mistake is rejected as a whole, and it is the last one unless told to go on.
     """
     spare_pandas()
+    _check_guards(options)
     has_failed = has_broken = False
     with open_target(options.session) as session:
         for path in options.guards:
@@ -51,7 +53,7 @@ def apply_changes(options: ApplyOptions) -> None:
                     show(error.diagnostics)
                     is_guard = isinstance(error, GuardError)
                     if isinstance(error, GuardError):
-                        _report(error.violations)
+                        _report_refusal(error, session, options)
                     if not options.keeps_going:
                         raise typer.Exit(GUARD_BROKEN if is_guard else MISTAKE) from None
                     has_failed, has_broken = has_failed or not is_guard, has_broken or is_guard
@@ -67,6 +69,29 @@ def apply_changes(options: ApplyOptions) -> None:
         raise typer.Exit(MISTAKE)
     if has_broken:
         raise typer.Exit(GUARD_BROKEN)
+
+
+def _check_guards(options: ApplyOptions) -> None:
+    """Raise if epochs are to be refused and nothing says which."""
+    if options.is_strict and not options.guards:
+        raise TidelogError(
+            [
+                Diagnostic(
+                    code="bad-wish",
+                    message="--strict refuses epochs that break a guard, and there is none",
+                    hint="name a file of guards: --guards FILE",
+                )
+            ]
+        )
+
+
+def _report_refusal(error: GuardError, session: Session, options: ApplyOptions) -> None:
+    """Write the guards that an epoch would break to stderr, and as JSON where that is asked for."""
+    _report(error.violations)
+    if options.is_json:
+        violations = [each.to_json() for each in error.violations]
+        refused = {"epoch": session.epoch + 1, "refused": True, "violations": violations}
+        sys.stdout.write(json.dumps(refused) + "\n")
 
 
 def _report(violations: Sequence[Violation]) -> None:

@@ -47,7 +47,7 @@ def _find(session: Session, asked: RepairOptions, rejected: list[str | InputChan
     return session.repair(
         faults.unwanted, faults.missing, epoch=faults.epoch, method=faults.method,
         alternatives=wishes.alternatives, costs=wishes.costs, untouchable=wishes.untouchable,
-        reject=[*wishes.reject, *rejected], seconds=wishes.seconds,
+        reject=[*wishes.all_rejected, *rejected], seconds=wishes.seconds,
     )  # fmt: skip
 
 

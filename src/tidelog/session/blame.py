@@ -168,11 +168,11 @@ def _take_wishes(inquiry: Inquiry, wishes: Wishes) -> Demands:
             found.append(_bad_cost(name, cost))
         costs.update(dict.fromkeys(inquiry.named(name, found), float(cost)))
     fixed: set[int] = set()
-    for change in wishes.untouchable:
+    for change in wishes.all_untouchable:
         fixed |= inquiry.named(change, found)
     excluded: list[frozenset[int]] = []
     by_change = {str(inquiry.change(number)): number for number in inquiry.case.everything}
-    for each in wishes.reject:
+    for each in wishes.all_rejected:
         if isinstance(each, Repair):
             excluded += [
                 frozenset(by_change[str(change)] for change in one if str(change) in by_change)

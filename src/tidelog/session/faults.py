@@ -1,6 +1,6 @@
 """Faults and changes as users name them, looked up among the facts that differ between two epochs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,10 +27,13 @@ class FaultFinder:
     program: Program
     codec: Codec
 
-    def pattern(self, text: str, found: list[Diagnostic]) -> Pattern | None:
-        """Return an atom with constants and variables as a pattern; mistakes are added to `found`."""
+    def pattern(self, text: str, found: list[Diagnostic], what: str = "fault") -> Pattern | None:
+        """Return an atom with constants and variables as a pattern; mistakes are added to `found`.
+
+        Messages about mistakes in the text say `what` it is.
+        """
         try:
-            query = parse_query(Source("fault", text))
+            query = parse_query(Source(what, text))
         except TidelogError as error:
             found += error.diagnostics
             return None
@@ -84,6 +87,8 @@ def fault_texts(asked: SomeFaults | None, found: list[Diagnostic]) -> Iterator[s
     elif isinstance(asked, Mapping):
         for name, facts in asked.items():
             yield from (write_fact(name, fact) for fact in facts)
+    elif not isinstance(asked, Iterable):
+        found.append(_no_text(asked))
     else:
         for each in asked:
             if isinstance(each, str):
@@ -144,7 +149,7 @@ def _no_atom(text: str) -> Diagnostic:
 def _no_text(found: object) -> Diagnostic:
     return Diagnostic(
         code="bad-fault",
-        message=f"a list of faults holds texts such as \"alias(x, 'sec')\", not {type(found).__name__}",
+        message=f"faults are texts such as \"alias(x, 'sec')\", not {type(found).__name__}",
         hint="give tuples in a mapping: unwanted={'alias': [('u', 'sec')]}",
     )
 
@@ -153,5 +158,5 @@ def _nothing_asked() -> Diagnostic:
     return Diagnostic(
         code="bad-fault",
         message="neither an unwanted nor a missing fact was named",
-        hint="db.blame(unwanted=[\"alias('u', 'sec')\"])",
+        hint="unwanted=\"alias('u', 'sec')\" in Python, --unwanted \"alias('u', 'sec')\" in a shell",
     )

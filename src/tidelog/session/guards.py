@@ -80,7 +80,7 @@ class Guards:
         found: list[Diagnostic] = []
         finder = FaultFinder(epochs.program, epochs.machine.codec)
         for guard in guards:
-            finder.pattern(guard.text, found)
+            finder.pattern(guard.text, found, "guard")
         if found:
             raise TidelogError(found)
         self._guards.update(dict.fromkeys(guards))
@@ -127,7 +127,9 @@ class Guards:
 
 
 def _refused(violation: Violation) -> Diagnostic:
-    verb = "vanishes" if violation.is_always else "appears"
+    verb = "vanish" if violation.is_always else "appear"
+    if len(violation.facts) == 1:
+        verb = "vanishes" if violation.is_always else "appears"
     facts = ", ".join(f"`{fact}`" for fact in violation.facts[:3])
     more = f" and {len(violation.facts) - 3} more" if len(violation.facts) > 3 else ""
     left_out = ", ".join(map(str, violation.repair.changes)) if violation.repair else ""

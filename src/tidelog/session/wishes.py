@@ -13,8 +13,8 @@ SomeFaults = str | Iterable[str] | Mapping[str, Iterable[Fact]]
 # The epoch whose changes are suspects, or the two epochs they lie between.
 SomeEpochs = int | tuple[int, int]
 # A change is named by a fact, a pattern, a relation or the text of a rule.
-SomeChanges = Iterable[str | InputChange]
-Rejected = Iterable[str | InputChange | Repair]
+SomeChanges = str | InputChange | Iterable[str | InputChange]
+Rejected = str | InputChange | Repair | Iterable[str | InputChange | Repair]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +36,17 @@ class Wishes:
     untouchable: SomeChanges = ()
     reject: Rejected = ()
     seconds: float = 60.0
+
+    @property
+    def all_untouchable(self) -> tuple[str | InputChange, ...]:
+        """Return what must stay; one change may be given as it is."""
+        if isinstance(self.untouchable, str | InputChange):
+            return (self.untouchable,)
+        return tuple(self.untouchable)
+
+    @property
+    def all_rejected(self) -> tuple[str | InputChange | Repair, ...]:
+        """Return what is rejected; one change or repair may be given as it is."""
+        if isinstance(self.reject, str | InputChange | Repair):
+            return (self.reject,)
+        return tuple(self.reject)

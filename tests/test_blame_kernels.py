@@ -1,0 +1,82 @@
+"""Derivations that kernels find for blame and repair, against those of planned joins."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tidelog
+from epochs_programs import tangled_programs
+from strategies import RandomProgram
+from tidelog.maintain import MaintainedEngine
+from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.session import Session
+from tidelog.storage.annotations import ABSENT
+from tidelog.storage.kernel import Int64s
+from tidelog.views.blame.ground import Ground
+
+
+def _engine(session: Session) -> MaintainedEngine:
+    engine = session._epochs.machine.engine
+    assert isinstance(engine, MaintainedEngine)
+    return engine
+
+
+class _Planned(Ground):
+    """Finds derivations without kernels."""
+
+    def __init__(self, engine: MaintainedEngine) -> None:
+        super().__init__(engine)
+        self.tables._laid = dict.fromkeys(range(len(self.program.strata)))
+
+
+def _seen(ground: Ground, rule: MaintainedRule, numbers: list[int]) -> tuple[int, ...]:
+    """Return the rows of literals; a negated fact that joins do not see has none."""
+    pairs = zip(rule.literals, numbers, strict=True)
+    return tuple(
+        -1
+        if literal.is_negated and number >= 0 and not _is_visible(ground, literal.relation, number)
+        else number
+        for literal, number in pairs
+    )
+
+
+def _is_visible(ground: Ground, name: str, number: int) -> bool:
+    alive = ground.relation(name).alive
+    return not alive.size or bool(alive[number])
+
+
+def _backward(ground: Ground, name: str) -> set[tuple[int, tuple[int, ...]]]:
+    stored = ground.relation(name)
+    present = np.flatnonzero(stored.levels[: stored.count] != ABSENT)
+    return {
+        (rule.rule.id, (row[0], *_seen(ground, rule, row[1:])))
+        for rule, batch in ground.backward(name, present)
+        for row in batch.tolist()
+    }
+
+
+def _forward(
+    ground: Ground, rule: MaintainedRule, literal: RuleLiteral, rows: Int64s
+) -> list[tuple[int, ...]]:
+    arity = ground.relation(rule.relation).arity
+    found = ground.forward(rule, literal, rows).tolist()
+    return sorted((*row[:arity], *_seen(ground, rule, row[arity:])) for row in found)
+
+
+@settings(max_examples=30)
+@given(tangled_programs(), st.booleans())
+def test_kernels_and_plans_find_the_same_derivations(program: RandomProgram, has_changed: bool) -> None:  # noqa: FBT001 - drawn
+    """Backward from all facts, and forward from all facts of each literal, in an epoch or another."""
+    with tidelog.open(program.text, facts=dict(program.inputs)) as session:
+        if has_changed:
+            name, facts = next(((name, facts) for name, facts in program.inputs.items() if facts), ("", ()))
+            for fact in facts[:2]:
+                session.apply(delete={name: [fact]})
+        fast, planned = Ground(_engine(session)), _Planned(_engine(session))
+
+        for name in fast.program.relations:
+            assert _backward(fast, name) == _backward(planned, name)
+            for rule, literal in fast.readers[name]:
+                stored = fast.relation(name)
+                present = np.flatnonzero(stored.levels[: stored.count] != ABSENT)
+                assert _forward(fast, rule, literal, present) == _forward(planned, rule, literal, present)
