@@ -90,11 +90,15 @@ def _line(name: str, mode: str, measured: Measured) -> str:
             f"slowest {measured['slowest_answer_seconds'] * 1000:.1f} ms",
             f"{measured['nodes']:,} nodes at {measured['node_seconds'] * 1000:.3f} ms",
             f"largest proof {measured['largest_tree']:,} distinct nodes",
-            f"{measured['unfolded_nodes']:,} of {measured['unfolded_size']:,} nodes drawn as a tree at "
-            + f"{measured['unfolded_node_seconds'] * 1000:.3f} ms",
+            _tree(measured),
             f"code loaded once in {measured['load_seconds'] * 1000:.0f} ms",
         ]
     return "; ".join(parts)
+
+
+def _tree(measured: Measured) -> str:
+    nodes, size = measured["unfolded_nodes"], measured["unfolded_size"]
+    return f"{nodes:,} of {size:,} nodes drawn as a tree at {measured['unfolded_node_seconds'] * 1000:.3f} ms"
 
 
 def _ratios(name: str, plain: Measured, height: Measured) -> str:
