@@ -27,17 +27,18 @@ from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.monotone import MonotoneUpdate
 from tidelog.maintain.path_keeper import PathKeeper
+from tidelog.maintain.reads import relations_read
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
-from tidelog.maintain.small.epoch import SmallEpochs
-from tidelog.maintain.small.layout import NEEDS_ROOM, TOO_LARGE
+from tidelog.maintain.small.epoch import EpochLimits, SmallEpochs, SmallOutcome
+from tidelog.maintain.small.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
 from tidelog.maintain.small.stratum import SmallStratum
-from tidelog.maintain.trace import TraceKeeper
+from tidelog.maintain.trace import WORTH_A_TRACE, TraceKeeper
 from tidelog.maintain.update import OverBudget, StratumUpdate
 from tidelog.maintain.work import FREE_WORK, Learned, surviving_share
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
 from tidelog.plan.own_rules import own_forms
-from tidelog.program.nodes import Aggregate, Atom, Constraint, NegatedAtom, Program, Stratum
+from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Unsuitable
@@ -48,6 +49,8 @@ _LARGE_SHARE = 0.01
 # Evaluations that take less are over before it matters which indexes there are.
 _WORK_WORTH_INDEXES = 200_000
 _UNTOUCHED = "nothing it reads changed"
+_NO_RULES = "it has no rules"
+_GROWING = "only insertions through positive atoms"
 
 
 class EpochEngine(Protocol):
@@ -98,23 +101,39 @@ class Maintainer:
     labels: dict[str, RelationLabels] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        strata = self.program.strata
         self._learned = [Learned(work) for work in self.stratum_work]
         self._dense: dict[int, Mapping[str, IterationCounts]] = {}
         self._rules: list[tuple[MaintainedRule, ...]] = [
-            tuple(maintained_rule(rule, self.program) for rule in stratum.rules)
-            for stratum in self.program.strata
+            tuple(maintained_rule(rule, self.program) for rule in stratum.rules) for stratum in strata
         ]
-        self._small = SmallEpochs(lambda: self.engine.relations, lambda: self.engine.derivations)
-        self._reasons = [reason_to_recompute(stratum, self.program) for stratum in self.program.strata]
+        self._has_rules = np.array([bool(rules) for rules in self._rules], np.bool_)
+        self._reasons = [reason_to_recompute(stratum, self.program) for stratum in strata]
+        # Plain strata are followed derivation by derivation.
+        self._is_plain = np.array([
+            reason is None and stratum.relations[0] not in self.engine.groups.aggregates
+            for stratum, reason in zip(strata, self._reasons, strict=True)
+        ], np.bool_)  # fmt: skip
         first_id = 4 * (1 + max((rule.id for rule in self.program.rules), default=0))
         self._own_forms = [
             own_forms(stratum, self.program, first_id + 4096 * number) if self._reasons[number] else None
-            for number, stratum in enumerate(self.program.strata)
+            for number, stratum in enumerate(strata)
         ]
         # Strata that have what following a change needs; a recompute starts without it.
         self._indexed: set[int] = set()
-        self._read = [_relations_read(stratum) for stratum in self.program.strata]
+        self._read = [relations_read(stratum) for stratum in strata]
+        self._keyed = frozenset(
+            number for number, stratum in enumerate(strata)
+            if any(self.program.relations[name].keys for name in stratum.relations)
+        )  # fmt: skip
         self._traces: dict[int, TraceKeeper] = {}
+        self._untouched: dict[Strategy, list[StratumReport]] = {}
+        # Relations of this epoch that were not brought there by the kernel of small epochs.
+        self._at_large: set[str] = set()
+        self._small = SmallEpochs(
+            strata, self._rules, self._read, lambda: self.engine.relations,
+            lambda: self.engine.derivations, self.label,
+        )  # fmt: skip
 
     def run(
         self,
@@ -124,36 +143,134 @@ class Maintainer:
     ) -> tuple[dict[str, RowChange], tuple[StratumReport, ...]]:
         """Bring all strata to the new epoch; return what changed. The caller commits or undoes.
 
-        Strata numbered in `rewritten` have other rules than before; with None they are recomputed.
+        Strata numbered in `rewritten` have other rules than before; with None they are recomputed. The
+        kernel of small epochs goes through the strata and stops at those that it cannot or should not do.
         """
-        changes: dict[str, RowChange] = {}
-        reports = []
-        for number, stratum in enumerate(self.program.strata):
-            own = {name: inputs[name] for name in stratum.relations if name in inputs}
-            rules = rewritten.get(number) or NO_RULE_CHANGE
-            read = self._read[number]
-            if rules.deleted:
-                read |= rules.relations_read_before(stratum.relations)
-            lower = {name: changes[name] for name in read if name in changes}
-            if not own and not lower and number not in rewritten:
-                reports.append(_untouched(stratum, settings))
-                continue
+        epoch = _Epoch(inputs, settings, rewritten, self._reports(settings.strategy))
+        self._small.begin(inputs, self._limits(settings, rewritten))
+        number, is_decided = 0, False
+        while True:
             start = time.perf_counter()
-            if number in rewritten:
-                decision = self._decide_rules(number, rewritten[number], settings)
+            status, stopped = self._small.advance(number, is_decided=is_decided)
+            self._take_outcomes(epoch, number, stopped, time.perf_counter() - start)
+            if stopped == len(self.program.strata):
+                return epoch.changes, tuple(epoch.reports)
+            if stopped != number:
+                epoch.decision = None
+            is_decided = self._bring(epoch, stopped, status)
+            number = stopped
+            if not is_decided:
+                number += 1
+                epoch.decision = None
+
+    def _reports(self, strategy: Strategy) -> list[StratumReport]:
+        """Return what is said of an epoch in which nothing changes."""
+        if strategy not in self._untouched:
+            self._untouched[strategy] = [
+                StratumReport(stratum.relations, Action.SKIPPED, strategy, _UNTOUCHED, 0, 0, 0.0)
+                for stratum in self.program.strata
+            ]
+        return list(self._untouched[strategy])
+
+    def _limits(
+        self, settings: MaintenanceSettings, rewritten: Mapping[int, RuleChange | None]
+    ) -> EpochLimits:
+        """Return what the kernel may do to which strata without asking."""
+        is_auto = settings.strategy is Strategy.AUTO
+        is_asked = is_auto or settings.strategy is Strategy.UPDATE
+        who = np.where(self._is_plain & (is_asked | ~self._has_rules), KERNEL, CALLER)
+        who[[number for number, keeper in self._traces.items() if keeper.traces is not None]] = CALLER
+        who[list(rewritten)] = FORCED
+        if not is_auto:
+            return EpochLimits(who, np.full(who.size, np.inf), np.zeros(who.size), np.inf)
+        work = np.array([learned.recompute_work for learned in self._learned], np.float64)
+        budgets = np.maximum(settings.switch * work, FREE_WORK)
+        budgets[~self._has_rules] = np.inf
+        rates = np.array([learned.work_per_row for learned in self._learned], np.float64)
+        return EpochLimits(who, budgets, rates, WORTH_A_TRACE)
+
+    def _take_outcomes(self, epoch: "_Epoch", first: int, last: int, seconds: float) -> None:
+        """Take over what the kernel did to a range of strata."""
+        outcomes = list(self._small.outcomes(first, last))
+        if not outcomes:
+            return
+        epoch.changes.update(self._small.changes(first, last))
+        # Strata done together share the time by their work.
+        share = seconds / (sum(outcome.work for outcome in outcomes) + len(outcomes))
+        for outcome in outcomes:
+            number = outcome.stratum
+            decision = epoch.decision if number == first else None
+            epoch.reports[number] = self._report(
+                outcome, decision, epoch.settings.strategy, share * (outcome.work + 1)
+            )
+            if number in self._keyed:
+                self.engine.check_keys(self.program.strata[number], epoch.changes)
+            if outcome.level > 1:
+                self.engine.check_level(self.program.strata[number], outcome.level)
+            self._learned[number].learn(outcome.rows, outcome.work)
+            self._dense.pop(number, None)
+            if number in self._traces:
+                self._traces[number].drop()
+        self.engine.check_level(self.program.strata[first], 0)
+
+    def _report(
+        self, outcome: SmallOutcome, decision: "_Decision | None", strategy: Strategy, seconds: float
+    ) -> StratumReport:
+        """Return what the kernel did to a stratum, in words."""
+        number = outcome.stratum
+        if decision is None and not self._has_rules[number]:
+            decision = _Decision(Action.UPDATED, Strategy.UPDATE, _NO_RULES)
+        elif decision is None:
+            predicted = 0.0
+            how = _GROWING if outcome.is_growing else f"{outcome.rows:,} changed facts reach it"
+            if strategy is Strategy.AUTO:
+                predicted = outcome.rows * self._learned[number].work_per_row
             else:
-                decision = self._decide(number, own, lower, settings)
-            followed = self._follow(number, stratum, own, lower, decision)
-            found, decision, work = followed or self._carry_out(number, stratum, own, lower, decision)
-            self.engine.check_keys(stratum, None if number in rewritten else found)
-            changes.update(found)
-            reports.append(
-                StratumReport(
-                    stratum.relations, decision.action, decision.strategy, decision.reason,
-                    int(decision.predicted), work, time.perf_counter() - start,
-                )
-            )  # fmt: skip
-        return changes, tuple(reports)
+                how = f"{how}; {strategy.value} was asked for"
+            action = Action.EXTENDED if outcome.is_growing else Action.UPDATED
+            decision = _Decision(action, Strategy.UPDATE, how, predicted)
+        return StratumReport(
+            self.program.strata[number].relations, decision.action, decision.strategy, decision.reason,
+            int(decision.predicted), outcome.work, seconds,
+        )  # fmt: skip
+
+    def _bring(self, epoch: "_Epoch", number: int, status: int) -> bool:
+        """Bring the stratum to the new epoch at which the kernel stopped; True if the kernel is to do it."""
+        start = time.perf_counter()
+        stratum, rewritten = self.program.strata[number], epoch.rewritten
+        own = {name: epoch.inputs[name] for name in stratum.relations if name in epoch.inputs}
+        rules = rewritten.get(number) or NO_RULE_CHANGE
+        read = self._read[number]
+        if rules.deleted:
+            read |= rules.relations_read_before(stratum.relations)
+        lower = {name: epoch.changes[name] for name in read if name in epoch.changes}
+        rows = sum(x.deleted.size + x.inserted.size for x in (*own.values(), *lower.values()))
+        if number in rewritten:
+            decision = self._decide_rules(number, rewritten[number], epoch.settings)
+        elif epoch.decision is not None:
+            decision = epoch.decision
+        else:
+            decision = self._decide(number, own, lower, epoch.settings)
+            is_update = decision.strategy is Strategy.UPDATE and decision.action is not Action.RECOMPUTED
+            if status == ASKS and is_update and self._is_plain[number] and self._small.takes(number, rows):
+                epoch.decision = decision
+                self._indexed.add(number)
+                return True
+        if status == OVER_BUDGET:
+            decision = self._give_up(number, rows, self._small.work(number), decision)
+        followed = self._follow(number, stratum, own, lower, decision)
+        found, decision, work = followed or self._carry_out(number, stratum, own, lower, decision)
+        if status == OVER_BUDGET:
+            work += self._small.work(number)
+        self.engine.check_keys(stratum, None if number in rewritten else found)
+        epoch.changes.update(found)
+        self._at_large.update(stratum.relations)
+        self._small.note(number, found, is_recomputed=decision.action is Action.RECOMPUTED)
+        epoch.reports[number] = StratumReport(
+            stratum.relations, decision.action, decision.strategy, decision.reason,
+            int(decision.predicted), work, time.perf_counter() - start,
+        )  # fmt: skip
+        return False
 
     def label(self, name: str) -> RelationLabels:
         """Return the labels of a relation, made anew if the relation was replaced."""
@@ -166,7 +283,8 @@ class Maintainer:
 
     def commit(self, changes: Mapping[str, RowChange]) -> None:
         """Forget the old epoch."""
-        for name in set(changes) | set(self.labels):
+        self._small.commit()
+        for name in self._at_large:
             relation = self.engine.relations[name]
             rows = self.label(name).touched()
             if not rows.size and name not in changes:
@@ -178,12 +296,15 @@ class Maintainer:
             if rows.size:
                 relation.hide_absent_rows(rows)
             self.labels[name].forget()
+        self._at_large = set()
         for keeper in self._traces.values():
             keeper.commit()
 
     def undo(self) -> None:
         """Go back to the old epoch in all relations that were updated in place."""
         self._dense = {}
+        self._small.undo()
+        self._at_large = set()
         for keeper in self._traces.values():
             keeper.undo()
         for name, labels in self.labels.items():
@@ -313,17 +434,12 @@ class Maintainer:
             changed = (*own.values(), *lower.values())
             rows = sum(change.deleted.size + change.inserted.size for change in changed)
             try:
-                small = self._run_small(number, stratum, own, update)
-                changes = update.run(own) if small is None else small
+                changes = update.run(own)
             except OverBudget:
                 for label in update.labels.values():
                     label.undo()
                 spent = update.work
-                learned.learn(rows, update.work)
-                reason = (
-                    f"the update was given up after {spent:,} derivations; {decision.budget:,.0f} are allowed"
-                )
-                decision = _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, reason, decision.predicted)
+                decision = self._give_up(number, rows, spent, decision)
             else:
                 (learned if update.traces is None else self._trace(number)).learn(rows, update.work)
                 if update.dense is not None:
@@ -335,6 +451,12 @@ class Maintainer:
         changes, work = self.engine.recompute(stratum, own, lower)
         learned.learn_recompute(_net_deleted(own, lower), work)
         return changes, decision, spent + work
+
+    def _give_up(self, number: int, rows: int, spent: int, decision: "_Decision") -> "_Decision":
+        """Return the decision to recompute after an update that did too much."""
+        self._learned[number].learn(rows, spent)
+        reason = f"the update was given up after {spent:,} derivations; {decision.budget:,.0f} are allowed"
+        return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, reason, decision.predicted)
 
     def _prepare(
         self, number: int, stratum: Stratum, lower: Mapping[str, RowChange], decision: "_Decision"
@@ -397,30 +519,9 @@ class Maintainer:
             return self._carry_out(number, stratum, own, lower, decision)
         return changes, decision, work
 
-    def _run_small(
-        self, number: int, stratum: Stratum, own: Mapping[str, RowChange], update: StratumUpdate
-    ) -> dict[str, RowChange] | None:
-        """Return what changed if the epoch is small for this stratum, None to run it at large."""
-        changed = (*own.values(), *update.lower.values())
-        rows = sum(change.deleted.size + change.inserted.size for change in changed)
-        if update.strategy is not Strategy.UPDATE or update.rule_change is not NO_RULE_CHANGE:
-            return None
-        if not self._small.is_worth_trying(number, rows):
-            return None
-        outcome = self._small.run(
-            number, self._rules[number], update.labels, own, update.lower, update.budget
-        )
-        if outcome is None or outcome.status in {TOO_LARGE, NEEDS_ROOM}:
-            return None
-        update.work = outcome.work
-        if outcome.changes is None:
-            raise OverBudget
-        self.engine.check_level(stratum, self._small.highest_level())
-        return outcome.changes
-
     def tables(self, number: int) -> SmallStratum | None:
-        """Return a stratum as kernels take it, None if its rules are beyond them."""
-        return self._small.stratum(number, self._rules[number], self.program.strata[number].relations)
+        """Return a stratum as kernels take it on its own, None if its rules are beyond them."""
+        return self._small.alone(number)
 
     def _count(
         self, number: int, stratum: Stratum, lower: Mapping[str, RowChange]
@@ -461,40 +562,19 @@ class _Decision:
     rules: RuleChange = NO_RULE_CHANGE
 
 
-def _untouched(stratum: Stratum, settings: MaintenanceSettings) -> StratumReport:
-    return StratumReport(stratum.relations, Action.SKIPPED, settings.strategy, _UNTOUCHED, 0, 0, 0.0)
+@dataclass
+class _Epoch:
+    """One epoch under way; `decision` is that about the stratum at which the kernel stopped last."""
+
+    inputs: Mapping[str, RowChange]
+    settings: MaintenanceSettings
+    rewritten: Mapping[int, RuleChange | None]
+    reports: list[StratumReport]
+    changes: dict[str, RowChange] = field(default_factory=dict)
+    decision: _Decision | None = None
 
 
 def _given(engine: EpochEngine, name: str, change: RowChange) -> tuple[CodeArray, Int64s]:
     """Return input facts that go and come, with their diffs."""
     rows = np.concatenate([engine.given_rows(name, change.deleted), engine.given_rows(name, change.inserted)])
     return rows, np.repeat(np.array([-1, 1]), [change.deleted.size, change.inserted.size])
-
-
-def _relations_read(stratum: Stratum) -> frozenset[str]:
-    """Return the relations of earlier strata that a stratum's rules look at."""
-    found: set[str] = set()
-    waiting = [literal for rule in stratum.rules for literal in rule.body]
-    waiting.extend(literal for subsumption in stratum.subsumptions for literal in subsumption.body)
-    terms = [term for rule in stratum.rules for term in rule.head.terms]
-    while waiting or terms:
-        if terms:
-            term = terms.pop()
-            terms.extend(getattr(term, "terms", ()))
-            if isinstance(term, Aggregate):
-                waiting.extend(term.body)
-                terms.extend(inner for inner in (term.target, term.init) if inner is not None)
-            continue
-        literal = waiting.pop()
-        match literal:
-            case Atom():
-                found.add(literal.relation)
-                terms.extend(literal.terms)
-            case NegatedAtom():
-                found.add(literal.atom.relation)
-                terms.extend(literal.atom.terms)
-            case Constraint():
-                terms.extend((literal.left, literal.right))
-            case _:
-                terms.extend((literal.start, literal.stop))
-    return frozenset(found - set(stratum.relations))

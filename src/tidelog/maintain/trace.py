@@ -23,7 +23,7 @@ from tidelog.program.nodes import Program, Stratum
 _STEP_COST = 3.0
 _RECORD_COST = 4.0
 # Updates that are expected to cost less than this take less time than looking up the trace.
-_WORTH_A_TRACE = 5_000
+WORTH_A_TRACE = 5_000
 
 
 @dataclass
@@ -73,7 +73,7 @@ class TraceKeeper:
         `predicted` is what an update is expected to cost. A trace is recorded once updates have cost
         as much as that would; afterwards whichever was measured to be cheaper is taken.
         """
-        if self.reasons or not self.traced or predicted < _WORTH_A_TRACE:
+        if self.reasons or not self.traced or predicted < WORTH_A_TRACE:
             return None
         if self.traces is not None and self.traces.is_current():
             steps = rows * self._steps_per_row

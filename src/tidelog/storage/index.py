@@ -101,6 +101,13 @@ class Index:
         if int(self.arena_state[TOP]) + 2 * extra > self.arena.shape[0]:
             self._enlarge_arena(extra)
 
+    def admit(self, code: int, rows: int) -> None:
+        """Make room for a key of one column, in a relation of so many rows, that has no group yet."""
+        if self.is_dense and 0 <= code < max(_DENSE_FACTOR * rows, _DENSE_FLOOR):
+            self._enlarge_groups(code + 1)
+        elif self.is_dense:
+            self._leave_dense()
+
     def _make_room_for_keys(self, extra: int) -> None:
         needed = self.group_count + extra
         self._enlarge_groups(needed)

@@ -36,7 +36,12 @@ def kernel(function: Function) -> Function:
 
 def inlined(function: Function) -> Function:
     """Return `function` as a part of kernels, to be called from kernels only."""
-    return cast("Function", njit(nogil=True, inline="never", error_model="numpy")(function))
+    return cast(
+        "Function",
+        njit(nogil=True, inline="never", error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(
+            function
+        ),
+    )
 
 
 _ONE_AT_A_TIME = threading.RLock()

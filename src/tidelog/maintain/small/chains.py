@@ -53,10 +53,10 @@ class NotSmall(Exception):  # noqa: N818 - a property of a rule, no error
 
 @dataclass
 class Instructions:
-    """The instructions of all chains of a stratum, one after the other, and their constants.
+    """The instructions of all chains of a stratum, one after the other, and the constants so far.
 
     `relation` and `index` give the numbers of relations and indexes in the kernel's tables;
-    `encode` the code of a constant.
+    `encode` the code of a constant; `offset` is where these instructions will stand.
     """
 
     relation: Callable[[str], int]
@@ -65,6 +65,10 @@ class Instructions:
     encode: Callable[[Constant], int]
     code: list[int] = field(default_factory=list)
     constants: list[int] = field(default_factory=list)
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        self._places = {code: place for place, code in enumerate(self.constants)}
 
     def add(self, operators: Sequence[Operator]) -> int:
         """Append a chain and return where it begins; raise `NotSmall` if it cannot be done."""
@@ -83,13 +87,15 @@ class Instructions:
         except NotSmall:
             del self.code[place:]
             raise
-        return place
+        return self.offset + place
 
     def constant(self, code: int) -> int:
         """Return the register of a constant."""
-        if code not in self.constants:
+        place = self._places.get(code)
+        if place is None:
+            place = self._places[code] = len(self.constants)
             self.constants.append(code)
-        return -1 - self.constants.index(code)
+        return -1 - place
 
 
 @dataclass

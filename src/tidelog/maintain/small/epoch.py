@@ -1,23 +1,27 @@
-"""Runs small epochs of strata through the kernel, and says when one is not small."""
+"""Runs small epochs of strata through the kernel, and says at which stratum it needs help."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.maintain.derivations import Derivations
-from tidelog.maintain.labels import RelationLabels, row_changes
+from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.small import layout
-from tidelog.maintain.small.kernel import update_small
-from tidelog.maintain.small.stratum import SmallStratum, index_named, lay_out
+from tidelog.maintain.small.strata import Float64s, commit_strata, undo_strata, update_strata
+from tidelog.maintain.small.stratum import SmallStratum, enter_stratum, lay_out
+from tidelog.maintain.small.sync import Sync, index_named
+from tidelog.maintain.small.tables import Tables
 from tidelog.plan.maintenance import MaintainedRule
+from tidelog.program.nodes import Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import Int64s
 
-# Rows that one epoch may queue, touch or settle in a level; beyond, it is not small.
+# Rows that one epoch may queue or settle in a stratum, and touch there; beyond, it is not small.
 _QUEUE_ROWS = 1 << 16
 _JOURNAL_ROWS = 1 << 17
 # Work that is small however many levels it takes, and work that is small for one level: batches of
@@ -26,162 +30,282 @@ _FREE_WORK = 60_000
 _WORK_PER_LEVEL = 4_000
 # So few changed rows are always tried here first.
 _FEW_ROWS = 16
-_ATTEMPTS = 4
+_ATTEMPTS = 32
 _ROOM = 1024
 
 
-@dataclass(frozen=True)
-class SmallOutcome:
-    """What a small epoch came to; without changes it was given up and undone."""
+class SmallOutcome(NamedTuple):
+    """What the kernel did to a stratum: rows that reached it, work, the highest level it settled."""
 
-    status: int
+    stratum: int
+    rows: int
     work: int
-    changes: dict[str, RowChange] | None = None
+    level: int
+    is_growing: bool
 
 
-@dataclass
+@dataclass(frozen=True)
+class EpochLimits:
+    """What the kernel may do to each stratum of an epoch.
+
+    `who` are numbers of `layout`; a stratum expected to take `most_work`, going by its work per row in
+    `rates`, is for the caller to decide on.
+    """
+
+    who: Int64s
+    budgets: Float64s
+    rates: Float64s
+    most_work: float
+
+
 class SmallEpochs:
-    """The strata of a program as the kernel takes them, laid out when first needed."""
+    """The strata of a program as the kernel takes them, laid out when first needed.
 
-    relations: Callable[[], Mapping[str, StoredRelation]]
-    derivations: Callable[[], Derivations]
-    _strata: dict[int, SmallStratum | None] = field(default_factory=dict)
-    _limits: dict[int, int] = field(default_factory=dict)
+    An epoch is `begin`, then `advance` as often as there are strata that the caller brings to the new epoch
+    and tells of by `note`, then `commit` or `undo`.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        strata: Sequence[Stratum],
+        rules: Sequence[Sequence[MaintainedRule]],
+        reads: Sequence[AbstractSet[str]],
+        relations: Callable[[], Mapping[str, StoredRelation]],
+        derivations: Callable[[], Derivations],
+        label: Callable[[str], RelationLabels],
+    ) -> None:  # fmt: skip
+        self._strata = strata
+        self._rules = rules
+        self._relations = relations
+        self._derivations = derivations
+        names = [name for stratum in strata for name in stratum.relations]
+        self._tables = Tables(names, relations())
+        self._tables.enter_strata([len(stratum.relations) for stratum in strata], reads)
+        self._sync = Sync(self._tables, label)
+        self._tables.strata[:, layout.ROW_LIMIT] = _QUEUE_ROWS
+        self._is_used = np.zeros(len(strata), np.bool_)
+        self._is_beyond = np.zeros(len(strata), np.bool_)
         self._queue = np.empty(_QUEUE_ROWS, np.int64)
         self._affected = np.empty(_QUEUE_ROWS, np.int64)
         self._settled = np.empty(_QUEUE_ROWS, np.int64)
-        self._journal = np.empty((_JOURNAL_ROWS, 3), np.int64)
+        self._journal = np.empty((2 * _JOURNAL_ROWS, 3), np.int64)
+        self._changed = np.empty(2 * _JOURNAL_ROWS, np.int64)
         self._counters = np.zeros(layout.COUNTER_COUNT, np.int64)
+        # Rows in `changed` that the caller told of.
+        self._noted = 0
+        self._alone: dict[int, SmallStratum | None] = {}
+        self._attempts: dict[int, int] = {}
 
-    def is_worth_trying(self, number: int, rows: int) -> bool:
-        """Say whether a change of this many rows may be small for a stratum."""
-        limit = self._limits.get(number)
-        if limit is None or rows <= max(limit, _FEW_ROWS):
-            return rows <= _QUEUE_ROWS
-        # What was too large once may be small the next time.
-        self._limits[number] = limit + max(limit // 8, 1)
-        return False
-
-    def stratum(
-        self, number: int, rules: Sequence[MaintainedRule], own: Sequence[str]
-    ) -> SmallStratum | None:
-        """Return the tables of a stratum, None if its rules are beyond kernels."""
-        if number not in self._strata:
-            self._strata[number] = lay_out(rules, own, self.relations(), self.derivations())
-        return self._strata[number]
-
-    def run(
-        self, number: int, rules: Sequence[MaintainedRule], labels: Mapping[str, RelationLabels],
-        inputs: Mapping[str, RowChange], lower: Mapping[str, RowChange], budget: float,
-    ) -> SmallOutcome | None:  # fmt: skip
-        """Bring a stratum to the new epoch; None if its rules are beyond the kernel.
-
-        Unless the outcome is DONE the stratum is as it was.
-        """
-        relations = self.relations()
-        stratum = self.stratum(number, rules, list(labels))
-        if stratum is None:
-            return None
-        for _ in range(_ATTEMPTS):
-            for label in labels.values():
-                label.relation.track_deletions()
-                label.ensure_room()
-            stratum.refresh(relations, labels)
-            status = self._sweep(stratum, rules, inputs, lower, budget)
-            self._take_back(stratum, relations, labels)
-            work = int(self._counters[layout.WORK])
-            if status == layout.DONE:
-                return SmallOutcome(status, work, row_changes(labels))
-            for label in labels.values():
-                label.undo()
-            if status == layout.NEEDS_WIDE_CODES:
-                raise NeedsWideCodes
-            if status != layout.NEEDS_ROOM:
-                break
-            _make_room(stratum, relations)
-        if status != layout.OVER_BUDGET:
-            changed = chain(inputs.values(), lower.values())
-            rows = sum(change.deleted.size + change.inserted.size for change in changed)
-            self._limits[number] = rows // 2
-        return SmallOutcome(status, work)
-
-    def highest_level(self) -> int:
-        """Return the highest level that the last run settled."""
-        return int(self._counters[layout.HIGHEST])
-
-    def _sweep(
-        self, stratum: SmallStratum, rules: Sequence[MaintainedRule], inputs: Mapping[str, RowChange],
-        lower: Mapping[str, RowChange], budget: float,
-    ) -> int:  # fmt: skip
-        stratum.check_lower(lower)
-        starts, rows = _starts(stratum, rules, inputs, lower)
-        counters = self._counters
+    def begin(self, inputs: Mapping[str, RowChange], limits: EpochLimits) -> None:
+        """Take the input facts that change, and what is allowed in this epoch."""
+        tables, counters = self._tables, self._counters
         counters[:] = 0
-        counters[layout.WORK_LIMIT] = int(min(budget, 2**62))
         counters[layout.FREE_WORK] = _FREE_WORK
         counters[layout.WORK_PER_LEVEL] = _WORK_PER_LEVEL
-        status = update_small(
-            stratum.relations, stratum.indexes, stratum.rules, stratum.literals, stratum.chains,
-            stratum.variants, stratum.uses, stratum.backs, stratum.growing, stratum.code,
-            stratum.constants, starts, rows, self._queue, self._journal, self._affected, self._settled,
-            counters, stratum.like,
+        counters[layout.FEW_ROWS] = _FEW_ROWS
+        tables.relations[:, layout.INPUT_GONE :] = 0
+        tables.strata[:, layout.WHO] = np.where(self._is_used, limits.who, np.maximum(limits.who, 1))
+        self._limits = limits
+        self._noted = 0
+        self._attempts = {}
+        for name, change in inputs.items():
+            self._enter(tables.numbers[name], layout.INPUT_GONE, change)
+        self._sync.write(self._relations())
+
+    def note(self, stratum: int, changes: Mapping[str, RowChange], *, is_recomputed: bool) -> None:
+        """Take what the caller changed in a stratum; a recomputed one has new relations."""
+        names = self._strata[stratum].relations
+        for name, change in changes.items():
+            self._enter(self._tables.numbers[name], layout.GONE, change)
+        if is_recomputed:
+            self._stop_using(frozenset(names))
+            self._sync.write(self._relations())
+        else:
+            self._sync.write_some(self._relations(), names)
+
+    def _enter(self, relation: int, place: int, change: RowChange) -> None:
+        first = int(self._counters[layout.CHANGED])
+        middle, last = first + change.deleted.size, first + change.deleted.size + change.inserted.size
+        self._noted += last - first
+        self._make_room_for_changed(first)
+        self._changed[first:middle] = change.deleted
+        self._changed[middle:last] = change.inserted
+        self._counters[layout.CHANGED] = last
+        self._tables.relations[relation, place : place + 4] = first, middle - first, middle, last - middle
+
+    def advance(self, stratum: int, *, is_decided: bool = False) -> tuple[int, int]:
+        """Bring strata to the new epoch, from this one on; return why the kernel stopped, and where.
+
+        With `is_decided` the first one is tried whatever it is expected to take.
+        """
+        if not self._is_used.any():
+            # The kernel is not loaded, or even compiled, before there is something for it to do.
+            return layout.ASKS, self._next_reached(stratum)
+        while True:
+            self._counters[layout.STRATUM] = stratum
+            self._counters[layout.SHORT_INDEX] = -1
+            status = self._run(is_decided=is_decided)
+            self._sync.read(self._relations())
+            stopped = int(self._counters[layout.STRATUM])
+            if stopped != stratum:
+                stratum, is_decided = stopped, False
+            if status == layout.NEEDS_WIDE_CODES:
+                raise NeedsWideCodes
+            if status == layout.NEEDS_JOURNAL:
+                self._enlarge_journal()
+                continue
+            if status != layout.NEEDS_ROOM:
+                break
+            attempts = self._attempts[stratum] = self._attempts.get(stratum, 0) + 1
+            if attempts == _ATTEMPTS:
+                break
+            self._make_room(stratum)
+            # Whether it should be done here was asked already.
+            is_decided = True
+        if status in {layout.NEEDS_ROOM, layout.TOO_LARGE}:
+            self._tables.strata[stratum, layout.ROW_LIMIT] = self.rows_reaching(stratum) // 2
+            status = layout.TOO_LARGE
+        return status, stratum
+
+    def _run(self, *, is_decided: bool) -> int:
+        tables = self._tables
+        return int(
+            update_strata(
+                tables.strata, tables.reads, tables.forwards, self._limits.budgets, self._limits.rates,
+                tables.relations, tables.indexes, tables.rules, tables.literals, tables.chains,
+                tables.variants, tables.uses, tables.backs, tables.code, tables.constants, self._changed,
+                self._queue, self._journal, self._affected, self._settled, self._counters, is_decided,
+                self._limits.most_work, _JOURNAL_ROWS, tables.like,
+            )
         )  # fmt: skip
-        return int(status)
 
-    def _take_back(
-        self,
-        stratum: SmallStratum,
-        relations: Mapping[str, StoredRelation],
-        labels: Mapping[str, RelationLabels],
-    ) -> None:
-        """Tell relations what was appended and labels what was touched."""
-        stratum.take_back(relations)
-        journal = self._journal[: self._counters[layout.JOURNAL]]
-        for number, name in enumerate(stratum.names[: stratum.own_count]):
-            mine = journal[journal[:, 0] == number]
-            if mine.size:
-                labels[name].remember(mine[:, 1].copy(), mine[:, 2].astype(np.int32))
+    def takes(self, stratum: int, rows: int) -> bool:
+        """Say whether to try a change of this many rows here, with the stratum laid out."""
+        if self._is_beyond[stratum]:
+            return False
+        limit = int(self._tables.strata[stratum, layout.ROW_LIMIT])
+        if rows > max(limit, _FEW_ROWS):
+            # What was too large once may be small the next time.
+            self._tables.strata[stratum, layout.ROW_LIMIT] = min(limit + max(limit // 8, 1), _QUEUE_ROWS)
+            return False
+        if not self._is_used[stratum] and not self._use(stratum):
+            self._is_beyond[stratum] = True
+            return False
+        self._tables.strata[stratum, layout.WHO] = layout.KERNEL
+        return True
 
+    def _use(self, stratum: int) -> bool:
+        """Lay a stratum out and keep what it needs up to date; False if its rules are beyond the kernel."""
+        names, rules = self._strata[stratum].relations, self._rules[stratum]
+        if self._tables.is_laid_out(stratum):
+            self._tables.use(stratum)
+        elif not enter_stratum(self._tables, stratum, names, rules, self._derivations()):
+            return False
+        self._is_used[stratum] = True
+        self._sync.write(self._relations())
+        return True
 
-def _starts(
-    stratum: SmallStratum,
-    rules: Sequence[MaintainedRule],
-    inputs: Mapping[str, RowChange],
-    lower: Mapping[str, RowChange],
-) -> tuple[Int64s, Int64s]:
-    """Return what an epoch begins with: (kind, relation or chain, first, last) over an array of rows."""
-    starts: list[tuple[int, int, int, int]] = []
-    rows: list[Int64s] = [np.empty(0, np.int64)]
-    total = 0
+    def _stop_using(self, names: AbstractSet[str]) -> None:
+        """Let go of the strata that have to do with relations that were replaced, until they are reached.
 
-    def add(kind: int, what: int, numbers: Int64s) -> None:
-        nonlocal total
-        if numbers.size:
-            starts.append((kind, what, total, total + numbers.size))
-            rows.append(numbers)
-            total += numbers.size
+        Their indexes are gone, and not everybody who recomputes goes on with small epochs.
+        """
+        used = np.flatnonzero(self._is_used).tolist()
+        gone = [stratum for stratum in used if self._tables.needs(stratum, names)]
+        self._is_used[gone] = False
+        who = self._tables.strata[:, layout.WHO]
+        who[gone] = np.maximum(who[gone], layout.CALLER)
+        self._tables.use_only(np.flatnonzero(self._is_used).tolist())
 
-    for name, change in inputs.items():
-        number = stratum.names.index(name)
-        add(layout.DELETE_INPUT, number, change.deleted)
-        add(layout.INSERT_INPUT, number, change.inserted)
-    for (rule, place), number in stratum.forward.items():
-        literal = rules[rule].literals[place]
-        found = lower.get(literal.relation)
-        if found is not None:
-            gone, come = found.deleted, found.inserted
-            add(layout.LOSE_START, number, come if literal.is_negated else gone)
-            add(layout.OFFER_START, number, gone if literal.is_negated else come)
-    return np.array(starts, np.int64).reshape(-1, 4), np.concatenate(rows)
+    def _next_reached(self, stratum: int) -> int:
+        """Return the first stratum from here on that is not left as it is."""
+        tables = self._tables
+        inputs = tables.relations[:, layout.INPUT_GONE_COUNT] + tables.relations[:, layout.INPUT_COME_COUNT]
+        changed = tables.relations[:, layout.GONE_COUNT] + tables.relations[:, layout.COME_COUNT]
+        for number in range(stratum, len(self._strata)):
+            who, first, count, *_, first_read, reads = tables.strata[number, : layout.READ_COUNT + 1].tolist()
+            rows = (
+                inputs[first : first + count].sum()
+                + changed[tables.reads[first_read : first_read + reads]].sum()
+            )
+            tables.strata[number, layout.REACHING] = 0
+            if rows or who == layout.FORCED:
+                return number
+        return len(self._strata)
 
+    def alone(self, stratum: int) -> SmallStratum | None:
+        """Return the tables of one stratum on its own, None if its rules are beyond kernels."""
+        if stratum not in self._alone:
+            self._alone[stratum] = lay_out(
+                self._rules[stratum], self._strata[stratum].relations, self._relations(), self._derivations()
+            )
+        return self._alone[stratum]
 
-def _make_room(stratum: SmallStratum, relations: Mapping[str, StoredRelation]) -> None:
-    """Let the kernel append more rows than last time."""
-    own = set(stratum.names[: stratum.own_count])
-    for name in own:
-        relations[name].reserve(max(_ROOM, relations[name].count // 16))
-    for name, key in stratum.keys:
-        if name in own:
-            index_named(relations[name], key).reserve(max(_ROOM, relations[name].count // 16))
+    def rows_reaching(self, stratum: int) -> int:
+        """Return how many changed rows reached a stratum that the kernel came to."""
+        return int(self._tables.strata[stratum, layout.REACHING])
+
+    def work(self, stratum: int) -> int:
+        """Return the work of a stratum that the kernel did or gave up."""
+        return int(self._tables.strata[stratum, layout.STRATUM_WORK])
+
+    def outcomes(self, first: int, last: int) -> Iterator[SmallOutcome]:
+        """Yield what was done to the strata of a range that anything reached."""
+        done = self._tables.strata[first:last]
+        columns = done[:, layout.REACHING : layout.STRATUM_WIDTH]
+        for number in np.flatnonzero(columns[:, 0]).tolist():
+            rows, work, level, is_growing = columns[number].tolist()
+            yield SmallOutcome(first + number, rows, work, level, bool(is_growing))
+
+    def changes(self, first: int, last: int) -> dict[str, RowChange]:
+        """Return what changed in the relations of a range of strata."""
+        strata = self._tables.strata
+        if first >= last:
+            return {}
+        begin = int(strata[first, layout.FIRST_RELATION])
+        end = int(strata[last - 1, layout.FIRST_RELATION] + strata[last - 1, layout.RELATION_COUNT])
+        columns = self._tables.relations[begin:end, layout.GONE : layout.COME_COUNT + 1]
+        changes = {}
+        for number in np.flatnonzero(columns[:, 1] + columns[:, 3]).tolist():
+            gone, gone_count, come, come_count = columns[number].tolist()
+            changes[self._tables.names[begin + number]] = RowChange(
+                self._changed[gone : gone + gone_count].copy(), self._changed[come : come + come_count].copy()
+            )
+        return changes
+
+    def commit(self) -> None:
+        """Forget the old epoch in the strata that the kernel brought to the new one."""
+        commit_strata(self._tables.relations, self._journal, self._counters)
+        self._sync.read(self._relations())
+
+    def undo(self) -> None:
+        """Go back to the old epoch in the strata that the kernel brought to the new one."""
+        if self._counters[layout.JOURNAL]:
+            self._sync.write(self._relations())
+            undo_strata(self._tables.relations, self._journal, self._counters)
+            self._sync.read(self._relations())
+
+    def _enlarge_journal(self) -> None:
+        used = int(self._counters[layout.JOURNAL])
+        self._journal = np.concatenate([self._journal[:used], np.empty_like(self._journal)])
+        self._make_room_for_changed(int(self._counters[layout.CHANGED]))
+
+    def _make_room_for_changed(self, used: int) -> None:
+        """Let there be room for all rows that were noted or may enter the journal."""
+        needed = self._noted + len(self._journal)
+        if needed > self._changed.size:
+            self._changed = np.concatenate([self._changed[:used], np.empty(2 * needed - used, np.int64)])
+
+    def _make_room(self, stratum: int) -> None:
+        """Let the kernel append more rows than last time."""
+        relations, names = self._relations(), self._strata[stratum].relations
+        short = int(self._counters[layout.SHORT_INDEX])
+        for name in names:
+            relations[name].reserve(max(_ROOM, relations[name].count // 16))
+        for (name, key), number in self._tables.keys.items():
+            if name in names:
+                index = index_named(relations[name], key)
+                index.reserve(max(_ROOM, relations[name].count // 16))
+                if number == short:
+                    index.admit(int(self._counters[layout.SHORT_KEY]), relations[name].count)
+        self._sync.write_some(relations, names)

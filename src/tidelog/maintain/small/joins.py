@@ -11,6 +11,7 @@ from tidelog.maintain.small.layout import (
     COUNT,
     DIVIDE,
     DONE,
+    FIRST_INDEX,
     INDEX_ARENA,
     INDEX_ARENA_CAPACITY,
     INDEX_ARENA_STATE,
@@ -18,6 +19,7 @@ from tidelog.maintain.small.layout import (
     INDEX_GROUP_COUNT,
     INDEX_GROUPS,
     INDEX_IS_DENSE,
+    INDEX_IS_USED,
     INDEX_KEY_CAPACITY,
     INDEX_KEY_COLUMNS,
     INDEX_KEY_WIDTH,
@@ -31,8 +33,11 @@ from tidelog.maintain.small.layout import (
     INDEX_SORTED_LENGTHS,
     MULTIPLY,
     NEEDS_ROOM,
+    NEXT_INDEX,
     REMAINDER,
     ROWS,
+    SHORT_INDEX,
+    SHORT_KEY,
     SUBTRACT,
     WORK,
 )
@@ -41,7 +46,7 @@ from tidelog.storage.address import array_pointer, load_byte, load_code, load_in
 from tidelog.storage.join import EQUAL, LESS, UNEQUAL
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST
-from tidelog.storage.postings import LENGTH, START, append_entries, number_groups
+from tidelog.storage.postings import FREE_LISTS, LENGTH, START, append_entries, number_groups
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -211,58 +216,74 @@ def next_entry(
 
 
 @inlined
-def index_new_rows(relations: Int64s, indexes: Int64s, growing: Int64s, like: CodeArray) -> int:
-    """Enter the rows appended to the stratum's relations into their indexes; return a status."""
-    for number in range(growing.shape[0]):
-        index, relation = growing[number, 0], growing[number, 1]
-        count = relations[relation, COUNT]
-        first = indexes[index, INDEX_ROWS_INDEXED]
-        if first == count:
-            continue
-        arity = relations[relation, ARITY]
-        capacity = relations[relation, CAPACITY]
-        rows = carray(array_pointer(relations[relation, ROWS]), (capacity, arity), like.dtype)
-        width = indexes[index, INDEX_KEY_WIDTH]
-        group_capacity = indexes[index, INDEX_GROUP_CAPACITY]
-        columns = carray(array_pointer(indexes[index, INDEX_KEY_COLUMNS]), (width,), np.int32)
-        numbers = np.empty(count - first, np.int64)
-        if indexes[index, INDEX_IS_DENSE] != 0:
-            for row in range(first, count):
-                group = np.int64(rows[row, columns[0]])
-                if group < 0 or group >= group_capacity:
-                    return NEEDS_ROOM
-                numbers[row - first] = group
-        else:
-            known = indexes[index, INDEX_GROUP_COUNT]
-            needed = known + count - first
-            if (
-                needed > indexes[index, INDEX_KEY_CAPACITY]
-                or needed > group_capacity
-                or needed * 2 > indexes[index, INDEX_SLOT_COUNT]
-            ):
+def index_new_rows(
+    relations: Int64s, indexes: Int64s, first: Integer, last: Integer, counters: Int64s, like: CodeArray
+) -> int:
+    """Enter the rows appended to a range of relations into their indexes; return a status."""
+    for relation in range(first, last):
+        index = np.int64(relations[relation, FIRST_INDEX])
+        while index >= 0:
+            is_behind = indexes[index, INDEX_ROWS_INDEXED] < relations[relation, COUNT]
+            if is_behind and indexes[index, INDEX_IS_USED] != 0:
+                status = _index_rows(relations, indexes, relation, index, counters, like)
+                if status != DONE:
+                    counters[SHORT_INDEX] = index
+                    return status
+            index = np.int64(indexes[index, NEXT_INDEX])
+    return DONE
+
+
+@inlined
+def _index_rows(
+    relations: Int64s, indexes: Int64s, relation: Integer, index: Integer, counters: Int64s, like: CodeArray
+) -> int:
+    """Enter the rows that an index lacks; return a status."""
+    count = relations[relation, COUNT]
+    first = indexes[index, INDEX_ROWS_INDEXED]
+    arity = relations[relation, ARITY]
+    rows = carray(
+        array_pointer(relations[relation, ROWS]), (relations[relation, CAPACITY], arity), like.dtype
+    )
+    width = indexes[index, INDEX_KEY_WIDTH]
+    group_capacity = indexes[index, INDEX_GROUP_CAPACITY]
+    columns = carray(array_pointer(indexes[index, INDEX_KEY_COLUMNS]), (width,), np.int32)
+    numbers = np.empty(count - first, np.int64)
+    if indexes[index, INDEX_IS_DENSE] != 0:
+        for row in range(first, count):
+            group = np.int64(rows[row, columns[0]])
+            if group < 0 or group >= group_capacity:
+                counters[SHORT_KEY] = group
                 return NEEDS_ROOM
-            slots = carray(
-                array_pointer(indexes[index, INDEX_SLOTS]), (indexes[index, INDEX_SLOT_COUNT],), np.uint64
-            )
-            keys = carray(
-                array_pointer(indexes[index, INDEX_KEYS]),
-                (indexes[index, INDEX_KEY_CAPACITY], width),
-                like.dtype,
-            )
-            indexes[index, INDEX_GROUP_COUNT] = number_groups(
-                slots, keys, rows, columns, first, count, known, numbers
-            )
-        groups = carray(array_pointer(indexes[index, INDEX_GROUPS]), (group_capacity, 3), np.int64)
-        rest_width = indexes[index, INDEX_REST_WIDTH]
-        arena = carray(
-            array_pointer(indexes[index, INDEX_ARENA]),
-            (indexes[index, INDEX_ARENA_CAPACITY], rest_width + 1),
-            like.dtype,
-        )
-        arena_state = carray(array_pointer(indexes[index, INDEX_ARENA_STATE]), (41,), np.int64)
-        rest = carray(array_pointer(indexes[index, INDEX_REST_COLUMNS]), (rest_width,), np.int32)
-        done = append_entries(groups, arena, arena_state, rows, rest, numbers, first, 0)
-        indexes[index, INDEX_ROWS_INDEXED] = first + done
-        if done < count - first:
+            numbers[row - first] = group
+    else:
+        known = indexes[index, INDEX_GROUP_COUNT]
+        needed = known + count - first
+        if (
+            needed > indexes[index, INDEX_KEY_CAPACITY]
+            or needed > group_capacity
+            or needed * 2 > indexes[index, INDEX_SLOT_COUNT]
+        ):
             return NEEDS_ROOM
+        slots = carray(
+            array_pointer(indexes[index, INDEX_SLOTS]), (indexes[index, INDEX_SLOT_COUNT],), np.uint64
+        )
+        keys = carray(
+            array_pointer(indexes[index, INDEX_KEYS]), (indexes[index, INDEX_KEY_CAPACITY], width), like.dtype
+        )
+        indexes[index, INDEX_GROUP_COUNT] = number_groups(
+            slots, keys, rows, columns, first, count, known, numbers
+        )
+    groups = carray(array_pointer(indexes[index, INDEX_GROUPS]), (group_capacity, 3), np.int64)
+    rest_width = indexes[index, INDEX_REST_WIDTH]
+    arena = carray(
+        array_pointer(indexes[index, INDEX_ARENA]),
+        (indexes[index, INDEX_ARENA_CAPACITY], rest_width + 1),
+        like.dtype,
+    )
+    arena_state = carray(array_pointer(indexes[index, INDEX_ARENA_STATE]), (1 + FREE_LISTS,), np.int64)
+    rest = carray(array_pointer(indexes[index, INDEX_REST_COLUMNS]), (rest_width,), np.int32)
+    done = append_entries(groups, arena, arena_state, rows, rest, numbers, first, 0)
+    indexes[index, INDEX_ROWS_INDEXED] = first + done
+    if done < count - first:
+        return NEEDS_ROOM
     return DONE

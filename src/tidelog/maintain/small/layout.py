@@ -6,8 +6,10 @@ The constants are plain numbers because kernels are compiled with them.
 import numpy as np
 
 # Columns of the table of relations. Those named for an array hold its address; the ones from MARKS
-# to BEFORE exist only for relations of the stratum itself. Uses are chains from a literal of the
-# relation, backs chains from its head.
+# to BEFORE exist only for relations whose stratum is laid out. Uses are chains of that stratum from a
+# literal of the relation, backs chains from its head. The last ones say, as a place in the array of
+# changed rows and a number of rows, what stops and starts being an input fact, and what stops and starts
+# being a fact.
 ROWS = 0
 CAPACITY = 1
 ARITY = 2
@@ -28,7 +30,16 @@ FIRST_USE = 16
 USE_COUNT = 17
 FIRST_BACK = 18
 BACK_COUNT = 19
-RELATION_WIDTH = 20
+FIRST_INDEX = 20
+INPUT_GONE = 21
+INPUT_GONE_COUNT = 22
+INPUT_COME = 23
+INPUT_COME_COUNT = 24
+GONE = 25
+GONE_COUNT = 26
+COME = 27
+COME_COUNT = 28
+RELATION_WIDTH = 29
 
 # Columns of the table of indexes; those named for an array hold its address.
 INDEX_KEY_COLUMNS = 0
@@ -50,7 +61,39 @@ INDEX_ROWS_INDEXED = 15
 # Of an ordered index: the lengths of the sorted runs, and where the ordered column stands in an entry.
 INDEX_SORTED_LENGTHS = 16
 INDEX_POSITION = 17
-INDEX_WIDTH = 18
+# The next index of the same relation, -1 after the last.
+NEXT_INDEX = 18
+# Whether it is kept up to date; the others may not even exist.
+INDEX_IS_USED = 19
+INDEX_WIDTH = 20
+
+# Columns of the table of strata: ranges of other tables, and what became of the stratum in this epoch.
+# Reads are relations of earlier strata, forwards the literals over them with the chains from there.
+WHO = 0
+FIRST_RELATION = 1
+RELATION_COUNT = 2
+FIRST_LITERAL = 3
+LITERAL_COUNT = 4
+FIRST_FORWARD = 5
+FORWARD_COUNT = 6
+FIRST_READ = 7
+READ_COUNT = 8
+ROW_LIMIT = 9
+REACHING = 10
+STRATUM_WORK = 11
+STRATUM_LEVEL = 12
+IS_GROWING = 13
+STRATUM_WIDTH = 14
+
+# Who brings a stratum to the new epoch if anything reaches it; FORCED: whether or not.
+KERNEL = 0
+CALLER = 1
+FORCED = 2
+
+# Columns of the table of forwards.
+FORWARD_RELATION = 0
+FORWARD_IS_NEGATED = 1
+FORWARD_CHAIN = 2
 
 # Columns of the table of rules.
 RULE_HEAD = 0
@@ -93,12 +136,6 @@ DIVIDE = 3
 REMAINDER = 4
 COPY = 5
 
-# What an epoch begins with.
-DELETE_INPUT = 0
-LOSE_START = 1
-INSERT_INPUT = 2
-OFFER_START = 3
-
 # What a derivation is looked for.
 LOSE_BY_LOWER = np.int64(0)
 LOSE = np.int64(1)
@@ -106,24 +143,34 @@ OFFER_BACKWARD = np.int64(2)
 OFFER_NEW = np.int64(3)
 RELAX = np.int64(4)
 
-# Positions in the array of counters: what the kernel counts and is limited by.
-WORK = 0
-WORK_LIMIT = 1
-LEVEL_COUNT = 2
-HIGHEST = 3
-JOURNAL = 4
-QUEUE = 5
-AFFECTED_COUNT = 6
-FREE_WORK = 7
-WORK_PER_LEVEL = 8
-COUNTER_COUNT = 9
+# Positions in the array of counters: where the kernel is, what it counts and is limited by. From WORK
+# to AFFECTED_COUNT they are of one stratum.
+STRATUM = 0
+JOURNAL = 1
+CHANGED = 2
+FREE_WORK = 3
+WORK_PER_LEVEL = 4
+FEW_ROWS = 5
+SHORT_INDEX = 6
+SHORT_KEY = 7
+FIRST_OWN = 8
+WORK = 9
+WORK_LIMIT = 10
+LEVEL_COUNT = 11
+HIGHEST = 12
+QUEUE = 13
+AFFECTED_COUNT = 14
+COUNTER_COUNT = 15
 
-# How the kernel ended; on all but DONE the caller undoes.
+# How the kernel ended. DONE: all strata are. Otherwise the stratum it came to is as it was: it is the
+# caller's, predicted or found to be more than the kernel should do, or the kernel lacks something.
 DONE = 0
 OVER_BUDGET = 1
 TOO_LARGE = 2
 NEEDS_ROOM = 3
 NEEDS_WIDE_CODES = 4
+NEEDS_JOURNAL = 5
+ASKS = 6
 
 # Marks of rows, as in `maintain.labels`.
 UNTOUCHED = 0
@@ -131,7 +178,8 @@ AFFECTED = 1
 CURRENT = 2
 ABSENT_LEVEL = np.int64(2**31 - 1)
 
-# A place in the queue is level, relation and row in one number; what does not fit is not small.
+# A place in the queue is level, relation (counted from the stratum's first) and row in one number; what
+# does not fit is not small.
 ROW_BITS = 32
 RELATION_BITS = 8
 LEVEL_LIMIT = 1 << 22

@@ -4,6 +4,7 @@ import numpy as np
 
 from tidelog.maintain.small.layout import (
     DONE,
+    FIRST_OWN,
     LEVEL_LIMIT,
     QUEUE,
     RELATION_BITS,
@@ -20,7 +21,7 @@ def push(queue: Int64s, counters: Int64s, level: Integer, relation: Integer, row
     count = counters[QUEUE]
     if count == queue.shape[0] or level >= LEVEL_LIMIT:
         return TOO_LARGE
-    item = (((level << RELATION_BITS) | relation) << ROW_BITS) | row
+    item = (((level << RELATION_BITS) | (relation - counters[FIRST_OWN])) << ROW_BITS) | row
     place = count
     while place > 0:
         parent = (place - 1) >> 1
@@ -62,9 +63,9 @@ def level_of(item: Integer) -> Integer:
 
 
 @inlined
-def relation_of(item: Integer) -> Integer:
+def relation_of(item: Integer, counters: Int64s) -> Integer:
     """Return the relation of a place in the queue."""
-    return (item >> ROW_BITS) & (RELATION_LIMIT - 1)
+    return np.int64(((item >> ROW_BITS) & (RELATION_LIMIT - 1)) + counters[FIRST_OWN])
 
 
 @inlined

@@ -1,137 +1,48 @@
-"""A stratum laid out for the kernel of small epochs."""
+"""Lays strata out for kernels."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from operator import attrgetter, is_
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from tidelog.maintain.derivations import Derivations
-from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.small import layout
 from tidelog.maintain.small.chains import Instructions, NotSmall
+from tidelog.maintain.small.sync import Sync
+from tidelog.maintain.small.tables import LaidOut, Tables, extended
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
 from tidelog.plan.operators import Join, Operator
-from tidelog.storage import Index, StoredRelation
-from tidelog.storage.address import address_of
-from tidelog.storage.kernel import Int64s
-from tidelog.storage.ordered import OrderedIndex
+from tidelog.storage import StoredRelation
 from tidelog.storage.relation import IndexName
 
-AnyArray = npt.NDArray[np.generic]
 
-# Where the kernel looks for the address of each array, and what takes all of them at once.
-_ARRAY_PLACES = (layout.SLOTS, layout.ROWS, layout.ALIVE, layout.LEVELS, layout.PREVIOUS, layout.COUNTS)
-_ARRAYS_OF = attrgetter("rows", "alive", "levels", "previous", "counts")
-_LABEL_PLACES = (layout.MARKS, layout.FLAGS, layout.TENTATIVE, layout.TENTATIVE_COUNTS, layout.BEFORE)
-_LABEL_ARRAYS_OF = attrgetter("marks", "flags", "tentative", "tentative_counts", "before")
-_INDEX_PLACES = (
-    layout.INDEX_KEY_COLUMNS,
-    layout.INDEX_REST_COLUMNS,
-    layout.INDEX_SLOTS,
-    layout.INDEX_KEYS,
-    layout.INDEX_GROUPS,
-    layout.INDEX_ARENA,
-    layout.INDEX_ARENA_STATE,
-)
-_INDEX_ARRAYS_OF = attrgetter(
-    "key_columns", "rest_columns", "slots", "keys", "groups", "arena", "arena_state"
-)
+class SmallStratum(Tables):
+    """The tables of one stratum on its own: its relations come first in `names`, then those it reads.
 
-
-@dataclass
-class SmallStratum:
-    """The tables of one stratum; addresses follow the arrays as these are replaced.
-
-    The stratum's own relations come first in `names`; `growing` are (index, relation) of theirs.
+    `forward` are its chains by rule and place of a literal, those from heads are `backs`.
     """
 
-    names: list[str]
-    own_count: int
-    growing: Int64s
-    keys: dict[tuple[str, IndexName], int]
-    rules: Int64s
-    literals: Int64s
-    chains: Int64s
-    variants: Int64s
-    uses: Int64s
-    backs: Int64s
-    code: Int64s
-    constants: Int64s
-    forward: dict[tuple[int, int], int]
-    relations: Int64s
-    indexes: Int64s
-    like: npt.NDArray[np.signedinteger[npt.NBitBase]]
-    _seen: dict[tuple[int, int], tuple[AnyArray, ...]] = field(default_factory=dict)
+    def __init__(
+        self,
+        rules: Sequence[MaintainedRule],
+        own: Sequence[str],
+        relations: Mapping[str, StoredRelation],
+        derivations: Derivations,
+    ) -> None:
+        names = list(dict.fromkeys([*own, *(x.relation for rule in rules for x in rule.literals)]))
+        super().__init__(names, relations)
+        self.enter_strata([len(own)], [set(names) - set(own)])
+        self.forward = _Layout(self, 0, own, rules, derivations).enter()
+        self._sync = Sync(self, label=None)
 
     @property
     def widest_output(self) -> int:
         """Return how many values the derivation of a chain can have."""
-        return int((self.rules[:, layout.RULE_ARITY] + self.rules[:, layout.RULE_LITERAL_COUNT]).max()) + 1
+        widths = self.rules[:, layout.RULE_ARITY] + self.rules[:, layout.RULE_LITERAL_COUNT]
+        return int(widths.max(initial=0)) + 1
 
-    def refresh(self, relations: Mapping[str, StoredRelation], labels: Mapping[str, RelationLabels]) -> None:
+    def refresh(self, relations: Mapping[str, StoredRelation]) -> None:
         """Bring addresses, sizes and counts up to date; indexes cover all rows then."""
-        for number, name in enumerate(self.names):
-            relation = relations[name]
-            row = self.relations[number]
-            slots = relation.slots
-            if self._point((0, number), _ARRAY_PLACES, (slots, *_ARRAYS_OF(relation)), row):
-                row[layout.CAPACITY] = relation.rows.shape[0]
-                row[layout.SLOT_COUNT] = slots.shape[0]
-            row[layout.COUNT] = relation.count
-            row[layout.DELETED] = relation.deleted
-            if name in labels:
-                self._point((1, number), _LABEL_PLACES, _LABEL_ARRAYS_OF(labels[name]), row)
-        for (name, key), number in self.keys.items():
-            index = index_named(relations[name], key)
-            row = self.indexes[number]
-            if isinstance(index, OrderedIndex):
-                index.cover_groups()
-                self._point((2, number), (layout.INDEX_SORTED_LENGTHS,), (index.sorted_lengths,), row)
-                row[layout.INDEX_POSITION] = index.position
-            if self._point((3, number), _INDEX_PLACES, _INDEX_ARRAYS_OF(index), row):
-                row[layout.INDEX_SLOT_COUNT] = index.slots.shape[0]
-                row[layout.INDEX_KEY_CAPACITY] = index.keys.shape[0]
-                row[layout.INDEX_GROUP_CAPACITY] = index.groups.shape[0]
-                row[layout.INDEX_ARENA_CAPACITY] = index.arena.shape[0]
-            row[layout.INDEX_IS_DENSE] = index.is_dense
-            row[layout.INDEX_GROUP_COUNT] = index.group_count
-            row[layout.INDEX_ROWS_INDEXED] = index.rows_indexed
-
-    def _point(
-        self, known: tuple[int, int], places: tuple[int, ...], arrays: tuple[AnyArray, ...], row: Int64s
-    ) -> bool:
-        """Write the addresses of arrays; say whether one is another than last time."""
-        seen = self._seen.get(known)
-        if seen is not None and all(map(is_, seen, arrays)):
-            return False
-        self._seen[known] = arrays
-        for place, array in zip(places, arrays, strict=True):
-            row[place] = address_of(array) if array.size else 0
-        return True
-
-    def check_lower(self, changed: Iterable[str]) -> None:
-        """Say at which literals of earlier strata a derivation may fail."""
-        by_relation = np.array([name in changed for name in self.names], np.bool_)
-        is_changed = by_relation[self.literals[:, layout.LITERAL_RELATION]]
-        self.literals[:, layout.LITERAL_MUST_CHECK] = is_changed | (
-            self.literals[:, layout.LITERAL_IS_NEGATED] != 0
-        )
-
-    def take_back(self, relations: Mapping[str, StoredRelation]) -> None:
-        """Tell relations and indexes how many rows the kernel has appended."""
-        for number, name in enumerate(self.names[: self.own_count]):
-            relation = relations[name]
-            relation.count = int(self.relations[number, layout.COUNT])
-            relation.deleted = int(self.relations[number, layout.DELETED])
-        for (name, key), number in self.keys.items():
-            index = relations[name].indexes[key]
-            first = index.rows_indexed
-            index.group_count = int(self.indexes[number, layout.INDEX_GROUP_COUNT])
-            index.rows_indexed = int(self.indexes[number, layout.INDEX_ROWS_INDEXED])
-            if isinstance(index, OrderedIndex):
-                index.order_rows(relations[name].rows, first, index.rows_indexed)
+        self._sync.write(relations)
 
 
 def lay_out(
@@ -140,27 +51,30 @@ def lay_out(
     relations: Mapping[str, StoredRelation],
     derivations: Derivations,
 ) -> SmallStratum | None:
-    """Return the tables of a stratum, None if a rule needs what the kernel does not have."""
-    names = list(dict.fromkeys([*own, *(x.relation for rule in rules for x in rule.literals)]))
-    if len(names) > layout.RELATION_LIMIT:
-        return None
-    planned = _Layout(rules, list(own), names, relations, derivations)
+    """Return the tables of a stratum on its own, None if a rule needs what kernels do not have."""
     try:
-        return planned.stratum()
+        return SmallStratum(rules, own, relations, derivations)
     except NotSmall:
         return None
 
 
-def index_named(relation: StoredRelation, name: IndexName) -> Index:
-    """Return the index with this name, covering all rows."""
-    if name and isinstance(name[0], tuple):
-        return relation.ordered_index(*name)
-    return relation.index(name)
-
-
-def index_key(name: IndexName) -> tuple[int, ...]:
-    """Return the columns of the key of an index."""
-    return name[0] if name and isinstance(name[0], tuple) else name
+def enter_stratum(
+    tables: Tables,
+    number: int,
+    own: Sequence[str],
+    rules: Sequence[MaintainedRule],
+    derivations: Derivations,
+) -> bool:
+    """Enter a stratum into the tables; return False if a rule needs what the kernel does not have."""
+    if len(own) > layout.RELATION_LIMIT:
+        return False
+    known = len(tables.keys)
+    try:
+        _Layout(tables, number, own, rules, derivations).enter()
+    except NotSmall:
+        tables.forget_indexes(known)
+        return False
+    return True
 
 
 def _name(join: Join) -> IndexName:
@@ -170,59 +84,70 @@ def _name(join: Join) -> IndexName:
 class _Layout:
     def __init__(
         self,
+        tables: Tables,
+        number: int,
+        own: Sequence[str],
         rules: Sequence[MaintainedRule],
-        own: list[str],
-        names: list[str],
-        relations: Mapping[str, StoredRelation],
         derivations: Derivations,
     ) -> None:
-        self._rules = rules
+        self._tables = tables
+        self._number = number
         self._own = own
-        self._names = names
-        self._relations = relations
+        self._rules = rules
         self._derivations = derivations
-        self._keys: dict[tuple[str, IndexName], int] = {}
+        # Of this stratum alone, so that a plan does not depend on what else was laid out before.
+        self._keys: set[tuple[str, IndexName]] = set()
         self._instructions = Instructions(
-            self._names.index, self._number_index, self._rest, derivations.encode
-        )
+            tables.numbers.__getitem__, self._number_index, self._rest, derivations.encode,
+            constants=tables.constants.tolist(), offset=tables.code.size,
+        )  # fmt: skip
         self._chains: list[tuple[int, int, int, int, int]] = []
         self._variants: list[int] = []
 
     def _number_index(self, relation: str, name: IndexName) -> int:
-        return self._keys.setdefault((relation, name), len(self._keys))
+        self._keys.add((relation, name))
+        return self._tables.number_index(relation, name)
 
     def _rest(self, relation: str, key: tuple[int, ...]) -> Sequence[int]:
-        return [column for column in range(self._relations[relation].arity) if column not in key]
+        arity = int(self._tables.relations[self._tables.numbers[relation], layout.ARITY])
+        return [column for column in range(arity) if column not in key]
 
-    def stratum(self) -> SmallStratum:
-        forward: dict[tuple[int, int], int] = {}
-        backward: dict[int, int] = {}
+    def enter(self) -> dict[tuple[int, int], int]:
+        """Enter all tables at once, and return the chains by rule and place of a literal.
+
+        A rule beyond kernels leaves the tables as they were, but for indexes.
+        """
+        tables = self._tables
         # Variants come after all first choices: they may use only indexes that are there anyway.
         todo: list[tuple[int, int, RuleLiteral | None]] = []
         for number, rule in enumerate(self._rules):
             todo.extend((number, place, literal) for place, literal in enumerate(rule.literals))
             todo.append((number, -1, None))
-        first = [self._first_variant(number, literal) for number, _, literal in todo]
-        for (number, place, literal), (start, chosen) in zip(todo, first, strict=True):
-            chain = len(self._chains)
-            if literal is None:
-                backward[number] = chain
-            else:
-                forward[number, place] = chain
-            starts = [start, *self._other_variants(number, literal, chosen)]
+        plans = [self._derivations.variants(self._rules[number], literal) for number, _, literal in todo]
+        first = [self._first_variant(plan) for plan in plans]
+        first_chain = len(tables.chains)
+        first_rule, first_variant = len(tables.rules), tables.variants.size
+        for (number, place, literal), (start, chosen), plan in zip(todo, first, plans, strict=True):
+            starts = [start, *self._other_variants(plan, chosen)]
             relation = self._rules[number].relation if literal is None else literal.relation
-            self._chains.append(
-                (number, place, self._names.index(relation), len(self._variants), len(starts))
-            )
+            self._chains.append((
+                first_rule + number, place, tables.numbers[relation], first_variant + len(self._variants),
+                len(starts),
+            ))  # fmt: skip
             self._variants.extend(starts)
-        return self._tables(forward, backward)
+        self._enter_chains([literal for _, _, literal in todo])
+        self._enter_rules()
+        tables.chains = extended(tables.chains, self._chains)
+        tables.variants = extended(tables.variants, self._variants)
+        tables.code = extended(tables.code, self._instructions.code)
+        tables.constants = np.array(self._instructions.constants, np.int64)
+        names = {*self._own, *(literal.relation for rule in self._rules for literal in rule.literals)}
+        tables.keep(self._number, LaidOut(self._own, names, self._keys))
+        return {(number, place): first_chain + at for at, (number, place, _) in enumerate(todo) if place >= 0}
 
-    def _plan(self, rule: int, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
-        return self._derivations.variants(self._rules[rule], literal)
-
-    def _first_variant(self, rule: int, literal: RuleLiteral | None) -> tuple[int, tuple[Operator, ...]]:
+    def _first_variant(self, plan: Sequence[tuple[Operator, ...]]) -> tuple[int, tuple[Operator, ...]]:
         """Return where the best chain begins that kernels can follow: joins, where all at once is better."""
-        for operators in self._plan(rule, literal):
+        for operators in plan:
             try:
                 return self._instructions.add(operators), operators
             except NotSmall:
@@ -230,65 +155,61 @@ class _Layout:
         raise NotSmall
 
     def _other_variants(
-        self, rule: int, literal: RuleLiteral | None, chosen: tuple[Operator, ...]
+        self, plan: Sequence[tuple[Operator, ...]], chosen: tuple[Operator, ...]
     ) -> list[int]:
         starts = []
-        for operators in self._plan(rule, literal):
+        for operators in plan:
             if operators == chosen:
                 continue
             needed = {(x.relation, _name(x)) for x in operators if isinstance(x, Join)}
-            if needed <= self._keys.keys():
+            if needed <= self._keys:
                 try:
                     starts.append(self._instructions.add(operators))
                 except NotSmall:
                     continue
         return starts
 
-    def _tables(self, forward: dict[tuple[int, int], int], backward: dict[int, int]) -> SmallStratum:
-        relations = np.zeros((len(self._names), layout.RELATION_WIDTH), np.int64)
-        indexes = np.zeros((len(self._keys), layout.INDEX_WIDTH), np.int64)
-        uses: list[int] = []
-        backs: list[int] = []
-        for number, name in enumerate(self._names):
-            row = relations[number]
-            row[layout.ARITY] = self._relations[name].arity
-            row[layout.FIRST_USE], row[layout.FIRST_BACK] = len(uses), len(backs)
-            if name in self._own:
-                uses.extend(
-                    chain for (rule, place), chain in forward.items()
-                    if self._rules[rule].literals[place].relation == name
-                )  # fmt: skip
-                backs.extend(chain for rule, chain in backward.items() if self._rules[rule].relation == name)
-            row[layout.USE_COUNT] = len(uses) - row[layout.FIRST_USE]
-            row[layout.BACK_COUNT] = len(backs) - row[layout.FIRST_BACK]
-        for (name, index), number in self._keys.items():
-            key = index_key(index)
-            indexes[number, layout.INDEX_KEY_WIDTH] = len(key)
-            indexes[number, layout.INDEX_REST_WIDTH] = len(self._rest(name, key))
-        growing = [
-            (number, self._names.index(name)) for (name, _), number in self._keys.items() if name in self._own
-        ]
-        rules, literals = self._rule_tables()
-        return SmallStratum(
-            self._names, len(self._own), np.array(growing, np.int64).reshape(-1, 2), self._keys, rules,
-            literals,
-            np.array(self._chains, np.int64).reshape(-1, 5),
-            np.array(self._variants, np.int64), np.array(uses, np.int64), np.array(backs, np.int64),
-            np.array(self._instructions.code, np.int64), np.array(self._instructions.constants, np.int64),
-            forward, relations, indexes, np.empty(0, self._relations[self._own[0]].dtype),
-        )  # fmt: skip
+    def _enter_chains(self, literals: Sequence[RuleLiteral | None]) -> None:
+        """Say which chains begin at which relations: in this stratum or, as forwards, in earlier ones."""
+        tables = self._tables
+        uses: dict[str, list[int]] = {name: [] for name in self._own}
+        backs: dict[str, list[int]] = {name: [] for name in self._own}
+        forwards: list[tuple[int, int, int]] = []
+        for position, (literal, row) in enumerate(zip(literals, self._chains, strict=True)):
+            chain = len(tables.chains) + position
+            name = tables.names[row[layout.CHAIN_RELATION]]
+            if literal is None:
+                backs[name].append(chain)
+            elif name in uses:
+                uses[name].append(chain)
+            else:
+                forwards.append((row[layout.CHAIN_RELATION], literal.is_negated, chain))
+        for name in self._own:
+            number = tables.numbers[name]
+            row_of = tables.relations[number]
+            row_of[layout.FIRST_USE], row_of[layout.USE_COUNT] = tables.uses.size, len(uses[name])
+            row_of[layout.FIRST_BACK], row_of[layout.BACK_COUNT] = tables.backs.size, len(backs[name])
+            tables.uses = extended(tables.uses, uses[name])
+            tables.backs = extended(tables.backs, backs[name])
+        row_of = tables.strata[self._number]
+        row_of[layout.FIRST_FORWARD], row_of[layout.FORWARD_COUNT] = len(tables.forwards), len(forwards)
+        tables.forwards = extended(tables.forwards, forwards)
 
-    def _rule_tables(self) -> tuple[Int64s, Int64s]:
-        rules = np.zeros((len(self._rules), 5), np.int64)
-        literals: list[list[int]] = []
-        for number, rule in enumerate(self._rules):
+    def _enter_rules(self) -> None:
+        tables = self._tables
+        rules: list[tuple[int, int, int, int, int]] = []
+        literals: list[tuple[int, int, int, int]] = []
+        for rule in self._rules:
             is_recursive = any(literal.relation in self._own for literal in rule.literals)
-            rules[number] = (
-                self._names.index(rule.relation), len(rule.rule.head.terms), len(literals),
-                len(rule.literals), is_recursive,
-            )  # fmt: skip
+            rules.append((
+                tables.numbers[rule.relation], len(rule.rule.head.terms),
+                len(tables.literals) + len(literals), len(rule.literals), is_recursive,
+            ))  # fmt: skip
             literals.extend(
-                [self._names.index(x.relation), x.is_negated, x.relation in self._own, x.is_negated]
+                (tables.numbers[x.relation], x.is_negated, x.relation in self._own, x.is_negated)
                 for x in rule.literals
             )
-        return rules, np.array(literals, np.int64).reshape(-1, 4)
+        row_of = tables.strata[self._number]
+        row_of[layout.FIRST_LITERAL], row_of[layout.LITERAL_COUNT] = len(tables.literals), len(literals)
+        tables.rules = extended(tables.rules, rules)
+        tables.literals = extended(tables.literals, literals)

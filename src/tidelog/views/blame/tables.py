@@ -39,7 +39,7 @@ class Tables:
             self._laid[number] = self._engine.tables(number)
         tables = self._laid[number]
         if tables is not None and number not in self._fresh:
-            tables.refresh(self._engine.relations, {})
+            tables.refresh(self._engine.relations)
             self._fresh.add(number)
         return tables
 

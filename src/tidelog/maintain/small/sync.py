@@ -1,0 +1,215 @@
+"""Keeps the kernel's tables and the stored relations in step."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter, is_
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.maintain.labels import RelationLabels
+from tidelog.maintain.small import layout
+from tidelog.maintain.small.tables import Tables
+from tidelog.storage import Index, StoredRelation
+from tidelog.storage.address import address_of
+from tidelog.storage.kernel import Int64s
+from tidelog.storage.ordered import OrderedIndex
+from tidelog.storage.relation import IndexName
+
+AnyArray = npt.NDArray[np.generic]
+
+# Where the kernel looks for the address of each array, and what takes all of them at once.
+_ARRAY_PLACES = (layout.SLOTS, layout.ROWS, layout.ALIVE, layout.LEVELS, layout.PREVIOUS, layout.COUNTS)
+_ARRAYS_OF = attrgetter("slots", "rows", "alive", "levels", "previous", "counts")
+_LABEL_PLACES = (layout.MARKS, layout.FLAGS, layout.TENTATIVE, layout.TENTATIVE_COUNTS, layout.BEFORE)
+_LABEL_ARRAYS_OF = attrgetter("marks", "flags", "tentative", "tentative_counts", "before")
+_INDEX_PLACES = (
+    layout.INDEX_SLOTS,
+    layout.INDEX_KEYS,
+    layout.INDEX_GROUPS,
+    layout.INDEX_ARENA,
+    layout.INDEX_ARENA_STATE,
+    layout.INDEX_KEY_COLUMNS,
+    layout.INDEX_REST_COLUMNS,
+)
+_INDEX_ARRAYS_OF = attrgetter(
+    "slots", "keys", "groups", "arena", "arena_state", "key_columns", "rest_columns"
+)
+_COUNTS = slice(layout.COUNT, layout.DELETED + 1)
+_INDEX_COUNTS = slice(layout.INDEX_GROUP_COUNT, layout.INDEX_ROWS_INDEXED + 1)
+
+
+class Sync:
+    """Writes addresses and counts of relations and indexes to the tables, and reads counts back.
+
+    An array that is replaced has another address. The arrays of the last time are kept, so that their ids
+    are not given to others, and nothing is done where the ids are still the same. Without `label` the
+    kernel only reads.
+    """
+
+    def __init__(self, tables: Tables, label: Callable[[str], RelationLabels] | None) -> None:
+        self._tables = tables
+        self._label = label
+        self._arrays: dict[str, tuple[AnyArray, ...]] = {}
+        self._index_arrays: dict[int, tuple[AnyArray, ...]] = {}
+        self._ids: list[int] = []
+        self._index_ids: list[int] = []
+        self._version = -1
+        self._own: set[str] = set()
+        self._names: list[str] = []
+        self._keys: list[tuple[str, IndexName]] = []
+        self._numbers: list[int] = []
+        self._index_numbers: list[int] = []
+        # Counts as the tables have them, for each relation and each index.
+        self._seen: list[list[int]] = []
+        self._seen_indexes: list[list[int]] = []
+
+    def write(self, relations: Mapping[str, StoredRelation]) -> None:
+        """Bring what is used of the tables up to date; indexes cover all rows then."""
+        tables = self._tables
+        if self._version != tables.version:
+            self._look_at_use()
+        stored = [relations[name] for name in self._names]
+        ids = [
+            number for x in stored
+            for number in (id(x.slots), id(x.rows), id(x.alive), id(x.levels), id(x.previous), id(x.counts))
+        ]  # fmt: skip
+        if ids != self._ids:
+            for name, relation in zip(self._names, stored, strict=True):
+                self._point(name, relation)
+            self._ids = [id(array) for name in self._names for array in self._arrays[name]]
+        counts = [[x.count, x.deleted] for x in stored]
+        if stored and counts != self._seen:
+            tables.relations[self._numbers, _COUNTS] = counts
+        self._seen = counts
+        self._write_indexes(relations)
+
+    def _look_at_use(self) -> None:
+        """Note what is used now; the arrays of what is no longer used are let go."""
+        tables = self._tables
+        self._version = tables.version
+        self._names, self._numbers = list(tables.read), list(tables.read.values())
+        self._keys, self._index_numbers = list(tables.used), list(tables.used.values())
+        # A relation whose stratum came into use has labels to point at, too.
+        kept_names = tables.read.keys() - (tables.own.keys() - self._own)
+        self._own = set(tables.own)
+        self._arrays = {name: arrays for name, arrays in self._arrays.items() if name in kept_names}
+        kept = set(self._index_numbers)
+        self._index_arrays = {n: arrays for n, arrays in self._index_arrays.items() if n in kept}
+        self._ids, self._index_ids, self._seen, self._seen_indexes = [], [], [], []
+
+    def write_some(self, relations: Mapping[str, StoredRelation], names: Iterable[str]) -> None:
+        """Bring the tables up to date after the caller changed some relations."""
+        tables, chosen = self._tables, set(names)
+        for name in chosen & tables.read.keys():
+            self._point(name, relations[name])
+            tables.relations[tables.read[name], _COUNTS] = relations[name].count, relations[name].deleted
+        for (name, key), number in tables.used.items():
+            if name in chosen:
+                index = _covering(relations[name], key)
+                self._point_index(number, index)
+                tables.indexes[number, _INDEX_COUNTS] = index.group_count, index.rows_indexed
+        self._seen = tables.relations[self._numbers, _COUNTS].tolist()
+        self._seen_indexes = tables.indexes[self._index_numbers, _INDEX_COUNTS].tolist()
+
+    def _point(self, name: str, relation: StoredRelation) -> None:
+        """Write the addresses of a relation's arrays, where they changed."""
+        label = self._label if name in self._tables.own else None
+        if label is not None:
+            relation.track_deletions()
+        arrays = _ARRAYS_OF(relation)
+        known = self._arrays.get(name)
+        if known is not None and all(map(is_, known, arrays)):
+            return
+        row = self._tables.relations[self._tables.numbers[name]]
+        self._arrays[name] = arrays
+        self._ids = []
+        _write_addresses(row, _ARRAY_PLACES, arrays)
+        if not relation.alive.size:
+            # All rows are visible.
+            row[layout.ALIVE] = 0
+        row[layout.CAPACITY] = relation.rows.shape[0]
+        row[layout.SLOT_COUNT] = relation.slots.shape[0]
+        if label is not None:
+            labels = label(name)
+            labels.ensure_room()
+            _write_addresses(row, _LABEL_PLACES, _LABEL_ARRAYS_OF(labels))
+
+    def _write_indexes(self, relations: Mapping[str, StoredRelation]) -> None:
+        tables = self._tables
+        indexes = [_covering(relations[name], key) for name, key in self._keys]
+        ids = [
+            number for x in indexes
+            for number in (id(x.slots), id(x.keys), id(x.groups), id(x.arena), id(x.arena_state))
+        ]  # fmt: skip
+        if ids != self._index_ids:
+            for number, index in zip(self._index_numbers, indexes, strict=True):
+                self._point_index(number, index)
+            self._index_ids = [id(x) for n in self._index_numbers for x in self._index_arrays[n][:5]]
+        counts = [[x.group_count, x.rows_indexed] for x in indexes]
+        if indexes and counts != self._seen_indexes:
+            tables.indexes[self._index_numbers, _INDEX_COUNTS] = counts
+        self._seen_indexes = counts
+
+    def _point_index(self, number: int, index: Index) -> None:
+        row = self._tables.indexes[number]
+        if isinstance(index, OrderedIndex):
+            index.cover_groups()
+            row[layout.INDEX_SORTED_LENGTHS] = address_of(index.sorted_lengths)
+            row[layout.INDEX_POSITION] = index.position
+        arrays = _INDEX_ARRAYS_OF(index)
+        known = self._index_arrays.get(number)
+        if known is not None and all(map(is_, known, arrays)):
+            return
+        self._index_arrays[number] = arrays
+        self._index_ids = []
+        _write_addresses(row, _INDEX_PLACES, arrays)
+        row[layout.INDEX_IS_DENSE] = index.is_dense
+        row[layout.INDEX_SLOT_COUNT] = index.slots.shape[0]
+        row[layout.INDEX_KEY_CAPACITY] = index.keys.shape[0]
+        row[layout.INDEX_GROUP_CAPACITY] = index.groups.shape[0]
+        row[layout.INDEX_ARENA_CAPACITY] = index.arena.shape[0]
+
+    def read(self, relations: Mapping[str, StoredRelation]) -> None:
+        """Tell relations and indexes how many rows the kernel has appended or hidden."""
+        tables = self._tables
+        counts = tables.relations[self._numbers, _COUNTS].tolist()
+        if counts != self._seen:
+            for name, now, before in zip(self._names, counts, self._seen, strict=True):
+                if now != before:
+                    relations[name].count, relations[name].deleted = now
+            self._seen = counts
+        index_counts = tables.indexes[self._index_numbers, _INDEX_COUNTS].tolist()
+        if index_counts != self._seen_indexes:
+            for (name, key), now, before in zip(self._keys, index_counts, self._seen_indexes, strict=True):
+                if now != before:
+                    _tell_index(relations[name], key, now)
+            self._seen_indexes = index_counts
+
+
+def _tell_index(relation: StoredRelation, name: IndexName, counts: Sequence[int]) -> None:
+    """Tell an index how many groups and rows a kernel has made of it."""
+    index = relation.indexes[name]
+    first = index.rows_indexed
+    index.group_count, index.rows_indexed = counts
+    if isinstance(index, OrderedIndex):
+        index.order_rows(relation.rows, first, index.rows_indexed)
+
+
+def _covering(relation: StoredRelation, name: IndexName) -> Index:
+    """Return an index, covering all rows; as `index_named`, but quick where nothing is to be done."""
+    index = relation.indexes.get(name)
+    if index is None or index.rows_indexed < relation.count:
+        return index_named(relation, name)
+    return index
+
+
+def index_named(relation: StoredRelation, name: IndexName) -> Index:
+    """Return the index with this name, covering all rows."""
+    if name and isinstance(name[0], tuple):
+        return relation.ordered_index(*name)
+    return relation.index(name)
+
+
+def _write_addresses(row: Int64s, places: tuple[int, ...], arrays: tuple[AnyArray, ...]) -> None:
+    for place, array in zip(places, arrays, strict=True):
+        row[place] = address_of(array)
