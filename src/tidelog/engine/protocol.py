@@ -26,7 +26,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class StratumStatistics:
-    """What one stratum took."""
+    """What one stratum took; `bindings` are what its joins yielded on the way, where they were counted."""
 
     relations: tuple[str, ...]
     is_recursive: bool
@@ -34,6 +34,7 @@ class StratumStatistics:
     facts: int
     derivations: int
     seconds: float
+    bindings: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -467,7 +467,8 @@ class MaintainedEngine(LocalEngine):
 
 def _work(statistics: StratumStatistics) -> int:
     """Return what evaluating a stratum from nothing takes, as the work of an update is counted."""
-    return evaluation_work(statistics.derivations, statistics.facts, statistics.iterations)
+    joined = max(statistics.derivations, statistics.bindings)
+    return evaluation_work(joined, statistics.facts, statistics.iterations)
 
 
 def _wide(columns: Sequence[Codes], count: int) -> CodeArray:

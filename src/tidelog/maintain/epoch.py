@@ -127,6 +127,7 @@ class Maintainer:
             if any(self.program.relations[name].keys for name in stratum.relations)
         )  # fmt: skip
         self._traces: dict[int, TraceKeeper] = {}
+        self._who: dict[Strategy, Int64s] = {}
         self._untouched: dict[Strategy, list[StratumReport]] = {}
         # Relations of this epoch that were not brought there by the kernel of small epochs.
         self._at_large: set[str] = set()
@@ -177,17 +178,21 @@ class Maintainer:
     ) -> EpochLimits:
         """Return what the kernel may do to which strata without asking."""
         is_auto = settings.strategy is Strategy.AUTO
-        is_asked = is_auto or settings.strategy is Strategy.UPDATE
-        who = np.where(self._is_plain & (is_asked | ~self._has_rules), KERNEL, CALLER)
-        who[[number for number, keeper in self._traces.items() if keeper.traces is not None]] = CALLER
-        who[list(rewritten)] = FORCED
+        who = self._who.get(settings.strategy)
+        if who is None:
+            is_asked = is_auto or settings.strategy is Strategy.UPDATE
+            who = np.where(self._is_plain & (is_asked | ~self._has_rules), KERNEL, CALLER)
+            self._who[settings.strategy] = who
+        if self._traces or rewritten:
+            who = who.copy()
+            who[[number for number, keeper in self._traces.items() if keeper.traces is not None]] = CALLER
+            who[list(rewritten)] = FORCED
         if not is_auto:
             return EpochLimits(who, np.full(who.size, np.inf), np.zeros(who.size), np.inf)
-        work = np.array([learned.recompute_work for learned in self._learned], np.float64)
-        budgets = np.maximum(settings.switch * work, FREE_WORK)
+        learned = np.array([(each.recompute_work, each.work_per_row) for each in self._learned], np.float64)
+        budgets = np.maximum(settings.switch * learned[:, 0], FREE_WORK)
         budgets[~self._has_rules] = np.inf
-        rates = np.array([learned.work_per_row for learned in self._learned], np.float64)
-        return EpochLimits(who, budgets, rates, WORTH_A_TRACE)
+        return EpochLimits(who, budgets, np.ascontiguousarray(learned[:, 1]), WORTH_A_TRACE)
 
     def _take_outcomes(self, epoch: "_Epoch", first: int, last: int, seconds: float) -> None:
         """Take over what the kernel did to a range of strata."""

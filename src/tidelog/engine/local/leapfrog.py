@@ -74,7 +74,7 @@ class LeapfrogStep(Step):
                 self._parts, self._check_starts, self._checks, self._witness, self._bases, self._sources,
                 self._registers, places, ends, self._keys, progress, self._out,
             )  # fmt: skip
-            self._state.bindings += written + int(progress[STEPS]) // _STEPS_PER_BINDING
+            self._state.count_bindings(written + int(progress[STEPS]) // _STEPS_PER_BINDING)
             progress[STEPS] = 0
             if written:
                 self.next.run(self._out[:written])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from threading import get_ident
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,9 @@ from tidelog.plan.operators import View
 from tidelog.program.nodes import Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray
+
+# So few codes are looked at sooner as a list than as an array.
+_FEW_CODES = 32
 
 
 class NeedsWideCodes(Exception):  # noqa: N818 - a signal between state and engine, no user's error
@@ -41,17 +45,16 @@ class Visible:
 class LocalState:
     """All relations, in 32-bit codes until `widen`; never both widths at once.
 
-    `bindings` counts what joins yield, kept or not: the work of maintenance. `changes` counts how often
-    rows were hidden or shown in place, which no count of rows tells.
+    `changes` counts how often rows were hidden or shown in place, which no count of rows tells.
     """
 
     program: Program
     counting: bool = False
     dtype: npt.DTypeLike = np.int32
-    bindings: int = 0
     changes: int = 0
     relations: dict[str, StoredRelation] = field(init=False)
     visible: dict[str, Visible] = field(init=False)
+    _bindings: dict[int, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.relations = {name: self.empty_relation(name) for name in self.program.relations}
@@ -60,6 +63,16 @@ class LocalState:
     def empty_relation(self, name: str) -> StoredRelation:
         """Return a relation without facts, of the state's width and annotations."""
         return StoredRelation(self.program.relations[name].arity, self.dtype, counting=self.counting)
+
+    @property
+    def bindings(self) -> int:
+        """Return how many bindings joins have yielded, kept or not: the work of maintenance."""
+        return sum(self._bindings.values())
+
+    def count_bindings(self, count: int) -> None:
+        """Count bindings that a join yielded, each thread for itself so that none is lost."""
+        thread = get_ident()
+        self._bindings[thread] = self._bindings.get(thread, 0) + count
 
     @property
     def is_wide(self) -> bool:
@@ -118,4 +131,7 @@ def fits_narrow(codes: npt.NDArray[np.int64]) -> bool:
     """Say whether every code fits 32 bits."""
     if codes.size == 0 or codes.dtype.itemsize <= 4:
         return True
+    if codes.size <= _FEW_CODES:
+        few = codes.tolist()
+        return bool(min(few) >= -(1 << 31) and max(few) < 1 << 31)
     return bool(codes.min() >= -(1 << 31) and codes.max() < 1 << 31)

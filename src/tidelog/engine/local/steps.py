@@ -228,7 +228,7 @@ class JoinStep(Step):
                 batch, found, self._constants, index.groups, index.arena, self._relation.alive,
                 lowest, highest, self._filters, self._sources, progress, self._out,
             )  # fmt: skip
-            self._state.bindings += written
+            self._state.count_bindings(written)
             if written:
                 self.next.run(self._out[:written])
 
@@ -249,7 +249,7 @@ class JoinStep(Step):
                 self._sources, progress,
                 self._out,
             )  # fmt: skip
-            self._state.bindings += written
+            self._state.count_bindings(written)
             if written:
                 self.next.run(self._out[:written])
 
@@ -261,7 +261,7 @@ class JoinStep(Step):
             written = join_dense_pairs(
                 batch, key, index.groups, index.arena, kept, taken, taken_first, progress, self._out
             )
-            self._state.bindings += written
+            self._state.count_bindings(written)
             if written:
                 self.next.run(self._out[:written])
 

@@ -91,6 +91,7 @@ class StratumRun:
     def run(self, number: int, observer: Observer) -> StratumStatistics:
         """Bring the stratum's relations to their fixpoint."""
         start = time.perf_counter()
+        bindings = self._state.bindings
         self._begin()
         self._plan_rules(self._stratum.rules)
         iteration = 0
@@ -110,7 +111,7 @@ class StratumRun:
         facts = sum(len(self._state.relations[name]) for name in self._stratum.relations)
         return StratumStatistics(
             self._stratum.relations, self._stratum.is_recursive, iteration, facts,
-            self._derivations, time.perf_counter() - start,
+            self._derivations, time.perf_counter() - start, self._state.bindings - bindings,
         )  # fmt: skip
 
     def _begin(self) -> None:

@@ -57,8 +57,8 @@ class Sync:
         self._own: set[str] = set()
         self._names: list[str] = []
         self._keys: list[tuple[str, IndexName]] = []
-        self._numbers: list[int] = []
-        self._index_numbers: list[int] = []
+        self._numbers = np.empty(0, np.int64)
+        self._index_numbers = np.empty(0, np.int64)
         # Counts as the tables have them, for each relation and each index.
         self._seen: list[list[int]] = []
         self._seen_indexes: list[list[int]] = []
@@ -87,13 +87,14 @@ class Sync:
         """Note what is used now; the arrays of what is no longer used are let go."""
         tables = self._tables
         self._version = tables.version
-        self._names, self._numbers = list(tables.read), list(tables.read.values())
-        self._keys, self._index_numbers = list(tables.used), list(tables.used.values())
+        self._names, self._keys = list(tables.read), list(tables.used)
+        self._numbers = np.array(list(tables.read.values()), np.int64)
+        self._index_numbers = np.array(list(tables.used.values()), np.int64)
         # A relation whose stratum came into use has labels to point at, too.
         kept_names = tables.read.keys() - (tables.own.keys() - self._own)
         self._own = set(tables.own)
         self._arrays = {name: arrays for name, arrays in self._arrays.items() if name in kept_names}
-        kept = set(self._index_numbers)
+        kept = set(tables.used.values())
         self._index_arrays = {n: arrays for n, arrays in self._index_arrays.items() if n in kept}
         self._ids, self._index_ids, self._seen, self._seen_indexes = [], [], [], []
 
@@ -142,9 +143,9 @@ class Sync:
             for number in (id(x.slots), id(x.keys), id(x.groups), id(x.arena), id(x.arena_state))
         ]  # fmt: skip
         if ids != self._index_ids:
-            for number, index in zip(self._index_numbers, indexes, strict=True):
+            for number, index in zip(tables.used.values(), indexes, strict=True):
                 self._point_index(number, index)
-            self._index_ids = [id(x) for n in self._index_numbers for x in self._index_arrays[n][:5]]
+            self._index_ids = [id(x) for n in tables.used.values() for x in self._index_arrays[n][:5]]
         counts = [[x.group_count, x.rows_indexed] for x in indexes]
         if indexes and counts != self._seen_indexes:
             tables.indexes[self._index_numbers, _INDEX_COUNTS] = counts
