@@ -11,7 +11,7 @@ from programs import build, insert
 from strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.expressions import Expressions
-from tidelog.engine.local.state import LocalState, NeedsWideCodes
+from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.partner import PartnerRun, PartnerSurroundings, is_kept, owned_rows
@@ -199,3 +199,13 @@ PATHS = """
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
 """
+
+
+@pytest.mark.parametrize("rows", [1, 40])
+def test_rows_of_codes_are_known_to_fit_narrow(rows):
+    """Partners ask of whole rows, few or many, whether all codes have 32 bits."""
+    codes = np.arange(2 * rows, dtype=np.int64).reshape(rows, 2)
+
+    assert fits_narrow(codes)
+    codes[-1, 0] = 1 << 31
+    assert not fits_narrow(codes)

@@ -128,10 +128,10 @@ class LocalState:
 
 
 def fits_narrow(codes: npt.NDArray[np.int64]) -> bool:
-    """Say whether every code fits 32 bits."""
+    """Say whether every code of a column, or of rows, fits 32 bits."""
     if codes.size == 0 or codes.dtype.itemsize <= 4:
         return True
     if codes.size <= _FEW_CODES:
-        few = codes.tolist()
+        few = codes.ravel().tolist()
         return bool(min(few) >= -(1 << 31) and max(few) < 1 << 31)
     return bool(codes.min() >= -(1 << 31) and codes.max() < 1 << 31)
