@@ -1,6 +1,7 @@
 """Keeps the kernel's tables and the stored relations in step."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from operator import attrgetter, is_
 
 import numpy as np
@@ -52,7 +53,8 @@ class Sync:
         self._arrays: dict[str, tuple[AnyArray, ...]] = {}
         self._index_arrays: dict[int, tuple[AnyArray, ...]] = {}
         self._ids: list[int] = []
-        self._index_ids: list[int] = []
+        # The relations with the number of their rows and indexes at the time when indexes were written.
+        self._states: list[tuple[StoredRelation, int, int]] = []
         self._version = -1
         self._own: set[str] = set()
         self._names: list[str] = []
@@ -81,7 +83,13 @@ class Sync:
         if stored and counts != self._seen:
             tables.relations[self._numbers, _COUNTS] = counts
         self._seen = counts
-        self._write_indexes(relations)
+        # An index changes with the rows of its relation, or is made.
+        states = [(x, x.count, len(x.indexes)) for x in stored]
+        if states != self._states:
+            known: Sequence[object] = self._states or [None] * len(states)
+            changed = zip(self._names, states, known, strict=True)
+            self._write_indexes(relations, {name for name, now, before in changed if now != before})
+            self._states = [(x, x.count, len(x.indexes)) for x in stored]
 
     def _look_at_use(self) -> None:
         """Note what is used now; the arrays of what is no longer used are let go."""
@@ -96,7 +104,7 @@ class Sync:
         self._arrays = {name: arrays for name, arrays in self._arrays.items() if name in kept_names}
         kept = set(tables.used.values())
         self._index_arrays = {n: arrays for n, arrays in self._index_arrays.items() if n in kept}
-        self._ids, self._index_ids, self._seen, self._seen_indexes = [], [], [], []
+        self._ids, self._seen, self._seen_indexes, self._states = [], [], [], []
 
     def write_some(self, relations: Mapping[str, StoredRelation], names: Iterable[str]) -> None:
         """Bring the tables up to date after the caller changed some relations."""
@@ -104,13 +112,8 @@ class Sync:
         for name in chosen & tables.read.keys():
             self._point(name, relations[name])
             tables.relations[tables.read[name], _COUNTS] = relations[name].count, relations[name].deleted
-        for (name, key), number in tables.used.items():
-            if name in chosen:
-                index = _covering(relations[name], key)
-                self._point_index(number, index)
-                tables.indexes[number, _INDEX_COUNTS] = index.group_count, index.rows_indexed
         self._seen = tables.relations[self._numbers, _COUNTS].tolist()
-        self._seen_indexes = tables.indexes[self._index_numbers, _INDEX_COUNTS].tolist()
+        self._write_indexes(relations, chosen)
 
     def _point(self, name: str, relation: StoredRelation) -> None:
         """Write the addresses of a relation's arrays, where they changed."""
@@ -135,21 +138,15 @@ class Sync:
             labels.ensure_room()
             _write_addresses(row, _LABEL_PLACES, _LABEL_ARRAYS_OF(labels))
 
-    def _write_indexes(self, relations: Mapping[str, StoredRelation]) -> None:
+    def _write_indexes(self, relations: Mapping[str, StoredRelation], names: AbstractSet[str]) -> None:
+        """Bring the indexes of some relations up to date."""
         tables = self._tables
-        indexes = [_covering(relations[name], key) for name, key in self._keys]
-        ids = [
-            number for x in indexes
-            for number in (id(x.slots), id(x.keys), id(x.groups), id(x.arena), id(x.arena_state))
-        ]  # fmt: skip
-        if ids != self._index_ids:
-            for number, index in zip(tables.used.values(), indexes, strict=True):
+        for (name, key), number in tables.used.items():
+            if name in names:
+                index = index_named(relations[name], key)
                 self._point_index(number, index)
-            self._index_ids = [id(x) for n in tables.used.values() for x in self._index_arrays[n][:5]]
-        counts = [[x.group_count, x.rows_indexed] for x in indexes]
-        if indexes and counts != self._seen_indexes:
-            tables.indexes[self._index_numbers, _INDEX_COUNTS] = counts
-        self._seen_indexes = counts
+                tables.indexes[number, _INDEX_COUNTS] = index.group_count, index.rows_indexed
+        self._seen_indexes = tables.indexes[self._index_numbers, _INDEX_COUNTS].tolist()
 
     def _point_index(self, number: int, index: Index) -> None:
         row = self._tables.indexes[number]
@@ -162,7 +159,6 @@ class Sync:
         if known is not None and all(map(is_, known, arrays)):
             return
         self._index_arrays[number] = arrays
-        self._index_ids = []
         _write_addresses(row, _INDEX_PLACES, arrays)
         row[layout.INDEX_IS_DENSE] = index.is_dense
         row[layout.INDEX_SLOT_COUNT] = index.slots.shape[0]
@@ -194,14 +190,6 @@ def _tell_index(relation: StoredRelation, name: IndexName, counts: Sequence[int]
     index.group_count, index.rows_indexed = counts
     if isinstance(index, OrderedIndex):
         index.order_rows(relation.rows, first, index.rows_indexed)
-
-
-def _covering(relation: StoredRelation, name: IndexName) -> Index:
-    """Return an index, covering all rows; as `index_named`, but quick where nothing is to be done."""
-    index = relation.indexes.get(name)
-    if index is None or index.rows_indexed < relation.count:
-        return index_named(relation, name)
-    return index
 
 
 def index_named(relation: StoredRelation, name: IndexName) -> Index:
