@@ -44,8 +44,9 @@ from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Unsuitable
 
 NO_RULE_CHANGES: Mapping[int, RuleChange | None] = {}
-# A change of more than this share of what a stratum reads is large for it.
-_LARGE_SHARE = 0.01
+# A change of more than this share of what a stratum reads is large for it; recursion derives more of it.
+_LARGE_SHARE = 0.1
+_LARGE_SHARE_RECURSIVE = 0.03
 # Evaluations that take less are over before it matters which indexes there are.
 _WORK_WORTH_INDEXES = 200_000
 _UNTOUCHED = "nothing it reads changed"
@@ -121,6 +122,7 @@ class Maintainer:
         ]
         # Strata that have what following a change needs; a recompute starts without it.
         self._indexed: set[int] = set()
+        self._declined: set[int] = set()
         self._read = [relations_read(stratum) for stratum in strata]
         self._keyed = frozenset(
             number for number, stratum in enumerate(strata)
@@ -189,7 +191,9 @@ class Maintainer:
             who[list(rewritten)] = FORCED
         if not is_auto:
             return EpochLimits(who, np.full(who.size, np.inf), np.zeros(who.size), np.inf)
-        learned = np.array([(each.recompute_work, each.work_per_row) for each in self._learned], np.float64)
+        learned = np.array([(x.recompute_work, x.work_per_row) for x in self._learned], np.float64).reshape(
+            -1, 2
+        )
         budgets = np.maximum(settings.switch * learned[:, 0], FREE_WORK)
         budgets[~self._has_rules] = np.inf
         return EpochLimits(who, budgets, np.ascontiguousarray(learned[:, 1]), WORTH_A_TRACE)
@@ -408,9 +412,15 @@ class Maintainer:
 
     def _is_large(self, number: int, own: Mapping[str, RowChange], rows: int, expected: float) -> bool:
         """Say whether a change is so large that indexes to follow it would cost more than they save."""
-        if number in self._indexed or expected < _WORK_WORTH_INDEXES:
+        if number in self._indexed or expected < _WORK_WORTH_INDEXES or number in self._declined:
+            # Declined once already: whoever makes large changes again is better off with indexes.
+            self._declined.discard(number)
             return False
-        return rows > _LARGE_SHARE * self._rows_read(number, own)
+        share = _LARGE_SHARE_RECURSIVE if self.program.strata[number].is_recursive else _LARGE_SHARE
+        if rows <= share * self._rows_read(number, own):
+            return False
+        self._declined.add(number)
+        return True
 
     def _is_growing(self, number: int, own: Mapping[str, RowChange], lower: Mapping[str, RowChange]) -> bool:
         """Say whether nothing can be lost: no deletion at a positive atom, no insertion at a negated one."""
