@@ -153,6 +153,13 @@ WORKLOADS: Final = (
         {"nextVisible": 104_851, "result": 104_653},
     ),
     Workload(
+        "crdt_steps",
+        "crdt_steps.dl",
+        Published("crdt"),
+        "the same trace, rules of the papers without pairs over deleted elements",
+        {"nextVisible": 104_851, "result": 104_653},
+    ),
+    Workload(
         "crdt_jumps",
         "crdt_jumps.dl",
         Published("crdt"),

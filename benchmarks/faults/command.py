@@ -1,6 +1,6 @@
 """`python -m benchmarks faults`: blame and repair against delta debugging, shaped as Table 6.1 of the thesis.
 
-python -m benchmarks faults doop galen cspa100k crdt_jumps --data DIR --json out.json
+python -m benchmarks faults doop galen cspa100k crdt_steps --data DIR --json out.json
 python -m benchmarks faults --read out.json
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Modules that bring numpy and the engine are imported late: the other commands start processes
 # whose memory they measure, and a process is charged with its parent's until it runs.
 
-NAMES: Final = ("doop", "galen", "cspa100k", "crdt_jumps")
+NAMES: Final = ("doop", "galen", "cspa100k", "crdt_steps")
 _CASES: Final = 11
 _WANTED: Final = 100.0
 

@@ -1,6 +1,6 @@
 """A minimal set of suspects that brings all faults about on top of the older epoch."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,12 +52,30 @@ class Localization:
         return all(ground.holds(faults.unwanted)) and not any(ground.holds(faults.missing))
 
     def _minimal(self, suspects: list[int]) -> frozenset[int]:
+        case = self.case
+        with case.world(case.everything - frozenset(suspects)) as result:
+            assert self._are_faults_here(), "a reason holds in every world"
+            taken = sum(
+                len(columns[0]) for side in (result.inserted, result.deleted) for columns in side.values()
+            )
         if len(suspects) == 1:
-            assert self.reproduces(suspects), "a reason holds in every world"
             return frozenset(suspects)
-        with self.case.older_epoch():
-            # Each trial makes a few changes here, where it would take most of them back there.
-            assert self._reproduces_from_older(suspects), "a reason holds in every world"
-            if len(suspects) > _FEW:
-                suspects = ddmin(suspects, self._reproduces_from_older)
-            return frozenset(drop_one_by_one(suspects, self._reproduces_from_older))
+        if not self._is_older_nearer(len(suspects), taken):
+            return self._without_spare(suspects, self.reproduces)
+        with case.older_epoch():
+            return self._without_spare(suspects, self._reproduces_from_older)
+
+    def _is_older_nearer(self, count: int, taken: int) -> bool:
+        """Say whether trials cost less from the older epoch, going there and back included.
+
+        What an epoch costs goes with the facts it changes. A trial from the newer epoch takes back at
+        least what the last one did; one from the older epoch brings the rest.
+        """
+        every = sum(len(rows) for side in (self.case.inserted, self.case.deleted) for rows in side.values())
+        return count * taken > 2 * every + count * max(every - taken, 0)
+
+    @staticmethod
+    def _without_spare(suspects: list[int], reproduces: Callable[[Sequence[int]], bool]) -> frozenset[int]:
+        if len(suspects) > _FEW:
+            suspects = ddmin(suspects, reproduces)
+        return frozenset(drop_one_by_one(suspects, reproduces))

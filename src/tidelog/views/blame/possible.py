@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.ground import Ground, by_relation, distinct, merged
@@ -65,25 +65,25 @@ class _Search:
     def _spread(self, names: list[str], start: dict[str, list[Int64s]], *, is_touching: bool) -> bool:
         """Follow rows of this and of earlier strata into the heads of this stratum's rules."""
         rules = [rule for name in names for rule in self.ground.rules[name]]
-        waiting = [
-            (rule, literal, rows)
-            for rule in rules
-            for literal in rule.literals
-            for rows in (self.touched if literal.is_negated and not is_touching else start).get(
-                literal.relation, ()
-            )
-        ]
+        # Rows wait together for the same literal: a long recursion goes one step for all of them at once.
+        waiting: dict[tuple[int, int], tuple[MaintainedRule, RuleLiteral, list[Int64s]]] = {}
+        for rule in rules:
+            for literal in rule.literals:
+                rows = (self.touched if literal.is_negated and not is_touching else start).get(
+                    literal.relation
+                )
+                if rows:
+                    _wait(waiting, rule, literal, rows)
         while waiting:
             if self.work > _MOST_DERIVATIONS or time.monotonic() > self.end:
                 return False
-            rule, literal, rows = waiting.pop()
-            found = self._heads(rule, self.ground.forward(rule, literal, rows), is_touching=is_touching)
+            rule, literal, rows = waiting.pop(next(iter(waiting)))
+            batch = self.ground.forward(rule, literal, np.concatenate(rows))
+            found = self._heads(rule, batch, is_touching=is_touching)
             if found.size:
-                waiting += [
-                    (reader, place, found)
-                    for reader, place in self.ground.readers[rule.relation]
-                    if reader.relation in names and not (place.is_negated and not is_touching)
-                ]
+                for reader, place in self.ground.readers[rule.relation]:
+                    if reader.relation in names and not (place.is_negated and not is_touching):
+                        _wait(waiting, reader, place, [found])
         return True
 
     def _heads(self, rule: MaintainedRule, batch: Int64s, *, is_touching: bool) -> Int64s:
@@ -119,8 +119,19 @@ class _Search:
                 numbers = batch[:, arity + place]
                 stored = self.ground.relation(literal.relation)
                 is_now = (numbers >= 0) & (stored.levels[np.maximum(numbers, 0)] != ABSENT)
-                may_hold &= ~is_now | _among(numbers, self.touched.get(literal.relation, []))
+                if is_now.any():
+                    may_hold &= ~is_now | _among(numbers, self.touched.get(literal.relation, []))
         return may_hold
+
+
+def _wait(
+    waiting: dict[tuple[int, int], tuple[MaintainedRule, RuleLiteral, list[Int64s]]],
+    rule: MaintainedRule,
+    literal: RuleLiteral,
+    rows: list[Int64s],
+) -> None:
+    """Let rows wait to be followed from a literal of a rule."""
+    waiting.setdefault((rule.rule.id, literal.place), (rule, literal, []))[2].extend(rows)
 
 
 def find_possible(  # noqa: PLR0913, PLR0917 - what there is to know about two epochs
