@@ -60,7 +60,8 @@ def test_an_executor_killed_in_a_recursion(told, at):
     scenario = told[f"recursion {at}"]
 
     assert scenario["killed"] == 1
-    assert scenario["lost"] >= 1
+    # An executor that dies before its task runs is replaced by Spark, and nobody was lost.
+    assert scenario["lost"] >= (1 if at else 0)
     assert scenario["sizes"] == sizes_of(given["Assign"], given["Dereference"])
 
 
