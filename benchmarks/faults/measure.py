@@ -80,14 +80,14 @@ class Measured:
 
 @dataclass
 class LimitedCase(Case):
-    """A case in which nobody looks at worlds for ever."""
+    """A case in which nobody looks at worlds for ever: until when, in CPU seconds."""
 
-    end: float = math.inf
+    cpu_end: float = math.inf
 
     @contextmanager
     def world(self, taken: frozenset[int]) -> Iterator[EpochResult]:
         """Take the engine to a world and back, unless the time is over."""
-        if time.process_time() > self.end:
+        if time.process_time() > self.cpu_end:
             raise TimeoutError
         with super().world(taken) as result:
             yield result
@@ -120,7 +120,7 @@ def measure_case(
 
         limited = make_case(subject, engine, epoch, LimitedCase)
         begun = time.process_time()
-        limited.end = begun + how.ddmin_seconds
+        limited.cpu_end = begun + how.ddmin_seconds
         try:
             ddmin_size = len(Search(limited, Demands(seconds=600)).by_ddmin()[0].taken)
         except TimeoutError:
