@@ -138,3 +138,19 @@ def test_long_chains_are_small(monkeypatch: pytest.MonkeyPatch):
 
     assert len(change.deleted["reached"]) == len(back.inserted["reached"]) == 2990
     assert not at_large
+
+
+def test_small_epochs_go_on_after_their_only_stratum_was_recomputed():
+    """A recompute replaces relations; the kernel uses none of them then, and the new ones afterwards."""
+    text = """
+    .decl e(x: number, y: number)
+    .input e
+    e(x, z) :- e(x, y), e(y, z).
+    """
+    run = Maintained(build(text)).start({"e": [(0, 1), (1, 2)]})
+
+    for strategy in (Strategy.UPDATE, Strategy.RECOMPUTE, Strategy.RECOMPUTE, Strategy.UPDATE):
+        run.change(insert={"e": [(2, 3)]}, strategy=strategy)
+        run.check()
+        run.change(delete={"e": [(2, 3), (0, 1)]}, insert={"e": [(5, 0)]}, strategy=strategy)
+        run.check()

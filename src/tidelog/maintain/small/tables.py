@@ -79,6 +79,7 @@ class Tables:
     def use_only(self, strata: Iterable[int]) -> None:
         """Keep up to date what these strata need, and nothing else."""
         self.own, self.read, self.used = {}, {}, {}
+        self.version += 1
         self.indexes[:, layout.INDEX_IS_USED] = 0
         for stratum in strata:
             self.use(stratum)
