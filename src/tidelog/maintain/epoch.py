@@ -35,7 +35,7 @@ from tidelog.maintain.small.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUD
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.maintain.trace import WORTH_A_TRACE, TraceKeeper
 from tidelog.maintain.update import OverBudget, StratumUpdate
-from tidelog.maintain.work import FREE_WORK, Learned, surviving_share
+from tidelog.maintain.work import FREE_WORK, UPDATE_COST, Learned, surviving_share
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
 from tidelog.plan.own_rules import own_forms
 from tidelog.program.nodes import Program, Stratum
@@ -194,7 +194,7 @@ class Maintainer:
         learned = np.array([(x.recompute_work, x.work_per_row) for x in self._learned], np.float64).reshape(
             -1, 2
         )
-        budgets = np.maximum(settings.switch * learned[:, 0], FREE_WORK)
+        budgets = np.maximum(settings.switch * learned[:, 0] / UPDATE_COST, FREE_WORK)
         budgets[~self._has_rules] = np.inf
         return EpochLimits(who, budgets, np.ascontiguousarray(learned[:, 1]), WORTH_A_TRACE)
 
@@ -335,7 +335,7 @@ class Maintainer:
         budget = float("inf")
         if settings.strategy is Strategy.AUTO:
             work = self._learned[number].recompute_work
-            budget = max(settings.switch * work, FREE_WORK)
+            budget = max(settings.switch * work / UPDATE_COST, FREE_WORK)
         return _Decision(Action.UPDATED, Strategy.UPDATE, str(rules), budget=budget, rules=rules)
 
     def _decide(
@@ -377,7 +377,7 @@ class Maintainer:
         rows = sum(each.deleted.size + each.inserted.size for each in (*own.values(), *lower.values()))
         predicted = rows * self._learned[number].work_per_row
         expected = self._expected_recompute(number, own, lower)
-        budget = max(switch * expected, FREE_WORK)
+        budget = max(switch * expected / UPDATE_COST, FREE_WORK)
         update = replace(update, strategy=Strategy.UPDATE, predicted=predicted, budget=budget)
         advice = self._trace(number).advise(rows, predicted, int(expected))
         if advice is not None:
