@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import config, njit
 
+from tidelog.values.kernel_cache import stamp_cache
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 IS_COMPILED: Final = not vars(config)["DISABLE_JIT"]
@@ -25,22 +27,24 @@ Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.uint8]
 # What kernels count with: an integer of Python outside, of an array inside.
 Integer = int | np.signedinteger[Any]
+# Nobody calls a part from Python or C; making that possible takes a sixth of compiling it.
+_WITHOUT_WRAPPERS: Final[dict[str, Any]] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def kernel(function: Function) -> Function:
     """Return `function` compiled on first use for the array types it meets."""
     if not IS_COMPILED:
         return cast("Function", _alone(function))
-    return cast("Function", njit(cache=True, nogil=True, error_model="numpy")(function))
+    compiled = njit(cache=True, nogil=True, error_model="numpy")(function)
+    stamp_cache(compiled, function)
+    return cast("Function", compiled)
 
 
 def inlined(function: Function) -> Function:
     """Return `function` as a part of kernels, to be called from kernels only."""
     return cast(
         "Function",
-        njit(nogil=True, inline="never", error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(
-            function
-        ),
+        njit(nogil=True, inline="never", error_model="numpy", **_WITHOUT_WRAPPERS)(function),
     )
 
 

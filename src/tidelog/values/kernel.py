@@ -16,6 +16,8 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
+from tidelog.values.kernel_cache import stamp_cache
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 IS_COMPILED: Final = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
@@ -96,7 +98,9 @@ class _Kernel:
             if self._compiled is None:
                 from numba import njit  # noqa: PLC0415 - loaded only when there is much to do
 
-                self._compiled = njit(cache=True, nogil=True, error_model="numpy")(self._function)
+                compiled = njit(cache=True, nogil=True, error_model="numpy")(self._function)
+                stamp_cache(compiled, self._function)
+                self._compiled = compiled
         return self._compiled(*arguments)
 
     def _is_small(self, arguments: tuple[Any, ...]) -> bool:
