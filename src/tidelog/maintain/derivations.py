@@ -1,6 +1,7 @@
 """What an engine offers to maintenance: the derivations around given rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
@@ -63,6 +64,9 @@ class Derivations(Protocol):
     @property
     def work(self) -> int:
         """Return how many bindings were enumerated so far, whether they became derivations or not."""
+
+    def watched(self, check: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call `check` for every batch of bindings, also of those that become no derivation; it may raise."""
 
     def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations that use these rows at a literal, absent and present ones alike.

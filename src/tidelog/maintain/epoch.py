@@ -379,9 +379,6 @@ class Maintainer:
         expected = self._expected_recompute(number, own, lower)
         budget = max(switch * expected / UPDATE_COST, FREE_WORK)
         update = replace(update, strategy=Strategy.UPDATE, predicted=predicted, budget=budget)
-        advice = self._trace(number).advise(rows, predicted, int(expected))
-        if advice is not None:
-            return replace(update, strategy=Strategy.TRACE, reason=f"{update.reason}; {advice}")
         if self._is_large(number, own, rows, expected):
             against = "so many that indexes to follow them would cost more than they save"
         elif predicted > budget:
@@ -390,8 +387,19 @@ class Maintainer:
                 f"more than the {budget:,.0f} allowed beside the {expected:,.0f} of a recompute"
             )
         else:
-            return update
+            advice = self._trace_advice(number, own, rows, predicted)
+            if advice is None:
+                return update
+            return replace(update, strategy=Strategy.TRACE, reason=f"{update.reason}; {advice}")
         return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, f"{update.reason}, {against}", predicted)
+
+    def _trace_advice(
+        self, number: int, own: Mapping[str, RowChange], rows: int, predicted: float
+    ) -> str | None:
+        """Return why a small change should go by trace, None if it should not or is not small."""
+        if rows > _LARGE_SHARE_RECURSIVE * self._rows_read(number, own):
+            return None
+        return self._trace(number).advise(rows, predicted, self._learned[number].recompute_work)
 
     def _expected_recompute(
         self, number: int, own: Mapping[str, RowChange], lower: Mapping[str, RowChange]

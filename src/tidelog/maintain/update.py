@@ -92,6 +92,10 @@ class StratumUpdate(EpochLiterals):
 
         `inputs` are rows that stop or start being input facts. On `OverBudget` the caller undoes.
         """
+        with self.derivations.watched(self._check_work):
+            return self._run(inputs)
+
+    def _run(self, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
         for labels in self.labels.values():
             labels.ensure_room()
         affected = self._find_affected(inputs)
@@ -384,6 +388,10 @@ class StratumUpdate(EpochLiterals):
     def _spend(self, derivations: int) -> None:
         """Count derivations, and the bindings that the engine went through to find them."""
         self._derivations_seen += derivations
+        self._check_work()
+
+    def _check_work(self) -> None:
+        """Give up when the work is over the budget, also where bindings become no derivations."""
         self.work = self._derivations_seen + self.derivations.work - self._work_before
         if self.work > self.budget:
             raise OverBudget

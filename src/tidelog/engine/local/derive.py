@@ -1,6 +1,7 @@
 """Enumerates derivations around given rows, for the strategies of `maintain`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -54,6 +55,15 @@ class LocalDerivations:
     def work(self) -> int:
         """Return how many bindings were enumerated so far, whether they became derivations or not."""
         return self._state.bindings
+
+    @contextmanager
+    def watched(self, check: Callable[[], None]) -> Iterator[None]:
+        """Call `check` for every batch of bindings, also of those that become no derivation; it may raise."""
+        self._state.on_bindings = check
+        try:
+            yield
+        finally:
+            self._state.on_bindings = None
 
     def forget(self) -> None:
         """Plan anew from here on."""

@@ -1,6 +1,6 @@
 """The relations of a run and what each iteration may see of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import get_ident
 
@@ -54,6 +54,8 @@ class LocalState:
     changes: int = 0
     relations: dict[str, StoredRelation] = field(init=False)
     visible: dict[str, Visible] = field(init=False)
+    # Called whenever bindings were counted; it may raise.
+    on_bindings: Callable[[], None] | None = field(init=False, default=None)
     _bindings: dict[int, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -73,6 +75,8 @@ class LocalState:
         """Count bindings that a join yielded, each thread for itself so that none is lost."""
         thread = get_ident()
         self._bindings[thread] = self._bindings.get(thread, 0) + count
+        if self.on_bindings is not None:
+            self.on_bindings()
 
     @property
     def is_wide(self) -> bool:
