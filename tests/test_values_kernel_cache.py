@@ -61,3 +61,22 @@ def test_a_kernel_follows_what_it_is_made_of(tmp_path: Path):
     assert run(0, 1) == "6 1"
     assert run(0, 2) == "12 0"
     assert run(1, 2) == "16 0"
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="kernels are plain Python")
+def test_processes_that_compile_at_once_do_not_mix_their_code(tmp_path: Path):
+    """Six processes compile one kernel for six types of arrays; afterwards each type is found on disk."""
+    (tmp_path / "made.py").write_text(KERNEL, "utf-8")
+    (tmp_path / "beside.py").write_text(PART.format(constant=0, factor=1), "utf-8")
+    call = "import numpy as np; from made import total; print(int(total(np.arange(4).astype('{}'))), {})"
+    hits = "sum(total.stats.cache_hits.values())"
+    kinds = ["i1", "i2", "i4", "i8", "u4", "f8"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def start(kind: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", call.format(kind, hits)]
+        return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environment)
+
+    for expected in ("6 0", "6 1"):
+        running = [start(kind) for kind in kinds]
+        assert [process.communicate()[0].strip() for process in running] == [expected] * len(kinds)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import config, njit
 
-from tidelog.values.kernel_cache import stamp_cache
+from tidelog.values.kernel_cache import guard_cache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,7 +36,7 @@ def kernel(function: Function) -> Function:
     if not IS_COMPILED:
         return cast("Function", _alone(function))
     compiled = njit(cache=True, nogil=True, error_model="numpy")(function)
-    stamp_cache(compiled, function)
+    guard_cache(compiled, function)
     return cast("Function", compiled)
 
 

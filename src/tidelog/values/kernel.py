@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-from tidelog.values.kernel_cache import stamp_cache
+from tidelog.values.kernel_cache import guard_cache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -99,7 +99,7 @@ class _Kernel:
                 from numba import njit  # noqa: PLC0415 - loaded only when there is much to do
 
                 compiled = njit(cache=True, nogil=True, error_model="numpy")(self._function)
-                stamp_cache(compiled, self._function)
+                guard_cache(compiled, self._function)
                 self._compiled = compiled
         return self._compiled(*arguments)
 
