@@ -28,7 +28,7 @@ from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.monotone import MonotoneUpdate
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.reads import relations_read
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_change import RowChange, net_deleted
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import EpochLimits, SmallEpochs, SmallOutcome
 from tidelog.maintain.small.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
@@ -406,7 +406,7 @@ class Maintainer:
     ) -> float:
         """Return what recomputing a stratum after a change is expected to take: less if much is deleted."""
         learned = self._learned[number]
-        net = _net_deleted(own, lower)
+        net = net_deleted(own, lower)
         if net <= 0:
             return float(learned.recompute_work)
         stratum = self.program.strata[number].relations
@@ -472,7 +472,7 @@ class Maintainer:
         self._dense.pop(number, None)
         self._indexed.discard(number)
         changes, work = self.engine.recompute(stratum, own, lower)
-        learned.learn_recompute(_net_deleted(own, lower), work)
+        learned.learn_recompute(net_deleted(own, lower), work)
         return changes, decision, spent + work
 
     def _give_up(self, number: int, rows: int, spent: int, decision: "_Decision") -> "_Decision":
@@ -554,11 +554,6 @@ class Maintainer:
             return count_iterations(
                 self._rules[number], self.engine.relations, stratum.relations, self.engine.derivations
             )
-
-
-def _net_deleted(*changes: Mapping[str, RowChange]) -> int:
-    """Return how many more rows are deleted than inserted."""
-    return sum(each.deleted.size - each.inserted.size for changed in changes for each in changed.values())
 
 
 @contextmanager

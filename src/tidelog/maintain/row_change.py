@@ -1,5 +1,6 @@
 """What an epoch does to the rows of one relation."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,3 +40,8 @@ def compare_states(old: StoredRelation, new: StoredRelation) -> RowChange:
     new.previous[deleted] = old.levels[gone]
     new.show_rows(deleted)
     return RowChange(deleted, inserted)
+
+
+def net_deleted(*changes: Mapping[str, RowChange]) -> int:
+    """Return how many more rows are deleted than inserted."""
+    return sum(each.deleted.size - each.inserted.size for changed in changes for each in changed.values())
