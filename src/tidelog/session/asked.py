@@ -74,7 +74,8 @@ def _read_text(text: str, book: RuleBook) -> GroundAtom:
     declared = find_relation(atom, book.program)
     found: list[Diagnostic] = []
     if isinstance(declared, Diagnostic):
-        found.append(_undeclared(atom.relation, book, declared.span))
+        is_unknown = declared.code == "undeclared-relation"
+        found.append(_undeclared(atom.relation, book, declared.span) if is_unknown else declared)
         codes: list[Codes] = []
     else:
         codes = encode_atoms([atom], declared, book.codec, found)
