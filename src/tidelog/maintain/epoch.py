@@ -28,14 +28,14 @@ from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.monotone import MonotoneUpdate
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.reads import relations_read
-from tidelog.maintain.row_change import RowChange, net_deleted
+from tidelog.maintain.row_change import RowChange, changed_rows, net_deleted
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import EpochLimits, SmallEpochs, SmallOutcome
 from tidelog.maintain.small.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.maintain.trace import WORTH_A_TRACE, TraceKeeper
 from tidelog.maintain.update import OverBudget, StratumUpdate
-from tidelog.maintain.work import FREE_WORK, UPDATE_COST, Learned, surviving_share
+from tidelog.maintain.work import FREE_WORK, LARGE_SHARE_RECURSIVE, UPDATE_COST, Learned, surviving_share
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
 from tidelog.plan.own_rules import own_forms
 from tidelog.program.nodes import Program, Stratum
@@ -44,11 +44,6 @@ from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Unsuitable
 
 NO_RULE_CHANGES: Mapping[int, RuleChange | None] = {}
-# A change of more than this share of what a stratum reads is large for it; recursion derives more of it.
-_LARGE_SHARE = 0.1
-_LARGE_SHARE_RECURSIVE = 0.03
-# Evaluations that take less are over before it matters which indexes there are.
-_WORK_WORTH_INDEXES = 200_000
 _UNTOUCHED = "nothing it reads changed"
 _NO_RULES = "it has no rules"
 _GROWING = "only insertions through positive atoms"
@@ -120,9 +115,6 @@ class Maintainer:
             own_forms(stratum, self.program, first_id + 4096 * number) if self._reasons[number] else None
             for number, stratum in enumerate(strata)
         ]
-        # Strata that have what following a change needs; a recompute starts without it.
-        self._indexed: set[int] = set()
-        self._declined: set[int] = set()
         self._read = [relations_read(stratum) for stratum in strata]
         self._keyed = frozenset(
             number for number, stratum in enumerate(strata)
@@ -253,7 +245,7 @@ class Maintainer:
         if rules.deleted:
             read |= rules.relations_read_before(stratum.relations)
         lower = {name: epoch.changes[name] for name in read if name in epoch.changes}
-        rows = sum(x.deleted.size + x.inserted.size for x in (*own.values(), *lower.values()))
+        rows = changed_rows(own, lower)
         if number in rewritten:
             decision = self._decide_rules(number, rewritten[number], epoch.settings)
         elif epoch.decision is not None:
@@ -263,7 +255,7 @@ class Maintainer:
             is_update = decision.strategy is Strategy.UPDATE and decision.action is not Action.RECOMPUTED
             if status == ASKS and is_update and self._is_plain[number] and self._small.takes(number, rows):
                 epoch.decision = decision
-                self._indexed.add(number)
+                self._learned[number].is_indexed = True
                 return True
         if status == OVER_BUDGET:
             decision = self._give_up(number, rows, self._small.work(number), decision)
@@ -345,8 +337,7 @@ class Maintainer:
         lower: Mapping[str, RowChange],
         settings: MaintenanceSettings,
     ) -> "_Decision":
-        changed = (*own.values(), *lower.values())
-        rows = sum(change.deleted.size + change.inserted.size for change in changed)
+        rows = changed_rows(own, lower)
         if not rows:
             return _Decision(Action.SKIPPED, settings.strategy, _UNTOUCHED)
         strategy = settings.strategy
@@ -374,12 +365,16 @@ class Maintainer:
         update: "_Decision",
     ) -> "_Decision":  # fmt: skip
         """Follow a change under a budget, or recompute if that is predicted to cost less."""
-        rows = sum(each.deleted.size + each.inserted.size for each in (*own.values(), *lower.values()))
-        predicted = rows * self._learned[number].work_per_row
+        rows = changed_rows(own, lower)
+        learned = self._learned[number]
+        predicted = rows * learned.work_per_row
+        share = rows / self._rows_read(number, own)
         expected = self._expected_recompute(number, own, lower)
         budget = max(switch * expected / UPDATE_COST, FREE_WORK)
         update = replace(update, strategy=Strategy.UPDATE, predicted=predicted, budget=budget)
-        if self._is_large(number, own, rows, expected):
+        if learned.goes_without_indexes(
+            share, expected, is_recursive=self.program.strata[number].is_recursive
+        ):
             against = "so many that indexes to follow them would cost more than they save"
         elif predicted > budget:
             against = (
@@ -387,19 +382,13 @@ class Maintainer:
                 f"more than the {budget:,.0f} allowed beside the {expected:,.0f} of a recompute"
             )
         else:
-            advice = self._trace_advice(number, own, rows, predicted)
+            advice = None
+            if share <= LARGE_SHARE_RECURSIVE:
+                advice = self._trace(number).advise(rows, predicted, learned.recompute_work)
             if advice is None:
                 return update
             return replace(update, strategy=Strategy.TRACE, reason=f"{update.reason}; {advice}")
         return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, f"{update.reason}, {against}", predicted)
-
-    def _trace_advice(
-        self, number: int, own: Mapping[str, RowChange], rows: int, predicted: float
-    ) -> str | None:
-        """Return why a small change should go by trace, None if it should not or is not small."""
-        if rows > _LARGE_SHARE_RECURSIVE * self._rows_read(number, own):
-            return None
-        return self._trace(number).advise(rows, predicted, self._learned[number].recompute_work)
 
     def _expected_recompute(
         self, number: int, own: Mapping[str, RowChange], lower: Mapping[str, RowChange]
@@ -417,18 +406,6 @@ class Maintainer:
     def _rows_read(self, number: int, own: Mapping[str, RowChange]) -> int:
         """Return the rows that a stratum reads, with those of relations whose input facts change."""
         return max(1, sum(self.engine.relations[name].count for name in {*own, *self._read[number]}))
-
-    def _is_large(self, number: int, own: Mapping[str, RowChange], rows: int, expected: float) -> bool:
-        """Say whether a change is so large that indexes to follow it would cost more than they save."""
-        if number in self._indexed or expected < _WORK_WORTH_INDEXES or number in self._declined:
-            # Declined once already: whoever makes large changes again is better off with indexes.
-            self._declined.discard(number)
-            return False
-        share = _LARGE_SHARE_RECURSIVE if self.program.strata[number].is_recursive else _LARGE_SHARE
-        if rows <= share * self._rows_read(number, own):
-            return False
-        self._declined.add(number)
-        return True
 
     def _is_growing(self, number: int, own: Mapping[str, RowChange], lower: Mapping[str, RowChange]) -> bool:
         """Say whether nothing can be lost: no deletion at a positive atom, no insertion at a negated one."""
@@ -452,10 +429,9 @@ class Maintainer:
         learned = self._learned[number]
         spent = 0
         if decision.action is not Action.RECOMPUTED:
-            self._indexed.add(number)
+            learned.is_indexed = True
             update, decision = self._prepare(number, stratum, lower, decision)
-            changed = (*own.values(), *lower.values())
-            rows = sum(change.deleted.size + change.inserted.size for change in changed)
+            rows = changed_rows(own, lower)
             try:
                 changes = update.run(own)
             except OverBudget:
@@ -470,7 +446,6 @@ class Maintainer:
                     self._dense[number] = update.dense
                 return changes, decision, update.work
         self._dense.pop(number, None)
-        self._indexed.discard(number)
         changes, work = self.engine.recompute(stratum, own, lower)
         learned.learn_recompute(net_deleted(own, lower), work)
         return changes, decision, spent + work

@@ -12,7 +12,7 @@ from tidelog.errors import TidelogError
 from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.groups import changed_derivations, replace_rows
 from tidelog.maintain.labels import RelationLabels
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_change import RowChange, changed_rows
 from tidelog.plan.lattice_paths import ArcRule
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule
 from tidelog.program.nodes import Stratum
@@ -104,7 +104,7 @@ class PathKeeper:
             for relation, part in changed.items()
         }
         work = sum(len(part[1]) for part in (*bases, *arcs))
-        return found, work + sum(part.deleted.size + part.inserted.size for part in found.values())
+        return found, work + changed_rows(found)
 
     def undo(self) -> None:
         """Give up the graphs that the epoch changed."""

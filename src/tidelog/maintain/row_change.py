@@ -45,3 +45,8 @@ def compare_states(old: StoredRelation, new: StoredRelation) -> RowChange:
 def net_deleted(*changes: Mapping[str, RowChange]) -> int:
     """Return how many more rows are deleted than inserted."""
     return sum(each.deleted.size - each.inserted.size for changed in changes for each in changed.values())
+
+
+def changed_rows(*changes: Mapping[str, RowChange]) -> int:
+    """Return how many rows are deleted or inserted."""
+    return sum(each.deleted.size + each.inserted.size for changed in changes for each in changed.values())

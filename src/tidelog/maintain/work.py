@@ -22,6 +22,11 @@ ITERATION_WORK = 300
 FACT_WORK = 2
 # Work that is never worth a prediction.
 FREE_WORK = 20_000
+# A change of more than this share of what a stratum reads is large for it; recursion derives more of it.
+LARGE_SHARE = 0.1
+LARGE_SHARE_RECURSIVE = 0.03
+# Evaluations that take less are over before it matters which indexes there are.
+_WORK_WORTH_INDEXES = 200_000
 # A change that deletes less than this of a relation leaves a recompute as expensive as it was.
 _NOTABLE_SHARE = 0.01
 _SAMPLED_ROWS = 4_096
@@ -55,6 +60,9 @@ class Learned:
 
     recompute_work: int = 0
     work_per_row: float = 0.0
+    # Whether it has what following a change needs; a recompute starts without it.
+    is_indexed: bool = False
+    _has_declined: bool = False
     # After so many rows net were deleted, a recompute took this share of the one before it: the more
     # rows the smaller the share.
     _shrunk: list[tuple[int, float]] = field(default_factory=list)
@@ -71,6 +79,17 @@ class Learned:
         else:
             self.work_per_row = 0.8 * self.work_per_row + 0.2 * rate
 
+    def goes_without_indexes(self, share: float, expected: float, *, is_recursive: bool) -> bool:
+        """Say whether a change is so large that indexes to follow it would cost more than they save.
+
+        `share` is that of what the stratum reads, `expected` what a recompute takes. It is said once:
+        whoever makes large changes again is better off with indexes.
+        """
+        is_large = share > (LARGE_SHARE_RECURSIVE if is_recursive else LARGE_SHARE)
+        is_costly = expected >= _WORK_WORTH_INDEXES
+        self._has_declined = is_large and is_costly and not (self.is_indexed or self._has_declined)
+        return self._has_declined
+
     def expected_recompute(self, deleted: int) -> float:
         """Return what a recompute is expected to take when so many rows net are deleted."""
         shares = [share for rows, share in self._shrunk if rows <= deleted]
@@ -86,4 +105,5 @@ class Learned:
             kept = [(rows, was) for rows, was in self._shrunk if (rows > deleted) == (was < share)]
             self._shrunk = sorted([*kept, (deleted, share)])[-_POINTS:]
         self.recompute_work = work
+        self.is_indexed = False
         self.work_per_row *= 0.5
