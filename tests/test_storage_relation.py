@@ -114,7 +114,7 @@ def test_widened_relation_holds_the_same_facts(rows, deleted, counting):
     if gone:
         relation.delete_rows(numbers_of(*gone))
 
-    wide = relation.widened()
+    wide = relation.copied(np.int64)
 
     kept = [number for number in range(relation.count) if number not in deleted]
     assert wide.dtype == np.int64

@@ -98,7 +98,7 @@ class Maintainer:
 
     def __post_init__(self) -> None:
         strata = self.program.strata
-        self._learned = [Learned(work) for work in self.stratum_work]
+        self.learned = [Learned(work) for work in self.stratum_work]
         self._dense: dict[int, Mapping[str, IterationCounts]] = {}
         self._rules: list[tuple[MaintainedRule, ...]] = [
             tuple(maintained_rule(rule, self.program) for rule in stratum.rules) for stratum in strata
@@ -183,7 +183,7 @@ class Maintainer:
             who[list(rewritten)] = FORCED
         if not is_auto:
             return EpochLimits(who, np.full(who.size, np.inf), np.zeros(who.size), np.inf)
-        learned = np.array([(x.recompute_work, x.work_per_row) for x in self._learned], np.float64).reshape(
+        learned = np.array([(x.recompute_work, x.work_per_row) for x in self.learned], np.float64).reshape(
             -1, 2
         )
         budgets = np.maximum(settings.switch * learned[:, 0] / UPDATE_COST, FREE_WORK)
@@ -208,7 +208,7 @@ class Maintainer:
                 self.engine.check_keys(self.program.strata[number], epoch.changes)
             if outcome.level > 1:
                 self.engine.check_level(self.program.strata[number], outcome.level)
-            self._learned[number].learn(outcome.rows, outcome.work)
+            self.learned[number].learn(outcome.rows, outcome.work)
             self._dense.pop(number, None)
             if number in self._traces:
                 self._traces[number].drop()
@@ -225,7 +225,7 @@ class Maintainer:
             predicted = 0.0
             how = _GROWING if outcome.is_growing else f"{outcome.rows:,} changed facts reach it"
             if strategy is Strategy.AUTO:
-                predicted = outcome.rows * self._learned[number].work_per_row
+                predicted = outcome.rows * self.learned[number].work_per_row
             else:
                 how = f"{how}; {strategy.value} was asked for"
             action = Action.EXTENDED if outcome.is_growing else Action.UPDATED
@@ -255,7 +255,7 @@ class Maintainer:
             is_update = decision.strategy is Strategy.UPDATE and decision.action is not Action.RECOMPUTED
             if status == ASKS and is_update and self._is_plain[number] and self._small.takes(number, rows):
                 epoch.decision = decision
-                self._learned[number].is_indexed = True
+                self.learned[number].is_indexed = True
                 return True
         if status == OVER_BUDGET:
             decision = self._give_up(number, rows, self._small.work(number), decision)
@@ -314,7 +314,7 @@ class Maintainer:
 
     def work(self) -> tuple[int, ...]:
         """Return the derivations that evaluating each stratum from nothing takes."""
-        return tuple(learned.recompute_work for learned in self._learned)
+        return tuple(learned.recompute_work for learned in self.learned)
 
     # --- one stratum ----------------------------------------------------------------------------
 
@@ -326,7 +326,7 @@ class Maintainer:
             return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, "its rules changed")
         budget = float("inf")
         if settings.strategy is Strategy.AUTO:
-            work = self._learned[number].recompute_work
+            work = self.learned[number].recompute_work
             budget = max(settings.switch * work / UPDATE_COST, FREE_WORK)
         return _Decision(Action.UPDATED, Strategy.UPDATE, str(rules), budget=budget, rules=rules)
 
@@ -366,7 +366,7 @@ class Maintainer:
     ) -> "_Decision":  # fmt: skip
         """Follow a change under a budget, or recompute if that is predicted to cost less."""
         rows = changed_rows(own, lower)
-        learned = self._learned[number]
+        learned = self.learned[number]
         predicted = rows * learned.work_per_row
         share = rows / self._rows_read(number, own)
         expected = self._expected_recompute(number, own, lower)
@@ -394,7 +394,7 @@ class Maintainer:
         self, number: int, own: Mapping[str, RowChange], lower: Mapping[str, RowChange]
     ) -> float:
         """Return what recomputing a stratum after a change is expected to take: less if much is deleted."""
-        learned = self._learned[number]
+        learned = self.learned[number]
         net = net_deleted(own, lower)
         if net <= 0:
             return float(learned.recompute_work)
@@ -426,7 +426,7 @@ class Maintainer:
             return {}, decision, 0
         if decision.strategy is not Strategy.TRACE and number in self._traces:
             self._traces[number].drop()
-        learned = self._learned[number]
+        learned = self.learned[number]
         spent = 0
         if decision.action is not Action.RECOMPUTED:
             learned.is_indexed = True
@@ -452,7 +452,7 @@ class Maintainer:
 
     def _give_up(self, number: int, rows: int, spent: int, decision: "_Decision") -> "_Decision":
         """Return the decision to recompute after an update that did too much."""
-        self._learned[number].learn(rows, spent)
+        self.learned[number].learn(rows, spent)
         reason = f"the update was given up after {spent:,} derivations; {decision.budget:,.0f} are allowed"
         return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, reason, decision.predicted)
 

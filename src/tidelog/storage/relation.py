@@ -26,6 +26,9 @@ _SMALLEST = 64
 IndexName = tuple[int, ...] | tuple[tuple[int, ...], int]
 NO_BYTES: Bools = np.empty(0, np.uint8)
 NO_COUNTS: Int32s = np.empty(0, np.int32)
+# So many rows must be dead, and a quarter of all, before live rows are moved together: moving them costs no
+# more than a few times what the deletions did.
+LEAST_DEAD = 4096
 # Row numbers are handed to threads in blocks; a thread leaves at most one block unfinished.
 _NUMBERS_PER_BLOCK = 256
 
@@ -290,12 +293,17 @@ class StoredRelation:
         live: CodeArray = rows[self.alive[first:last] != 0]
         return live
 
-    def widened(self) -> "StoredRelation":
-        """Return the same facts with codes of 64 bits; indexes are built again on demand."""
-        wide = StoredRelation(self.arity, np.int64, counting=bool(self.counts.size))
+    @property
+    def is_sparse(self) -> bool:
+        """Say whether so many rows are dead that `copied` gives notable memory back."""
+        return self.deleted >= LEAST_DEAD and 4 * self.deleted >= self.count
+
+    def copied(self, dtype: npt.DTypeLike) -> "StoredRelation":
+        """Return the live rows in their order, with codes of this width; indexes are built again on demand."""
+        copy = StoredRelation(self.arity, dtype, counting=bool(self.counts.size))
         numbers = np.flatnonzero(self.alive[: self.count]) if self.deleted else np.arange(self.count)
-        wide.insert(self.rows[numbers].astype(np.int64))
+        copy.insert(self.rows[numbers].astype(copy.dtype, copy=False))
         if self.counts.size:
             for name in ("counts", "levels", "previous"):
-                getattr(wide, name)[: wide.count] = getattr(self, name)[numbers]
-        return wide
+                getattr(copy, name)[: copy.count] = getattr(self, name)[numbers]
+        return copy

@@ -115,8 +115,16 @@ class LocalState:
         """Store all codes in 64 bits from now on."""
         self.dtype = np.int64
         for name, relation in self.relations.items():
-            self.relations[name] = relation.widened()
+            self.relations[name] = relation.copied(np.int64)
             self.show_all(name)
+
+    def compact(self) -> bool:
+        """Give back the rows of deleted facts where they are many; say whether any relation was replaced."""
+        sparse = {name: relation for name, relation in self.relations.items() if relation.is_sparse}
+        for name, relation in sparse.items():
+            self.relations[name] = relation.copied(self.dtype)
+            self.show_all(name)
+        return bool(sparse)
 
     def replace(self, name: str, rows: CodeArray, expected: int = 0) -> None:
         """Let a relation hold exactly these rows, with room for as many as `expected`."""
