@@ -299,7 +299,7 @@ class StoredRelation:
         return self.deleted >= LEAST_DEAD and 4 * self.deleted >= self.count
 
     def copied(self, dtype: npt.DTypeLike) -> "StoredRelation":
-        """Return the live rows in their order, with codes of this width; indexes are built again on demand."""
+        """Return the live rows in order, with codes of this width; indexes are built again on demand."""
         copy = StoredRelation(self.arity, dtype, counting=bool(self.counts.size))
         numbers = np.flatnonzero(self.alive[: self.count]) if self.deleted else np.arange(self.count)
         copy.insert(self.rows[numbers].astype(copy.dtype, copy=False))
