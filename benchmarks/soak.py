@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     (first_micros, first_memory), (last_micros, last_memory) = reported[0], reported[-1]
     print(
-        f"time per epoch {last_micros / first_micros:.2f}, memory {last_memory / first_memory:.2f} of the start"
+        f"against the start: time {last_micros / first_micros:.2f}, memory {last_memory / first_memory:.2f}"
     )
     if options.store is not None:
         before = _folder_bytes(options.store)

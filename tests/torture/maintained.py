@@ -1,0 +1,50 @@
+"""Epochs of the maintained engine: every strategy, with one thread and two, giving up included.
+
+After each epoch every relation is the reference engine's, the delta is the difference, and levels and
+counts are those of brute force.
+"""
+
+from typing import Final
+
+from epochs import LIMIT, Maintained, check_reports, difference
+from programs import build
+from tidelog.engine.epoch import Strategy
+from tidelog.engine.protocol import Settings
+from tidelog.errors import TidelogError
+from torture.histories import History, histories, write_script
+from torture.searching import RandomKind
+
+
+def replay(history: History) -> int:
+    """Take the engine through the history, checking everything after each epoch."""
+    settings = Settings(jobs=history.jobs, iteration_limit=LIMIT.iteration_limit)
+    run = Maintained(build(history.text), settings=settings).start(history.inputs)
+    before = run.check()
+    present = history.text
+    checked = 1
+    for step, text in zip(history.steps, history.texts(), strict=True):
+        if step.is_reopened:
+            run = run.moved()
+        strategy = Strategy(step.strategy)
+        if text != present:
+            try:
+                program = build(text)
+            except TidelogError:
+                # Without these rules it is not a valid program: the rules stay as they are.
+                program = run.program
+            found = run.change_rules(program, strategy=strategy)
+            after = run.check()
+            assert found == difference(before, after), "the delta of the change of rules"
+            before, present = after, text
+        found = run.change(step.inserts, step.deletes, strategy=strategy, switch=step.switch)
+        after = run.check()
+        assert found == difference(before, after), "the delta"
+        check_reports(run, found, strategy)
+        before = after
+        checked += 1
+    return checked
+
+
+EPOCHS: Final = RandomKind(
+    "epochs", "epochs", histories, replay, lambda history: write_script("torture.maintained.replay", history)
+)
