@@ -41,7 +41,7 @@ from tidelog.program.nodes import (
     Term,
     Variable,
 )
-from tidelog.program.walk_nodes import deep_atoms, deep_variables, terms_of
+from tidelog.program.walk_nodes import deep_variables, relations_read, terms_of
 from tidelog.values import Kind
 
 # A rule with n aggregates that have a value for an empty group becomes 2 ** n rules.
@@ -179,7 +179,7 @@ class _Namer:
             aggregate = self.on_finer(rule, *finer, stratum)
         names = tuple(sorted(variables_of(aggregate)))
         body = aggregate.body
-        types = {v.name: v.type for x in (*rule.body, *body) for t in terms_of(x) for v in deep_variables(t)}
+        types = {v.name: v.type for v in deep_variables((*rule.body, *body))}
         if not frozenset(names) <= bound_by(body):
             outside = self.outside(rule, aggregate, stratum)
             assert outside is not None
@@ -269,7 +269,7 @@ def _aggregate_of(literal: Literal) -> Aggregate:
 
 
 def _reads_own(literals: Sequence[Literal], stratum: Stratum) -> bool:
-    return any(atom.relation in stratum.relations for x in literals for atom, _ in deep_atoms((x,)))
+    return not relations_read(literals).isdisjoint(stratum.relations)
 
 
 def _has_empty_value(aggregate: Aggregate) -> bool:

@@ -27,7 +27,6 @@ from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.monotone import MonotoneUpdate
 from tidelog.maintain.path_keeper import PathKeeper
-from tidelog.maintain.reads import relations_read
 from tidelog.maintain.row_change import RowChange, changed_rows, net_deleted
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import EpochLimits, SmallEpochs, SmallOutcome
@@ -39,6 +38,7 @@ from tidelog.maintain.work import FREE_WORK, LARGE_SHARE_RECURSIVE, UPDATE_COST,
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
 from tidelog.plan.own_rules import own_forms
 from tidelog.program.nodes import Program, Stratum
+from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Unsuitable
@@ -115,7 +115,7 @@ class Maintainer:
             own_forms(stratum, self.program, first_id + 4096 * number) if self._reasons[number] else None
             for number, stratum in enumerate(strata)
         ]
-        self._read = [relations_read(stratum) for stratum in strata]
+        self._read = [earlier_relations(stratum) for stratum in strata]
         self._keyed = frozenset(
             number for number, stratum in enumerate(strata)
             if any(self.program.relations[name].keys for name in stratum.relations)

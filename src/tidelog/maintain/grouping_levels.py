@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from tidelog.plan.bound import bound_by
 from tidelog.plan.flatten import variables_of
 from tidelog.program.nodes import Aggregate, Literal, Term, Variable
-from tidelog.program.walk_nodes import deep_variables, map_literal, map_parts, terms_of
+from tidelog.program.walk_nodes import deep_variables, map_literal, map_parts
 from tidelog.values import Kind
 
 # What makes one value of the values of finer groups.
@@ -71,10 +71,8 @@ def _shape(aggregate: Aggregate) -> tuple[object, Level] | None:
     if not variables_of(aggregate) <= bound_by(aggregate.body):
         return None
     places: dict[str, int] = {}
-    for literal in aggregate.body:
-        for term in terms_of(literal):
-            for variable in deep_variables(term):
-                places.setdefault(variable.name, len(places))
+    for variable in deep_variables(aggregate.body):
+        places.setdefault(variable.name, len(places))
 
     def change(term: Term) -> Term:
         if isinstance(term, Variable):

@@ -16,7 +16,7 @@ from tidelog.maintain.row_change import RowChange, changed_rows
 from tidelog.plan.lattice_paths import ArcRule
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule
 from tidelog.program.nodes import Stratum
-from tidelog.program.walk_nodes import aggregates_of
+from tidelog.program.walk_nodes import aggregates_in
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Endless, Unsuitable
 
@@ -52,7 +52,7 @@ class PathKeeper:
         if graph is None:
             return
         rules = [*graph.plan.bases, *(arc.rule for arc in graph.plan.arcs)]
-        if any(True for rule in rules for literal in rule.body for _ in aggregates_of(literal)):
+        if any(True for _ in aggregates_in(rules)):
             return
         program = self._state.program
         self._kept[name] = _Kept(

@@ -42,7 +42,7 @@ from tidelog.engine.spark.engine import Placement, Where, subprogram
 from tidelog.engine.spark.files import Annotated
 from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.options import SparkOptions
-from tidelog.engine.spark.placement import names_read, reason_for_driver
+from tidelog.engine.spark.placement import reason_for_driver
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.version import own_version
 from tidelog.engine.spark.work import file_name
@@ -65,6 +65,7 @@ from tidelog.maintain.projections import project_negations
 from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.program import print_program
 from tidelog.program.nodes import Program, Stratum
+from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray
@@ -161,7 +162,7 @@ class SparkMaintainedEngine:
         specs: list[GroupSpec] = []
         for run in runs:
             own = tuple(name for stratum in run.strata for name in stratum.relations)
-            reads = tuple(sorted({n for stratum in run.strata for n in names_read(stratum)} - set(own)))
+            reads = tuple(sorted(frozenset().union(*map(earlier_relations, run.strata)) - set(own)))
             part = subprogram(self._program, run.strata)
             placements += [Placement(stratum.relations, run.where, run.reason) for stratum in run.strata]
             if run.where is Where.PARTNERS:
@@ -190,7 +191,7 @@ class SparkMaintainedEngine:
             where, reason = self._place(stratum, known, refusal)
             for name in stratum.relations:
                 # Until it is derived, a relation is taken for as large as what it is derived from.
-                known[name] = sum(known.get(n, 0) for n in {*names_read(stratum), *stratum.relations})
+                known[name] = sum(known.get(n, 0) for n in {*earlier_relations(stratum), *stratum.relations})
             last = runs[-1] if runs else None
             if last is not None and last.where is where:
                 reasons = last.reason if reason in last.reason else f"{last.reason}; {reason}"
@@ -205,7 +206,7 @@ class SparkMaintainedEngine:
             reason = reason_to_recompute(stratum, project_negations(self._program))
         if reason is not None:
             return Where.DRIVER, reason
-        facts = sum(known.get(name, 0) for name in {*names_read(stratum), *stratum.relations})
+        facts = sum(known.get(name, 0) for name in {*earlier_relations(stratum), *stratum.relations})
         if facts <= self._options.driver_facts:
             return Where.DRIVER, f"no more than {self._options.driver_facts:,} facts are read"
         if refusal is not None:

@@ -47,6 +47,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
+from tidelog.program.walk_nodes import terms_of
 from tidelog.values import Kind
 
 # By how much a relation of the stratum is taken to grow beyond what the planner sees of it.
@@ -429,10 +430,7 @@ class ChainBuilder:
 
     def _generator(self, literal: Generator) -> Operator | None:
         assert isinstance(literal.target, Variable)
-        needed = variables_of(literal.start) | variables_of(literal.stop)
-        if literal.step is not None:
-            needed |= variables_of(literal.step)
-        if not self._has_all(needed):
+        if not self._has_all(frozenset().union(*map(variables_of, terms_of(literal)[1:]))):
             return None
         name = literal.target.name
         if name in self.bound:

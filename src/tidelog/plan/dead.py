@@ -1,10 +1,10 @@
 """Pass: leave out what no wanted relation depends on."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 
-from tidelog.program.nodes import Aggregate, Literal, Program, Stratum, Term
-from tidelog.program.walk_nodes import deep_atoms, inside, subterms, terms_of
+from tidelog.program.nodes import Program, Stratum
+from tidelog.program.walk_nodes import earlier_relations
 
 
 def wanted_relations(program: Program) -> frozenset[str]:
@@ -31,10 +31,7 @@ def remove_dead(program: Program, wanted: Collection[str]) -> Program:
             continue
         strata.append(stratum)
         needed.update(stratum.relations)
-        for rule in stratum.rules:
-            needed.update(read_relations(rule.body, rule.head.terms))
-        for subsumption in stratum.subsumptions:
-            needed.update(read_relations(subsumption.body, ()))
+        needed |= earlier_relations(stratum)
     kept = {name for stratum in strata for name in stratum.relations}
     return replace(
         program,
@@ -42,15 +39,3 @@ def remove_dead(program: Program, wanted: Collection[str]) -> Program:
         strata=tuple(reversed(strata)),
         directives=tuple(d for d in program.directives if d.relation in kept),
     )
-
-
-def read_relations(body: tuple[Literal, ...], head: Iterable[Term]) -> Iterator[str]:
-    """Yield every relation that a rule reads, those in aggregates of its head included."""
-    for atom, _ in deep_atoms(body):
-        yield atom.relation
-    terms = [*head, *(term for literal in body for term in terms_of(literal))]
-    for term in terms:
-        for part in subterms(term):
-            if isinstance(part, Aggregate):
-                # An aggregate may stand in the target of another, where a walk over bodies does not come.
-                yield from read_relations(part.body, inside(part))

@@ -19,7 +19,6 @@ from tidelog.program.nodes import (
     BranchTerm,
     Constant,
     Constraint,
-    Counter,
     Generator,
     Literal,
     NegatedAtom,
@@ -31,6 +30,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
+from tidelog.program.walk_nodes import aggregates_in, subterms
 from tidelog.values import Kind
 
 
@@ -89,7 +89,9 @@ class _Flattener:
         target = None if term.target is None else inside.named(term.target)
         body.extend(inside.take())
         self.count = inside.count
-        return replace(term, body=tuple(body), target=target)
+        # What the aggregate starts with is computed outside it, once for all its derivations.
+        init = None if term.init is None else self.operand(term.init)
+        return replace(term, body=tuple(body), target=target, init=init)
 
     def take(self) -> list[Literal]:
         """Return and forget the equalities made so far."""
@@ -172,28 +174,20 @@ def _none_of(atom: Atom) -> Constraint:
 
 def is_fact(rule: Rule) -> bool:
     """Say whether a rule is a fact: no body, and nothing in its head to look up."""
-    return not rule.body and not any(_has_aggregate(term) for term in rule.head.terms)
-
-
-def _has_aggregate(term: Term) -> bool:
-    match term:
-        case Aggregate():
-            return True
-        case RecordTerm() | BranchTerm() | Application() | UserApplication():
-            return any(_has_aggregate(inner) for inner in term.terms)
-        case _:
-            return False
+    return not rule.body and not any(True for _ in aggregates_in((rule.head,)))
 
 
 def variables_of(term: Term) -> frozenset[str]:
     """Return the variables a term needs from outside (of an aggregate: its outer variables)."""
-    match term:
-        case Variable():
-            return frozenset((term.name,))
-        case Wildcard() | Constant() | Counter():
-            return frozenset()
-        case Aggregate():
-            init = frozenset() if term.init is None else variables_of(term.init)
-            return frozenset(term.outer) | init
-        case _:
-            return frozenset().union(*(variables_of(inner) for inner in term.terms))
+    names: set[str] = set()
+    for part in subterms(term):
+        match part:
+            case Variable():
+                names.add(part.name)
+            case Aggregate():
+                names.update(part.outer)
+                if part.init is not None:
+                    names |= variables_of(part.init)
+            case _:
+                continue
+    return frozenset(names)

@@ -27,7 +27,7 @@ from tidelog.program.nodes import (
     Stratum,
     UserApplication,
 )
-from tidelog.program.walk_nodes import deep_atoms, subterms, terms_of
+from tidelog.program.walk_nodes import deep_atoms, walk
 
 
 def count_heights(program: Program, changeable: frozenset[str] = frozenset()) -> Program:
@@ -119,9 +119,8 @@ def _joined(parts: list[Stratum]) -> Stratum:
 def _reads(stratum: Stratum) -> Iterator[tuple[str, bool]]:
     """Yield the relations a stratum reads, and whether positively outside aggregates."""
     for rule in stratum.rules:
-        for atom, is_positive in deep_atoms((rule.head, *rule.body)):
-            if atom is not rule.head:
-                yield atom.relation, is_positive
+        for atom, is_positive in deep_atoms((*rule.head.terms, *rule.body)):
+            yield atom.relation, is_positive
     for subsumption in stratum.subsumptions:
         for atom, _ in deep_atoms(subsumption.body):
             yield atom.relation, False
@@ -149,17 +148,11 @@ def _has_law(relation: Relation) -> bool:
 
 def _is_peculiar(rule: Rule, program: Program) -> bool:
     """Say whether a rule aggregates, counts or remembers."""
-    for literal in (rule.head, *rule.body):
-        for term in terms_of(literal):
-            for part in subterms(term):
-                match part:
-                    case Aggregate() | Counter():
-                        return True
-                    case UserApplication() if program.functors[part.name].is_stateful:
-                        return True
-                    case _:
-                        pass
-    return False
+    return any(
+        isinstance(part, Aggregate | Counter)
+        or (isinstance(part, UserApplication) and program.functors[part.name].is_stateful)
+        for part in walk((rule,), into_aggregates=False)
+    )
 
 
 # --- copies ------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
-from tidelog.program.walk_nodes import aggregates_of, deep_atoms, terms_of
+from tidelog.program.walk_nodes import aggregates_in, deep_atoms, relations_read, terms_of
 from tidelog.values import Kind
 
 _WEIGHT = "%weight"
@@ -132,7 +132,7 @@ def _is_opened(
     if not isinstance(literal, Constraint) or literal.op != "=" or not isinstance(literal.right, Aggregate):
         return False
     aggregate, value = literal.right, literal.left
-    is_own = any(atom.relation in columns for atom, _ in deep_atoms(aggregate.body))
+    is_own = not relations_read((aggregate,)).isdisjoint(columns)
     if not is_own or aggregate.functor != extreme or not isinstance(value, Variable):
         return False
     others = [x for x in rule.body if x is not literal]
@@ -147,7 +147,7 @@ def _is_opened(
 
 def _arc(rule: Rule, columns: dict[str, int], program: Program) -> ArcRule | None:
     """Return a flat rule as an arc, None if it is none."""
-    if any(True for literal in rule.body for _ in aggregates_of(literal)):
+    if any(True for _ in aggregates_in((rule,))):
         return None
     inside = [x for x in rule.body if isinstance(x, Atom) and x.relation in columns]
     negated = [x for x in rule.body if isinstance(x, NegatedAtom) and x.atom.relation in columns]

@@ -18,7 +18,8 @@ from tidelog.plan.leapfrog_bounds import Edge, is_cyclic, most_bindings
 from tidelog.plan.leapfrog_operator import Group, free_variables, operands_of
 from tidelog.plan.operators import View
 from tidelog.plan.statistics import UNKNOWN_SIZE
-from tidelog.program.nodes import Atom, Program
+from tidelog.program.nodes import Atom, Literal, Program
+from tidelog.program.walk_nodes import terms_of
 
 # What a step of a leapfrog join costs, in bindings of joins in pairs (measured: `benchmarks joins`).
 _STEP_COST = 1.5
@@ -325,9 +326,6 @@ class _OrderSearch:
         return most_bindings(edges, sizes)
 
 
-def _mentioned(literal: object) -> set[str]:
-    """Return the variables of a literal that is no atom."""
-    parts = [getattr(literal, name, None) for name in ("left", "right", "target", "start", "stop", "step")]
-    atom = getattr(literal, "atom", None)
-    terms = [part for part in parts if part is not None] + list(getattr(atom, "terms", ()))
-    return set(chain.from_iterable(variables_of(term) for term in terms))
+def _mentioned(literal: Literal) -> set[str]:
+    """Return the variables of a literal that is not an atom."""
+    return set(chain.from_iterable(variables_of(term) for term in terms_of(literal)))

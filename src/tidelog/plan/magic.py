@@ -21,7 +21,6 @@ Demanded values stand in facts or in the program, so there are finitely many of 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tidelog.plan.dead import read_relations
 from tidelog.program.binding import pattern_parts, pattern_variables
 from tidelog.program.nodes import (
     Aggregate,
@@ -46,7 +45,15 @@ from tidelog.program.nodes import (
     Wildcard,
 )
 from tidelog.program.strongly_connected import strongly_connected
-from tidelog.program.walk_nodes import deep_literals, deep_variables, subterms, terms_of
+from tidelog.program.walk_nodes import (
+    Node,
+    aggregates_in,
+    earlier_relations,
+    relations_read,
+    subterms,
+    terms_of,
+    walk,
+)
 
 # The columns that every reader of a relation binds, by relation.
 Keys = Mapping[str, frozenset[int]]
@@ -106,17 +113,14 @@ def _whole_relations(program: Program) -> frozenset[str]:
     whole.update(subsumption.less.relation for subsumption in _subsumptions(program))
     for rule in program.rules:
         whole.update(_read_as_a_whole(rule))
-        if any(_has_state(term, program) for term in _all_terms(rule)):
+        if any(_has_state(node, program) for node in walk((rule,))):
             whole.add(rule.head.relation)
     # Strata stand in the order in which they are needed.
     for stratum in reversed(program.strata):
         if whole.isdisjoint(stratum.relations):
             continue
         whole.update(stratum.relations)
-        for rule in stratum.rules:
-            whole.update(read_relations(rule.body, rule.head.terms))
-        for subsumption in stratum.subsumptions:
-            whole.update(read_relations(subsumption.body, ()))
+        whole |= earlier_relations(stratum)
     return frozenset(whole)
 
 
@@ -133,18 +137,10 @@ def _depends_on_time(relation: Relation) -> bool:
 def _read_as_a_whole(rule: Rule) -> Iterator[str]:
     """Yield the relations that a rule negates or aggregates."""
     yield from (literal.atom.relation for literal in rule.body if isinstance(literal, NegatedAtom))
-    terms = [*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))]
-    for term in terms:
-        yield from read_relations((), (term,))
+    yield from relations_read(aggregates_in((rule,)))
 
 
-def _all_terms(rule: Rule) -> Iterator[Term]:
-    for literal in (rule.head, *deep_literals(rule.body)):
-        for term in terms_of(literal):
-            yield from subterms(term)
-
-
-def _has_state(term: Term, program: Program) -> bool:
+def _has_state(term: Node, program: Program) -> bool:
     """Say whether a term's value depends on which derivation asks for it."""
     if isinstance(term, UserApplication):
         return program.functors[term.name].is_stateful
@@ -281,10 +277,10 @@ def _demand_rules(rule: Rule, keys: Keys) -> Iterator[Rule]:
 
 def _is_test(constraint: Constraint, bound: frozenset[str]) -> bool:
     """Say whether a constraint over bound variables can be tested where demand is passed on."""
-    parts = [part for term in terms_of(constraint) for part in subterms(term)]
+    parts = list(walk((constraint,), into_aggregates=False))
     if any(isinstance(part, Aggregate | UserApplication | Counter | Wildcard) for part in parts):
         return False
-    return all(variable.name in bound for part in parts for variable in deep_variables(part))
+    return all(part.name in bound for part in parts if isinstance(part, Variable))
 
 
 # --- strata ------------------------------------------------------------------------------------
@@ -294,11 +290,13 @@ def _stratify(program: Program, relations: Mapping[str, Relation], rules: list[R
     """Return strata for the new rules; relations that were evaluated together still are."""
     graph: dict[str, dict[str, None]] = {name: {} for name in relations}
     for rule in rules:
-        graph[rule.head.relation].update(dict.fromkeys(read_relations(rule.body, rule.head.terms)))
+        read = relations_read((*rule.head.terms, *rule.body))
+        graph[rule.head.relation].update(dict.fromkeys(sorted(read)))
     recursive = {name for name, read in graph.items() if name in read}
     for stratum in program.strata:
         for subsumption in stratum.subsumptions:
-            graph[subsumption.less.relation].update(dict.fromkeys(read_relations(subsumption.body, ())))
+            read = relations_read((subsumption,)) - {subsumption.less.relation}
+            graph[subsumption.less.relation].update(dict.fromkeys(sorted(read)))
         for name, following in zip(
             stratum.relations, stratum.relations[1:] + stratum.relations[:1], strict=True
         ):

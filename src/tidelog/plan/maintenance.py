@@ -26,11 +26,11 @@ from tidelog.program.nodes import (
     Relation,
     Rule,
     Stratum,
-    Term,
     UserApplication,
     Variable,
     Wildcard,
 )
+from tidelog.program.walk_nodes import walk
 
 HEAD_ROW = "%head"
 
@@ -205,8 +205,8 @@ def _reason_in_relation(relation: Relation) -> str | None:
 
 
 def _reason_in_rule(rule: Rule, program: Program) -> str | None:
-    for term in _terms(rule):
-        match term:
+    for node in walk((rule,), into_aggregates=False):
+        match node:
             case Aggregate():
                 return f"a rule of `{rule.head.relation}` has an aggregate"
             case Counter():
@@ -221,29 +221,6 @@ def _reason_in_rule(rule: Rule, program: Program) -> str | None:
         if isinstance(literal, Constraint) and isinstance(literal.right, Aggregate):
             return f"a rule of `{rule.head.relation}` negates an atom with a wildcard inside a record"
     return None
-
-
-def _terms(rule: Rule) -> list[Term]:
-    """Return all terms of a rule, outer ones before those inside them."""
-    waiting: list[Term] = list(rule.head.terms)
-    for literal in rule.body:
-        match literal:
-            case Atom():
-                waiting.extend(literal.terms)
-            case NegatedAtom():
-                waiting.extend(literal.atom.terms)
-            case Constraint():
-                waiting.extend((literal.left, literal.right))
-            case _:
-                waiting.extend((literal.start, literal.stop))
-                if literal.step is not None:
-                    waiting.append(literal.step)
-    found: list[Term] = []
-    while waiting:
-        term = waiting.pop()
-        found.append(term)
-        waiting.extend(getattr(term, "terms", ()))
-    return found
 
 
 __all__ = [

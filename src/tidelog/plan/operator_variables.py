@@ -14,6 +14,7 @@ from tidelog.plan.operators import (
     Scan,
     TakeApart,
 )
+from tidelog.program.walk_nodes import terms_of
 
 
 def variables_read(operator: Operator) -> set[str]:
@@ -25,12 +26,9 @@ def variables_read(operator: Operator) -> set[str]:
         case Compute():
             names |= variables_of(operator.term)
         case Filter():
-            names |= variables_of(operator.constraint.left) | variables_of(operator.constraint.right)
+            names.update(*map(variables_of, terms_of(operator.constraint)))
         case Generate():
-            generator = operator.generator
-            names |= variables_of(generator.start) | variables_of(generator.stop)
-            if generator.step is not None:
-                names |= variables_of(generator.step)
+            names.update(*map(variables_of, terms_of(operator.generator)[1:]))
         case TakeApart():
             names.add(operator.variable)
         case Reduce():

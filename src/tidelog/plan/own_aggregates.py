@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 
 from tidelog.plan.flatten import variables_of
 from tidelog.plan.operators import View
-from tidelog.program.nodes import Aggregate, Atom, Constraint, Literal, Rule, Stratum, Term, Variable
-from tidelog.program.walk_nodes import deep_variables, map_literal, map_parts, terms_of
+from tidelog.program.nodes import Aggregate, Atom, Constraint, Literal, Rule, Stratum
+from tidelog.program.substitute import substitute_literal
+from tidelog.program.walk_nodes import deep_variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,9 @@ def own_deltas(flat: Rule, stratum: Stratum) -> Iterator[OwnDelta]:
 def copy_body(aggregate: Aggregate) -> tuple[Literal, ...]:
     """Return the body of an aggregate with other names for its own variables."""
     outer = variables_of(aggregate)
-    names = {v.name for literal in aggregate.body for term in terms_of(literal) for v in deep_variables(term)}
-    renamed = {name: f"{name}%again" for name in names - outer}
-
-    def change(term: Term) -> Term:
-        if isinstance(term, Variable):
-            return replace(term, name=renamed.get(term.name, term.name))
-        return map_parts(term, change)
-
-    return tuple(map_literal(literal, change) for literal in aggregate.body)
+    renamed = {
+        variable.name: replace(variable, name=f"{variable.name}%again")
+        for variable in deep_variables(aggregate.body)
+        if variable.name not in outer
+    }
+    return tuple(substitute_literal(literal, renamed) for literal in aggregate.body)

@@ -28,7 +28,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
-from tidelog.program.walk_nodes import aggregates_of, deep_atoms, subterms, terms_of
+from tidelog.program.walk_nodes import aggregates_in, children, relations_read, terms_of, walk
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,10 @@ def own_forms(stratum: Stratum, program: Program, first_id: int) -> tuple[OwnFor
 
 def _keeps_state(rule: Rule, program: Program) -> bool:
     """Say whether a rule counts, or applies a functor that remembers."""
-    terms = [*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))]
     return any(
         isinstance(part, Counter)
         or (isinstance(part, UserApplication) and program.functors[part.name].is_stateful)
-        for term in terms
-        for part in subterms(term)
+        for part in walk((rule,), into_aggregates=False)
     )
 
 
@@ -80,11 +78,8 @@ def _forms(flat: Rule, stratum: Stratum, program: Program, first_id: int) -> Ite
     loose = _loosened(flat.body)
     names = frozenset().union(*(variables_of(term) for term in flat.head.terms))
     gone = _moving(flat.body)
-    nested = any(True for each in aggregates for literal in each.body for _ in aggregates_of(literal))
-    is_foreign = any(
-        not any(atom.relation in stratum.relations for atom, _ in deep_atoms(each.body))
-        for each in aggregates
-    )
+    nested = any(True for each in aggregates for _ in aggregates_in(children(each)))
+    is_foreign = any(relations_read((each,)).isdisjoint(stratum.relations) for each in aggregates)
     is_open = any(_has_open_negation(each.body) for each in aggregates)
     if nested or is_foreign or is_open or names & gone or not flat.body:
         return

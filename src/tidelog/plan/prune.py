@@ -4,7 +4,6 @@ p(x) :- q(x), 1 < 2, q(x).     p(x) :- q(x).
 p(x) :- q(x), 1 > 2.           (gone)
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from enum import Enum
 
@@ -27,7 +26,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
-from tidelog.program.walk_nodes import map_literal, map_parts, subterms, terms_of
+from tidelog.program.walk_nodes import map_literal, map_parts, walk
 from tidelog.values import Kind, NoValueError
 from tidelog.values.functors import canonical, compare
 
@@ -134,10 +133,5 @@ def _is_same_each_time(literal: Literal, program: Program) -> bool:
     return not any(
         isinstance(part, Wildcard | Counter | Aggregate)
         or (isinstance(part, UserApplication) and program.functors[part.name].is_stateful)
-        for part in _parts(literal)
+        for part in walk((literal,), into_aggregates=False)
     )
-
-
-def _parts(literal: Literal) -> Iterator[Term]:
-    for term in terms_of(literal):
-        yield from subterms(term)

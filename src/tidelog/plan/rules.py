@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from tidelog.program.nodes import Constant, Literal, Program, Rule, Stratum, Subsumption, Term
-from tidelog.program.walk_nodes import subterms, terms_of
+from tidelog.program.walk_nodes import walk
 
 ChangeRule = Callable[[Rule], Rule | None]
 ChangeSubsumption = Callable[[Subsumption], Subsumption | None]
@@ -42,8 +42,7 @@ def has_part(literals: Iterable[Literal], kinds: tuple[type[Term], ...]) -> bool
 
     Most rules of a large program hold nothing for a pass to do; asking is quicker than copying them.
     """
-    terms = (term for literal in literals for term in terms_of(literal))
-    return any(isinstance(part, kinds) for term in terms for part in subterms(term))
+    return any(isinstance(part, kinds) for part in walk(literals, into_aggregates=False))
 
 
 def is_plain_fact(rule: Rule) -> bool:

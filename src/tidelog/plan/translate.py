@@ -38,7 +38,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
-from tidelog.program.walk_nodes import subterms
+from tidelog.program.walk_nodes import aggregates_in, terms_of
 
 
 def translate_rule(rule: Rule, program: Program) -> Expression:
@@ -46,7 +46,7 @@ def translate_rule(rule: Rule, program: Program) -> Expression:
 
     r(x, 1) :- edge(x, x), !edge(x, 5).     π[x, 1](π[x](σ[x = y](edge)) ▷ π[x](σ[y = 5](edge)))
     """
-    if any(isinstance(part, Aggregate) for term in rule.head.terms for part in subterms(term)):
+    if any(True for _ in aggregates_in((rule.head,))):
         rule = flatten_rule(rule, program)
     names = (column.name for column in program.relations[rule.head.relation].columns)
     columns = tuple(zip(names, rule.head.terms, strict=True))
@@ -195,8 +195,7 @@ class _Translator:
         return has_value
 
     def expand(self, literal: Generator) -> bool:
-        bounds = (literal.start, literal.stop, *(() if literal.step is None else (literal.step,)))
-        if not all(variables_of(term) <= self.bound for term in bounds):
+        if not all(variables_of(term) <= self.bound for term in terms_of(literal)[1:]):
             return False
         name = self.free_name(literal.target)
         self.current = Expand(name, literal, self.current)

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 
 from tidelog.errors import Diagnostic
 from tidelog.program.draft import Draft
+from tidelog.program.flat_terms import literals_of
 from tidelog.program.suggest import counted
-from tidelog.program.walk_terms import deep_atoms
+from tidelog.syntax.walk_tree import deep_atoms
 
 
 def check_arity(draft: Draft) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each atom with too few or too many terms."""
     for rule in draft.flat:
-        for atom in deep_atoms(rule):
+        for atom in deep_atoms(literals_of(rule)):
             relation = draft.declarations.relations.get(atom.relation)
             if relation is None or relation.arity == len(atom.terms):
                 continue

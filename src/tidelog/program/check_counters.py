@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tidelog.errors import Diagnostic
 from tidelog.program import nodes
 from tidelog.program.draft import Draft
-from tidelog.program.walk_nodes import deep_atoms, deep_literals, subterms, terms_of
+from tidelog.program.walk_nodes import relations_read, walk
 
 
 def check_counters(draft: Draft) -> Iterator[Diagnostic]:
@@ -17,7 +17,7 @@ def check_counters(draft: Draft) -> Iterator[Diagnostic]:
         if not stratum.is_recursive:
             continue
         for rule in stratum.rules:
-            if any(atom.relation in stratum.relations for atom, _ in deep_atoms(rule.body)):
+            if not relations_read((*rule.head.terms, *rule.body)).isdisjoint(stratum.relations):
                 for counter in _counters(rule):
                     yield Diagnostic(
                         code="recursive-autoinc",
@@ -28,8 +28,6 @@ def check_counters(draft: Draft) -> Iterator[Diagnostic]:
 
 
 def _counters(rule: nodes.Rule) -> Iterator[nodes.Counter]:
-    for literal in deep_literals((rule.head, *rule.body)):
-        for term in terms_of(literal):
-            for part in subterms(term):
-                if isinstance(part, nodes.Counter):
-                    yield part
+    for node in walk((rule,)):
+        if isinstance(node, nodes.Counter):
+            yield node

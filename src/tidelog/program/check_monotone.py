@@ -19,7 +19,14 @@ from tidelog.errors import Diagnostic
 from tidelog.program import nodes
 from tidelog.program.draft import Draft
 from tidelog.program.printing import print_term
-from tidelog.program.walk_nodes import aggregates_of, deep_atoms, deep_variables, subterms, terms_of
+from tidelog.program.walk_nodes import (
+    aggregates_in,
+    children,
+    deep_variables,
+    relations_read,
+    subterms,
+    terms_of,
+)
 from tidelog.source import Span
 from tidelog.values import Kind
 
@@ -68,8 +75,7 @@ def misuses(
     """Yield what a rule does with values of its own stratum that it may not do."""
     moves = _Moves(inside, relations, lattices)
     moves.read_body(rule.body)
-    aggregates = [aggregate for literal in rule.body for aggregate in aggregates_of(literal)]
-    if any(moves.way(aggregate) is Way.ANYWHERE for aggregate in aggregates):
+    if any(moves.way(aggregate) is Way.ANYWHERE for aggregate in aggregates_in((rule,))):
         # That is told by the check of strata.
         return
     yield from moves.check_body(rule.body)
@@ -131,7 +137,7 @@ class _Moves:
     def read_atom(self, atom: nodes.Atom) -> None:
         """Learn from the columns of an atom."""
         for term, column in self.columns(atom):
-            for variable in deep_variables(term):
+            for variable in deep_variables((term,)):
                 self.times[variable.name] = self.times.get(variable.name, 0) + 1
                 self.bound.add(variable.name)
             if isinstance(term, nodes.Variable) and atom.relation in self.inside and column.is_lattice:
@@ -227,19 +233,18 @@ class _Moves:
 
     def way_of_aggregate(self, aggregate: nodes.Aggregate) -> Way:
         """Return where an aggregate goes; ANYWHERE if it, or what its body does, is not monotone."""
-        atoms = list(deep_atoms(aggregate.body))
         outer = {self.ways.get(name, Way.FIXED) for name in aggregate.outer}
-        if not any(atom.relation in self.inside for atom, _ in atoms):
+        if relations_read((aggregate,)).isdisjoint(self.inside):
             # What it is grouped by is checked apart.
             return Way.FIXED
         moves = _Moves(self.inside, self.relations, self.lattices, self)
         moves.read_body(aggregate.body)
-        nested = (each for literal in aggregate.body for each in aggregates_of(literal))
+        nested = aggregates_in(children(aggregate))
         negated = (x.atom.relation for x in aggregate.body if isinstance(x, nodes.NegatedAtom))
         is_doubtful = (
             not outer <= {Way.FIXED}
             or any(name in self.inside for name in negated)
-            or any(atom.relation in self.inside for each in nested for atom, _ in deep_atoms(each.body))
+            or not relations_read(nested).isdisjoint(self.inside)
         )
         if is_doubtful or next(moves.check_body(aggregate.body), None) is not None:
             return Way.ANYWHERE
@@ -271,9 +276,13 @@ class _Moves:
                     yield from self.check_constraint(literal)
                 case nodes.Generator():
                     yield from self.must_stay(terms_of(literal)[1:], "a range is made of it")
-            for aggregate in aggregates_of(literal):
-                variables = [nodes.Variable(name, "", span=aggregate.span) for name in aggregate.outer]
-                yield from self.must_stay(variables, "an aggregate is grouped by it")
+            yield from self.check_groups(literal)
+
+    def check_groups(self, literal: nodes.Literal) -> Iterator[Diagnostic]:
+        """Yield moving values that aggregates in a literal are grouped by."""
+        for aggregate in aggregates_in((literal,)):
+            variables = [nodes.Variable(name, "", span=aggregate.span) for name in aggregate.outer]
+            yield from self.must_stay(variables, "an aggregate is grouped by it")
 
     def check_atom(self, atom: nodes.Atom) -> Iterator[Diagnostic]:
         """Yield moving values that an atom asks for; in a lattice column it only reads one."""
@@ -320,6 +329,7 @@ class _Moves:
 
     def check_head(self, head: nodes.Atom) -> Iterator[Diagnostic]:
         """Yield moving values written to a column that does not move with them."""
+        yield from self.check_groups(head)
         for term, column in self.columns(head):
             way = self.way(term)
             wanted = self.way_of_lattice(column.type) if column.is_lattice else Way.FIXED

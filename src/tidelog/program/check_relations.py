@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from tidelog.errors import Diagnostic
 from tidelog.program.declare_relations import undeclared_relation
 from tidelog.program.draft import Draft
-from tidelog.program.walk_terms import deep_atoms
+from tidelog.program.flat_terms import literals_of
+from tidelog.syntax.walk_tree import deep_atoms
 
 
 def check_relations(draft: Draft) -> Iterator[Diagnostic]:
     """Yield a diagnostic for each atom of a relation nobody declares."""
     known = draft.declarations.relations
     for rule in draft.flat:
-        for atom in deep_atoms(rule):
+        for atom in deep_atoms(literals_of(rule)):
             if atom.relation not in known:
                 yield undeclared_relation(atom.relation, atom, known)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from tidelog.errors import Diagnostic, Severity
 from tidelog.program.draft import Draft
-from tidelog.program.walk_tree import variables_of
 from tidelog.syntax import tree
+from tidelog.syntax.walk_tree import deep_variables
 
 
 def check_single_variables(draft: Draft) -> Iterator[Diagnostic]:
@@ -17,7 +17,7 @@ def check_single_variables(draft: Draft) -> Iterator[Diagnostic]:
     for item in draft.items:
         if not isinstance(item, tree.Rule | tree.Subsumption):
             continue
-        variables = list(variables_of(item))
+        variables = list(deep_variables((item,)))
         times = Counter(variable.name for variable in variables)
         for variable in variables:
             if times[variable.name] == 1 and not variable.name.startswith("_"):

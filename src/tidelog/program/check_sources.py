@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from tidelog.errors import Diagnostic, Severity
+from tidelog.program import nodes
 from tidelog.program.draft import Draft
-from tidelog.program.walk_nodes import deep_atoms
+from tidelog.program.resolve_rules import TypedRule
+from tidelog.program.walk_nodes import relations_read
 from tidelog.syntax import tree
 
 
@@ -12,9 +14,9 @@ def check_sources(draft: Draft) -> Iterator[Diagnostic]:
     """Yield a warning for each relation that is read although no rule, fact or input fills it."""
     derived = {head.relation for item in draft.items if isinstance(item, tree.Rule) for head in item.heads}
     read = {
-        atom.relation
+        name
         for rule in draft.typed
-        for atom, _ in deep_atoms(rule.body if rule.greater is None else (*rule.body, rule.greater))
+        for name in relations_read((*rule.head.terms, *rule.body, *_greater(rule)))
     }
     filled = {directive.relation for directive in draft.declarations.directives if directive.kind == "input"}
     shown = {directive.relation for directive in draft.declarations.directives} - filled
@@ -29,3 +31,7 @@ def check_sources(draft: Draft) -> Iterator[Diagnostic]:
                 hint=f"add `.input {relation.name}`, a fact or a rule, or hand its facts in from Python",
                 severity=Severity.WARNING,
             )
+
+
+def _greater(rule: TypedRule) -> tuple[nodes.Atom, ...]:
+    return () if rule.greater is None else (rule.greater,)

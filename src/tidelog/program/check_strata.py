@@ -6,7 +6,7 @@ from tidelog.errors import Diagnostic
 from tidelog.program.check_monotone import is_monotone_aggregate
 from tidelog.program.draft import Draft
 from tidelog.program.stratify import unstratifiable
-from tidelog.program.walk_nodes import aggregates_of, deep_atoms
+from tidelog.program.walk_nodes import aggregates_in, deep_atoms
 
 
 def check_strata(draft: Draft) -> Iterator[Diagnostic]:
@@ -20,7 +20,7 @@ def _monotone_atoms(draft: Draft) -> frozenset[int]:
     for stratum in draft.strata:
         inside = frozenset(stratum.relations)
         for rule in stratum.rules if stratum.is_recursive else ():
-            for aggregate in (each for literal in rule.body for each in aggregates_of(literal)):
+            for aggregate in aggregates_in((rule,)):
                 if is_monotone_aggregate(aggregate, inside, draft.relations, draft.lattices):
                     found.update(id(atom) for atom, _ in deep_atoms(aggregate.body))
     return frozenset(found)

@@ -6,7 +6,7 @@ from tidelog.errors import Diagnostic
 from tidelog.program import nodes
 from tidelog.program.resolve_rules import TypedRule
 from tidelog.program.type_environment import UNKNOWN
-from tidelog.program.walk_nodes import deep_literals, subterms, terms_of
+from tidelog.program.walk_nodes import walk
 from tidelog.program.written_names import written_name
 
 
@@ -19,17 +19,15 @@ def check_unknown_types(rule: TypedRule) -> Iterator[Diagnostic]:
     """
     greater = () if rule.greater is None else (rule.greater,)
     told: set[str] = set()
-    for literal in deep_literals((rule.head, *greater, *rule.body)):
-        for term in terms_of(literal):
-            for part in subterms(term):
-                if part.type != UNKNOWN or isinstance(part, nodes.Aggregate):
-                    continue
-                name = written_name(part.name) if isinstance(part, nodes.Variable) else "this term"
-                if name not in told:
-                    told.add(name)
-                    yield Diagnostic(
-                        code="unknown-type",
-                        message=f"nothing says of which type `{name}` is",
-                        span=part.span,
-                        hint="name its type with `as(..., type)`",
-                    )
+    for node in walk((rule.head, *greater, *rule.body)):
+        if not isinstance(node, nodes.Term) or isinstance(node, nodes.Aggregate) or node.type != UNKNOWN:
+            continue
+        name = written_name(node.name) if isinstance(node, nodes.Variable) else "this term"
+        if name not in told:
+            told.add(name)
+            yield Diagnostic(
+                code="unknown-type",
+                message=f"nothing says of which type `{name}` is",
+                span=node.span,
+                hint="name its type with `as(..., type)`",
+            )

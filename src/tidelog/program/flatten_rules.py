@@ -8,6 +8,7 @@ from typing import assert_never
 from tidelog.errors import Diagnostic
 from tidelog.source import Span
 from tidelog.syntax import tree
+from tidelog.syntax.walk_tree import map_atom, map_body, map_term
 
 FlatLiteral = tree.Atom | tree.Negation | tree.Constraint
 Alternative = tuple[FlatLiteral, ...]
@@ -88,7 +89,12 @@ def _flatten(item: tree.Rule | tree.Subsumption) -> list[FlatRule]:
 
 
 def alternatives(body: tree.Body) -> list[Alternative]:
-    """Return the plain conjunctions whose disjunction is the body.
+    """Return the plain conjunctions whose disjunction is the body, those in its aggregates included."""
+    return _alternatives(map_body(body, _flat_atom, _flat_term))
+
+
+def _alternatives(body: tree.Body) -> list[Alternative]:
+    """Return the plain conjunctions whose disjunction is a body with flat terms.
 
     `true` disappears from a conjunction and `false` takes its conjunction away.
     """
@@ -115,17 +121,15 @@ def _element(element: tree.Element, *, positive: bool) -> list[Alternative]:
     """Return the alternatives of an element, or of its negation (De Morgan)."""
     match element:
         case tree.Atom():
-            atom = _flat_atom(element)
-            return [(atom if positive else tree.Negation(atom, span=element.span),)]
+            return [(element if positive else tree.Negation(element, span=element.span),)]
         case tree.Constraint():
-            constraint = replace(element, left=_flat_term(element.left), right=_flat_term(element.right))
-            return [(constraint if positive else replace(constraint, op=INVERSE[element.op]),)]
+            return [(element if positive else replace(element, op=INVERSE[element.op]),)]
         case tree.Truth():
             return [()] if element.value is positive else []
         case tree.Negation():
             return _element(element.element, positive=not positive)
         case tree.Disjunction() if positive:
-            return alternatives(element)
+            return _alternatives(element)
         case tree.Disjunction():
             # Not (a ; b) is (not a) and (not b); not (a, b) is (not a) or (not b).
             return _product([_negated_conjunction(each) for each in element.alternatives])
@@ -140,25 +144,14 @@ def _negated_conjunction(conjunction: tree.Conjunction) -> list[Alternative]:
 
 
 def _flat_atom(atom: tree.Atom) -> tree.Atom:
-    return replace(atom, terms=tuple(_flat_term(term) for term in atom.terms))
+    return map_atom(atom, _flat_term)
 
 
 def _flat_term(term: tree.Term) -> tree.Term:
     """Return the term with the bodies of its aggregates flattened."""
-    match term:
-        case tree.RecordTerm() | tree.BranchTerm() | tree.Application() | tree.UserApplication():
-            return replace(term, terms=tuple(_flat_term(part) for part in term.terms))
-        case tree.Cast():
-            return replace(term, term=_flat_term(term.term))
-        case tree.Aggregate():
-            bodies = tuple(
-                tree.Conjunction(alternative, span=term.body.span) for alternative in alternatives(term.body)
-            )
-            return replace(
-                term,
-                target=None if term.target is None else _flat_term(term.target),
-                init=None if term.init is None else _flat_term(term.init),
-                body=tree.Disjunction(bodies, span=term.body.span),
-            )
-        case _:
-            return term
+    flat = map_term(term, _flat_term)
+    if isinstance(flat, tree.Aggregate):
+        span = flat.body.span
+        bodies = (tree.Conjunction(each, span=span) for each in _alternatives(flat.body))
+        return replace(flat, body=tree.Disjunction(tuple(bodies), span=span))
+    return flat

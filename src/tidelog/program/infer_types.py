@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 
 from tidelog.errors import Diagnostic
 from tidelog.program.declare_relations import Declarations
+from tidelog.program.flat_terms import bodies, inside, terms_of
 from tidelog.program.flatten_rules import FlatRule
 from tidelog.program.functor_types import FUNCTORS, Conversion, Fixed, Overloaded
 from tidelog.program.type_environment import UNKNOWN
-from tidelog.program.walk_terms import bodies, inside, subterms, terms_of
 from tidelog.program.written_names import written_name
 from tidelog.source import Span
 from tidelog.syntax import tree
+from tidelog.syntax.walk_tree import subterms
 from tidelog.values import PRIMITIVES, Kind
 
 

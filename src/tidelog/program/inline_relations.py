@@ -20,7 +20,7 @@ from tidelog.program.merge_variables import merge_variables
 from tidelog.program.resolve_rules import TypedRule, TypedRules
 from tidelog.program.strongly_connected import strongly_connected
 from tidelog.program.substitute import FreshNames, names_in
-from tidelog.program.walk_nodes import deep_atoms, map_literal, map_parts
+from tidelog.program.walk_nodes import map_literal, map_parts, relations_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ def _order(typed: TypedRules, candidates: frozenset[str]) -> tuple[list[str], li
     for rule in typed.rules:
         if rule.head.relation in candidates:
             first.setdefault(rule.head.relation, rule)
-            read = (atom.relation for atom, _ in deep_atoms(rule.body))
-            graph[rule.head.relation].extend(name for name in read if name in candidates)
+            read = relations_read((*rule.head.terms, *rule.body))
+            graph[rule.head.relation].extend(name for name in sorted(read) if name in candidates)
     order: list[str] = []
     diagnostics: list[Diagnostic] = []
     for part in strongly_connected(graph):
@@ -130,14 +130,14 @@ class _Inliner:
             if name not in kept:
                 kept.add(name)
                 for rule in self.rules[name]:
-                    read = (atom.relation for atom, _ in deep_atoms(rule.body))
+                    read = relations_read((*rule.head.terms, *rule.body))
                     waiting.extend(each for each in read if each in self.rules)
         return frozenset(kept)
 
     def expand(self, rule: TypedRule) -> list[TypedRule]:
         """Return the rules that stand for a rule when the relations in its body are inlined."""
         atoms = (rule.head,) if rule.greater is None else (rule.head, rule.greater)
-        if not any(atom.relation in self.rules for atom, _ in deep_atoms((*atoms, *rule.body))):
+        if relations_read((*atoms, *rule.body)).isdisjoint(self.rules):
             return [rule]
         fresh = FreshNames(names_in((*atoms, *rule.body)))
         bodies: list[Body] = [()]
@@ -192,7 +192,9 @@ class _Inliner:
         body: list[nodes.Literal] = []
         for literal in term.body:
             body.extend(self.aggregated(literal, fresh))
-        return replace(term, body=tuple(body))
+        target = None if term.target is None else self.term(term.target, fresh)
+        init = None if term.init is None else self.term(term.init, fresh)
+        return replace(term, target=target, init=init, body=tuple(body))
 
     def aggregated(self, literal: nodes.Literal, fresh: FreshNames) -> Body:
         """Return what stands for a literal in an aggregate, where every derivation counts once."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tidelog.syntax import tree
+from tidelog.syntax.walk_tree import map_atom, map_body, map_term
 
 Plain = (
     tree.SubtypeDeclaration
@@ -57,11 +58,11 @@ class Renaming:
             case tree.Pragma():
                 return item
             case tree.Rule():
-                body = None if item.body is None else self.disjunction(item.body)
+                body = None if item.body is None else self.body(item.body)
                 return replace(item, heads=tuple(self.atom(head) for head in item.heads), body=body)
             case tree.Subsumption():
                 less, greater = self.atom(item.less), self.atom(item.greater)
-                return replace(item, less=less, greater=greater, body=self.disjunction(item.body))
+                return replace(item, less=less, greater=greater, body=self.body(item.body))
 
     def fields(self, fields: tuple[tree.Field, ...]) -> tuple[tree.Field, ...]:
         """Return columns or members with their types replaced."""
@@ -69,49 +70,19 @@ class Renaming:
 
     def atom(self, atom: tree.Atom) -> tree.Atom:
         """Return the atom with its names replaced."""
-        return replace(atom, relation=self.relation(atom.relation), terms=self.terms(atom.terms))
-
-    def terms(self, terms: tuple[tree.Term, ...]) -> tuple[tree.Term, ...]:
-        """Return terms with their names replaced."""
-        return tuple(self.term(term) for term in terms)
+        return map_atom(replace(atom, relation=self.relation(atom.relation)), self.term)
 
     def term(self, term: tree.Term) -> tree.Term:
         """Return the term with its names replaced."""
         match term:
-            case tree.RecordTerm() | tree.Application() | tree.UserApplication():
-                return replace(term, terms=self.terms(term.terms))
             case tree.BranchTerm():
-                return replace(term, name=self.branch(term.name), terms=self.terms(term.terms))
+                term = replace(term, name=self.branch(term.name))
             case tree.Cast():
-                return replace(term, term=self.term(term.term), type=self.type(term.type))
-            case tree.Aggregate():
-                return replace(
-                    term,
-                    target=None if term.target is None else self.term(term.target),
-                    init=None if term.init is None else self.term(term.init),
-                    body=self.disjunction(term.body),
-                )
+                term = replace(term, type=self.type(term.type))
             case _:
-                return term
+                pass
+        return map_term(term, self.term, self.atom)
 
-    def disjunction(self, body: tree.Disjunction) -> tree.Disjunction:
+    def body(self, body: tree.Body) -> tree.Body:
         """Return the body with its names replaced."""
-        alternatives = tuple(
-            replace(each, elements=tuple(self.element(element) for element in each.elements))
-            for each in body.alternatives
-        )
-        return replace(body, alternatives=alternatives)
-
-    def element(self, element: tree.Element) -> tree.Element:
-        """Return the element of a body with its names replaced."""
-        match element:
-            case tree.Atom():
-                return self.atom(element)
-            case tree.Constraint():
-                return replace(element, left=self.term(element.left), right=self.term(element.right))
-            case tree.Negation():
-                return replace(element, element=self.element(element.element))
-            case tree.Disjunction():
-                return self.disjunction(element)
-            case tree.Truth():
-                return element
+        return map_body(body, self.atom, self.term)

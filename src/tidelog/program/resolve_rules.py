@@ -7,17 +7,18 @@ from tidelog.errors import Diagnostic
 from tidelog.program import nodes
 from tidelog.program.binding import bound_variables
 from tidelog.program.declare_relations import Declarations
+from tidelog.program.flat_terms import bodies, inside, literals_of, terms_of
 from tidelog.program.flatten_rules import Alternative, FlatLiteral, FlatRule
 from tidelog.program.infer_types import infer_types
 from tidelog.program.resolve_terms import Place, TermResolver
 from tidelog.program.scope_aggregates import scope_aggregates
 from tidelog.program.type_environment import UNKNOWN
-from tidelog.program.walk_nodes import aggregates_of, needed_variables
+from tidelog.program.walk_nodes import aggregates_in, needed_variables
 from tidelog.program.walk_nodes import terms_of as node_terms
-from tidelog.program.walk_terms import bodies, deep_variables, inside, subterms, terms_of
 from tidelog.program.written_names import made_name
 from tidelog.source import Span
 from tidelog.syntax import tree
+from tidelog.syntax.walk_tree import deep_variables, subterms
 from tidelog.values import Kind
 
 Orders = tuple[tuple[int, tuple[int, ...]], ...]
@@ -93,8 +94,7 @@ class _RuleResolver(TermResolver):
         self.made_relations: list[nodes.Relation] = []
         self.lifted: list[_Lifted] = []
         self.bodies: list[list[nodes.Literal]] = [[]]
-        atoms = (rule.head,) if rule.greater is None else (rule.head, rule.greater)
-        direct = [term for literal in (*atoms, *rule.body) for term in terms_of(literal)]
+        direct = [term for literal in literals_of(rule) for term in terms_of(literal)]
         self.visible = _direct_names(direct)
 
     def rule(self) -> TypedRule:
@@ -204,7 +204,7 @@ class _RuleResolver(TermResolver):
     def aggregate(self, term: tree.Aggregate, expected: str | None) -> nodes.Term:
         """Return an aggregate with its body; of several alternatives a relation is made."""
         direct = list(inside(term))
-        deep = list(dict.fromkeys(v.name for part in direct for v in deep_variables(part)))
+        deep = list(dict.fromkeys(v.name for v in deep_variables(direct)))
         outer = tuple(name for name in deep if name in self.visible)
         around = self.visible
         self.visible |= _direct_names(direct)
@@ -304,7 +304,7 @@ class _RuleResolver(TermResolver):
         for literal in (literal for alternative in alternatives for literal in alternative):
             own = _direct_names(list(terms_of(literal)))
             for part in terms_of(literal):
-                for variable in deep_variables(part):
+                for variable in deep_variables((part,)):
                     if variable.name in own or variable.name in outer:
                         variables.setdefault(variable.name, variable)
         number = self.made_before + len(self.made_relations) + 1
@@ -356,7 +356,7 @@ def _binding_part(body: list[nodes.Literal]) -> list[nodes.Literal]:
     plain = [
         literal
         for literal in body
-        if not isinstance(literal, nodes.NegatedAtom) and not any(True for _ in aggregates_of(literal))
+        if not isinstance(literal, nodes.NegatedAtom) and not any(True for _ in aggregates_in((literal,)))
     ]
     bound = bound_variables(plain)
     return [

@@ -2,18 +2,11 @@
 
 from dataclasses import replace
 
+from tidelog.program.flat_terms import bodies, inside, literals_of, map_literal, terms_of
 from tidelog.program.flatten_rules import FlatRule
-from tidelog.program.walk_terms import (
-    bodies,
-    deep_variables,
-    inside,
-    map_literal,
-    map_parts,
-    subterms,
-    terms_of,
-)
 from tidelog.program.written_names import made_name
 from tidelog.syntax import tree
+from tidelog.syntax.walk_tree import deep_variables, map_atom, map_term, subterms
 
 
 def scope_aggregates(rule: FlatRule) -> FlatRule:
@@ -27,15 +20,21 @@ def scope_aggregates(rule: FlatRule) -> FlatRule:
 
         r(a, b) :- a = count : { p(y) }, b = count : { q(_y'1) }.
     """
-    atoms = (rule.head,) if rule.greater is None else (rule.head, rule.greater)
-    direct = [term for literal in (*atoms, *rule.body) for term in terms_of(literal)]
+    direct = [term for literal in literals_of(rule) for term in terms_of(literal)]
     if not any(isinstance(part, tree.Aggregate) for term in direct for part in subterms(term)):
         return rule
     outside = _names(direct)
     scoper = _Scoper(outside)
-    head = replace(rule.head, terms=tuple(scoper.term(t, outside, {}) for t in rule.head.terms))
-    body = tuple(map_literal(literal, lambda term: scoper.term(term, outside, {})) for literal in rule.body)
-    return replace(rule, head=head, body=body)
+
+    def change(term: tree.Term) -> tree.Term:
+        return scoper.term(term, outside, {})
+
+    return replace(
+        rule,
+        head=map_atom(rule.head, change),
+        greater=None if rule.greater is None else map_atom(rule.greater, change),
+        body=tuple(map_literal(literal, change) for literal in rule.body),
+    )
 
 
 def _names(terms: list[tree.Term]) -> frozenset[str]:
@@ -58,7 +57,7 @@ class _Scoper:
             return replace(term, name=renamed.get(term.name, term.name))
         if isinstance(term, tree.Aggregate):
             return self.aggregate(term, outside, renamed)
-        return map_parts(term, lambda part: self.term(part, outside, renamed))
+        return map_term(term, lambda part: self.term(part, outside, renamed))
 
     def aggregate(
         self, aggregate: tree.Aggregate, outside: frozenset[str], renamed: dict[str, str]
@@ -69,7 +68,7 @@ class _Scoper:
         in_body = _names([t for body in bodies(aggregate) for literal in body for t in terms_of(literal)])
         aimed = frozenset() if aggregate.target is None else _names([aggregate.target]) & in_body
         inner = dict(renamed)
-        for name in dict.fromkeys(v.name for term in direct for v in deep_variables(term)):
+        for name in dict.fromkeys(v.name for v in deep_variables(direct)):
             if name in aimed or (name in here and name not in outside):
                 inner[name] = name
                 if name in self.used:
@@ -81,15 +80,6 @@ class _Scoper:
         def change(term: tree.Term) -> tree.Term:
             return self.term(term, visible, inner)
 
-        alternatives = tuple(
-            tree.Conjunction(
-                tuple(map_literal(literal, change) for literal in body), span=aggregate.body.span
-            )
-            for body in bodies(aggregate)
-        )
-        return replace(
-            aggregate,
-            target=None if aggregate.target is None else change(aggregate.target),
-            init=None if aggregate.init is None else change(aggregate.init),
-            body=tree.Disjunction(alternatives, span=aggregate.body.span),
-        )
+        changed = map_term(aggregate, change)
+        assert isinstance(changed, tree.Aggregate)
+        return changed

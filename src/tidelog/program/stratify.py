@@ -25,7 +25,8 @@ class Dependency:
 def dependencies(rules: Sequence[TypedRule]) -> Iterator[Dependency]:
     """Yield what every rule reads."""
     for rule in rules:
-        for literal in rule.body:
+        heads = (rule.head,) if rule.greater is None else (rule.head, rule.greater)
+        for literal in (*(term for head in heads for term in head.terms), *rule.body):
             for atom, is_positive in deep_atoms((literal,)):
                 is_negated = isinstance(literal, nodes.NegatedAtom) and atom is literal.atom
                 yield Dependency(rule.head.relation, atom, is_positive, is_negated)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tidelog.program import nodes
-from tidelog.program.walk_nodes import deep_variables, map_literal, map_parts, terms_of
+from tidelog.program.walk_nodes import deep_variables, map_literal, map_terms
 from tidelog.program.written_names import made_name
 
 Substitution = Mapping[str, nodes.Term]
@@ -16,15 +16,9 @@ def substitute(term: nodes.Term, by: Substitution) -> nodes.Term:
         case nodes.Variable():
             return by.get(term.name, term)
         case nodes.Aggregate():
-            return replace(
-                term,
-                target=None if term.target is None else substitute(term.target, by),
-                init=None if term.init is None else substitute(term.init, by),
-                body=tuple(substitute_literal(literal, by) for literal in term.body),
-                outer=_outer(term, by),
-            )
+            return map_terms(replace(term, outer=_outer(term, by)), lambda part: substitute(part, by))
         case _:
-            return map_parts(term, lambda part: substitute(part, by))
+            return map_terms(term, lambda part: substitute(part, by))
 
 
 def substitute_literal(literal: nodes.Literal, by: Substitution) -> nodes.Literal:
@@ -37,7 +31,7 @@ def _outer(aggregate: nodes.Aggregate, by: Substitution) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for name in aggregate.outer:
         if name in by:
-            names.update((variable.name, None) for variable in deep_variables(by[name]))
+            names.update((variable.name, None) for variable in deep_variables((by[name],)))
         else:
             names[name] = None
     return tuple(names)
@@ -45,12 +39,7 @@ def _outer(aggregate: nodes.Aggregate, by: Substitution) -> tuple[str, ...]:
 
 def names_in(literals: Iterable[nodes.Literal]) -> dict[str, nodes.Variable]:
     """Return all variables in literals by name, those inside aggregates included."""
-    return {
-        variable.name: variable
-        for literal in literals
-        for term in terms_of(literal)
-        for variable in deep_variables(term)
-    }
+    return {variable.name: variable for variable in deep_variables(literals)}
 
 
 class FreshNames:

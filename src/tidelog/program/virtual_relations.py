@@ -9,13 +9,14 @@ A program uses them like any relation and does not declare them: their definitio
 are used, as those of `inline` relations are.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from tidelog.program.rename_items import Plain
 from tidelog.source import Span
 from tidelog.syntax import tree
+from tidelog.syntax.walk_tree import deep_atoms
 
 PREFIX: Final = "undef_"
 _NODE: Final = "Node_"
@@ -65,7 +66,7 @@ def define_virtual_relations(items: Sequence[Plain]) -> tuple[Plain, ...]:
     declared = {item.name: item for item in items if isinstance(item, tree.RelationDeclaration)}
     added: dict[str, tuple[Plain, ...]] = {}
     for item in items:
-        for atom in _atoms(item):
+        for atom in deep_atoms((item,)):
             virtual = find_virtual(atom.relation, declared)
             if virtual is not None and virtual.name not in added:
                 added[virtual.name] = _define(virtual, declared, atom.span)
@@ -87,15 +88,3 @@ def _define(
         ),
         tree.Rule((tree.Atom(virtual.name, (member,), span=span),), body, span=span),
     )
-
-
-def _atoms(node: object) -> Iterator[tree.Atom]:
-    """Yield every atom in an item, in aggregates too."""
-    if isinstance(node, tuple):
-        for part in node:
-            yield from _atoms(part)
-    elif is_dataclass(node) and not isinstance(node, Span | type):
-        if isinstance(node, tree.Atom):
-            yield node
-        for field in fields(node):
-            yield from _atoms(getattr(node, field.name))

@@ -1,99 +1,96 @@
-"""Walks over the terms and literals of a checked program."""
+"""The walk over the nodes of a checked program: what is below a node, and a node with that replaced.
 
-from collections.abc import Callable, Iterator
+`children` and `map_terms` alone know which fields of a node hold nodes; everything else here, and
+every other walk, is written with them. A test compares both with the fields of `nodes.py`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import TypeVar, assert_never
 
 from tidelog.program import nodes
 
+Node = (
+    nodes.Term
+    | nodes.Literal
+    | nodes.Rule
+    | nodes.Subsumption
+    | nodes.Stratum
+    | nodes.Lattice
+    | nodes.Program
+)
+ChangeTerm = Callable[[nodes.Term], nodes.Term]
+AnyLiteral = TypeVar("AnyLiteral", nodes.Atom, nodes.Literal)
 
-def parts(term: nodes.Term) -> tuple[nodes.Term, ...]:
-    """Return the terms directly inside a term; an aggregate's inside is not part of it."""
-    match term:
-        case nodes.RecordTerm() | nodes.BranchTerm() | nodes.Application() | nodes.UserApplication():
-            return term.terms
-        case _:
+
+# --- one step ------------------------------------------------------------------------------
+
+
+def children(node: Node) -> tuple[Node, ...]:  # noqa: C901 - one case per node
+    """Return the nodes directly below a node, in the order of the text."""
+    match node:
+        case nodes.Variable() | nodes.Wildcard() | nodes.Constant() | nodes.Counter():
             return ()
-
-
-def subterms(term: nodes.Term) -> Iterator[nodes.Term]:
-    """Yield the term and all terms inside it, except what is inside an aggregate."""
-    yield term
-    for part in parts(term):
-        yield from subterms(part)
-
-
-def terms_of(literal: nodes.Literal) -> tuple[nodes.Term, ...]:
-    """Return the terms directly in a literal."""
-    match literal:
-        case nodes.Atom():
-            return literal.terms
+        case (
+            nodes.RecordTerm()
+            | nodes.BranchTerm()
+            | nodes.Application()
+            | nodes.UserApplication()
+            | nodes.Atom()
+        ):
+            return node.terms
+        case nodes.Aggregate():
+            return (*_present(node.target, node.init), *node.body)
         case nodes.NegatedAtom():
-            return literal.atom.terms
+            return (node.atom,)
         case nodes.Constraint():
-            return (literal.left, literal.right)
+            return (node.left, node.right)
         case nodes.Generator():
-            step = () if literal.step is None else (literal.step,)
-            return (literal.target, literal.start, literal.stop, *step)
+            return (node.target, node.start, node.stop, *_present(node.step))
+        case nodes.Rule():
+            return (node.head, *node.body)
+        case nodes.Subsumption():
+            return (node.less, node.greater, *node.body)
+        case nodes.Stratum():
+            return (*node.rules, *node.subsumptions)
+        case nodes.Lattice():
+            return tuple(_present(node.bottom))
+        case nodes.Program():
+            return (*node.lattices.values(), *node.strata)
+        case _:
+            assert_never(node)
 
 
-def inside(aggregate: nodes.Aggregate) -> Iterator[nodes.Term]:
-    """Yield the terms directly inside an aggregate: target, init and those of its body."""
-    for term in (aggregate.target, aggregate.init):
-        if term is not None:
-            yield term
-    for literal in aggregate.body:
-        yield from terms_of(literal)
+def map_parts(term: nodes.Term, change: ChangeTerm) -> nodes.Term:
+    """Return the term with the terms directly below it replaced; an aggregate stays as it is."""
+    return term if isinstance(term, nodes.Aggregate) else map_terms(term, change)
 
 
-def aggregates_of(literal: nodes.Literal) -> Iterator[nodes.Aggregate]:
-    """Yield the aggregates in a literal, without those inside other aggregates."""
-    for term in terms_of(literal):
-        for part in subterms(term):
-            if isinstance(part, nodes.Aggregate):
-                yield part
+def map_terms(term: nodes.Term, change: ChangeTerm) -> nodes.Term:
+    """Return the term with the terms below it replaced by `change(term)`, those in its literals too."""
+    match term:
+        case nodes.Variable() | nodes.Wildcard() | nodes.Constant() | nodes.Counter():
+            return term
+        case nodes.RecordTerm() | nodes.BranchTerm() | nodes.Application() | nodes.UserApplication():
+            return replace(term, terms=tuple(map(change, term.terms)))
+        case nodes.Aggregate():
+            return replace(
+                term,
+                target=None if term.target is None else change(term.target),
+                init=None if term.init is None else change(term.init),
+                body=tuple(map_literal(literal, change) for literal in term.body),
+            )
+        case _:
+            assert_never(term)
 
 
-def needed_variables(term: nodes.Term) -> Iterator[nodes.Variable]:
-    """Yield the variables that must be bound to compute a term: outer ones of an aggregate too."""
-    for part in subterms(term):
-        if isinstance(part, nodes.Variable):
-            yield part
-        elif isinstance(part, nodes.Aggregate):
-            outer = frozenset(part.outer)
-            for direct in inside(part):
-                yield from (variable for variable in deep_variables(direct) if variable.name in outer)
-
-
-def deep_variables(term: nodes.Term) -> Iterator[nodes.Variable]:
-    """Yield every variable in a term, those inside aggregates included."""
-    for part in subterms(term):
-        if isinstance(part, nodes.Variable):
-            yield part
-        elif isinstance(part, nodes.Aggregate):
-            for direct in inside(part):
-                yield from deep_variables(direct)
-
-
-def deep_atoms(body: tuple[nodes.Literal, ...]) -> Iterator[tuple[nodes.Atom, bool]]:
-    """Yield every atom of a body, and whether it is read positively outside aggregates."""
-    for literal in body:
-        if isinstance(literal, nodes.Atom):
-            yield literal, True
-        elif isinstance(literal, nodes.NegatedAtom):
-            yield literal.atom, False
-        for aggregate in aggregates_of(literal):
-            for atom, _ in deep_atoms(aggregate.body):
-                yield atom, False
-
-
-def map_literal(literal: nodes.Literal, change: Callable[[nodes.Term], nodes.Term]) -> nodes.Literal:
-    """Return the literal with every direct term replaced by `change(term)`."""
+def map_literal(literal: AnyLiteral, change: ChangeTerm) -> AnyLiteral:
+    """Return the literal with every term directly in it replaced by `change(term)`."""
     match literal:
         case nodes.Atom():
-            return replace(literal, terms=tuple(change(term) for term in literal.terms))
+            return replace(literal, terms=tuple(map(change, literal.terms)))
         case nodes.NegatedAtom():
-            terms = tuple(change(term) for term in literal.atom.terms)
-            return replace(literal, atom=replace(literal.atom, terms=terms))
+            return replace(literal, atom=map_literal(literal.atom, change))
         case nodes.Constraint():
             return replace(literal, left=change(literal.left), right=change(literal.right))
         case nodes.Generator():
@@ -104,20 +101,100 @@ def map_literal(literal: nodes.Literal, change: Callable[[nodes.Term], nodes.Ter
                 stop=change(literal.stop),
                 step=None if literal.step is None else change(literal.step),
             )
-
-
-def map_parts(term: nodes.Term, change: Callable[[nodes.Term], nodes.Term]) -> nodes.Term:
-    """Return the term with the terms directly inside it replaced; aggregates stay as they are."""
-    match term:
-        case nodes.RecordTerm() | nodes.BranchTerm() | nodes.Application() | nodes.UserApplication():
-            return replace(term, terms=tuple(change(part) for part in term.terms))
         case _:
-            return term
+            assert_never(literal)
 
 
-def deep_literals(body: tuple[nodes.Literal, ...]) -> Iterator[nodes.Literal]:
-    """Yield every literal of a body, those inside aggregates included."""
-    for literal in body:
-        yield literal
-        for aggregate in aggregates_of(literal):
-            yield from deep_literals(aggregate.body)
+def _present(*terms: nodes.Term | None) -> Iterator[nodes.Term]:
+    return (term for term in terms if term is not None)
+
+
+# --- all the way down ----------------------------------------------------------------------
+
+
+def walk(roots: Iterable[Node], *, into_aggregates: bool = True) -> Iterator[Node]:
+    """Yield every node of the trees, each before what is below it, in the order of the text.
+
+    Without `into_aggregates` an aggregate is yielded but nothing below it.
+    """
+    waiting = list(roots)
+    waiting.reverse()
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if into_aggregates or not isinstance(node, nodes.Aggregate):
+            waiting.extend(reversed(children(node)))
+
+
+def subterms(term: nodes.Term) -> Iterator[nodes.Term]:
+    """Yield the term and all terms inside it, except what is inside an aggregate."""
+    # Below a term there are only terms as long as aggregates are not entered.
+    return walk((term,), into_aggregates=False)  # type: ignore[return-value]
+
+
+def terms_of(literal: nodes.Literal) -> tuple[nodes.Term, ...]:
+    """Return the terms directly in a literal, those of a generator with its target first."""
+    # Below an atom, a constraint and a generator there are only terms.
+    return children(literal.atom if isinstance(literal, nodes.NegatedAtom) else literal)  # type: ignore[return-value]
+
+
+def inside(aggregate: nodes.Aggregate) -> Iterator[nodes.Term]:
+    """Yield the terms directly inside an aggregate: target, init and those of its body."""
+    yield from _present(aggregate.target, aggregate.init)
+    for literal in aggregate.body:
+        yield from terms_of(literal)
+
+
+def aggregates_in(roots: Iterable[Node]) -> Iterator[nodes.Aggregate]:
+    """Yield the aggregates in the trees, without those inside other aggregates."""
+    for node in walk(roots, into_aggregates=False):
+        if isinstance(node, nodes.Aggregate):
+            yield node
+
+
+def needed_variables(term: nodes.Term) -> Iterator[nodes.Variable]:
+    """Yield the variables that must be bound to compute a term: outer ones of an aggregate too."""
+    for part in subterms(term):
+        if isinstance(part, nodes.Variable):
+            yield part
+        elif isinstance(part, nodes.Aggregate):
+            outer = frozenset(part.outer)
+            yield from (variable for variable in deep_variables(children(part)) if variable.name in outer)
+
+
+def deep_variables(roots: Iterable[Node]) -> Iterator[nodes.Variable]:
+    """Yield every variable in the trees, those inside aggregates included."""
+    for node in walk(roots):
+        if isinstance(node, nodes.Variable):
+            yield node
+
+
+def deep_literals(roots: Iterable[Node]) -> Iterator[nodes.Literal]:
+    """Yield every literal in the trees, those inside aggregates included; of a negated atom only that."""
+    negated: nodes.Atom | None = None
+    for node in walk(roots):
+        if isinstance(node, nodes.Literal) and node is not negated:
+            yield node
+            negated = node.atom if isinstance(node, nodes.NegatedAtom) else None
+
+
+def deep_atoms(roots: Iterable[Node]) -> Iterator[tuple[nodes.Atom, bool]]:
+    """Yield every atom in the trees, and whether it is read positively: not negated, not in an aggregate."""
+    waiting = [(root, True) for root in roots]
+    waiting.reverse()
+    while waiting:
+        node, is_positive = waiting.pop()
+        if isinstance(node, nodes.Atom):
+            yield node, is_positive
+        stays = is_positive and not isinstance(node, nodes.NegatedAtom | nodes.Aggregate)
+        waiting.extend((child, stays) for child in reversed(children(node)))
+
+
+def relations_read(roots: Iterable[Node]) -> frozenset[str]:
+    """Return the relations of all atoms in the trees."""
+    return frozenset(node.relation for node in walk(roots) if isinstance(node, nodes.Atom))
+
+
+def earlier_relations(stratum: nodes.Stratum) -> frozenset[str]:
+    """Return the relations of earlier strata that a stratum's rules and subsumptions look at."""
+    return relations_read((stratum,)) - frozenset(stratum.relations)

@@ -10,9 +10,9 @@ from tidelog.errors import Diagnostic, raise_if_any
 from tidelog.program import nodes
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import did_you_mean
+from tidelog.program.walk_nodes import walk
 from tidelog.source import Span
 from tidelog.values import Value
-from tidelog.views.walk import walk
 
 Function = TypeVar("Function", bound=Callable[..., Value])
 
@@ -90,18 +90,19 @@ def _uses(program: Program) -> Iterator[tuple[str, Span | None]]:
         for join in (lattice.lub, lattice.glb):
             if join is not None and join not in nodes.INTRINSIC_JOINS:
                 yield join, None
-    for stratum in program.strata:
-        for node in walk((stratum.rules, stratum.subsumptions)):
-            match node:
-                case nodes.UserApplication():
-                    yield node.name, node.span
-                case nodes.Aggregate() if node.functor.startswith("@"):
-                    yield node.functor.removeprefix("@"), node.span
+    for node in walk((program,)):
+        match node:
+            case nodes.UserApplication():
+                yield node.name, node.span
+            case nodes.Aggregate() if node.functor.startswith("@"):
+                yield node.functor.removeprefix("@"), node.span
+            case _:
+                continue
 
 
 def _classes(program: Program) -> Iterator[str]:
     """Yield the names of aggregates that are classes."""
-    for node in walk(tuple(stratum.rules for stratum in program.strata)):
+    for node in walk((program,)):
         if isinstance(node, nodes.Aggregate) and is_object(node):
             yield node.functor.removeprefix("@")
 

@@ -1,12 +1,12 @@
 """Refusing trees that are too deep for the passes that recurse over them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
 from typing import Final
 
 from tidelog.errors import Diagnostic
 from tidelog.source import Span
 from tidelog.syntax.tree import Atom, Component, Item
+from tidelog.syntax.walk_tree import Node, children
 
 # A chain `1 + 1 + ...` is read in a loop but is as deep a tree as nested brackets are.
 MAX_DEPTH: Final = 150
@@ -30,14 +30,10 @@ def check_depth(items: Sequence[Item | Atom]) -> Iterator[Diagnostic]:
 
 def _node_below(item: Item | Atom) -> Span | None:
     """Return the span of a node deeper than the limit, or None."""
-    waiting: list[tuple[object, int]] = [(item, 1)]
+    waiting: list[tuple[Node, int]] = [(item, 1)]
     while waiting:
         node, depth = waiting.pop()
-        if isinstance(node, tuple):
-            waiting.extend((part, depth) for part in node)
-        elif is_dataclass(node) and not isinstance(node, Span):
-            if depth > MAX_DEPTH:
-                span = getattr(node, "span", None)
-                return span if isinstance(span, Span) else item.span
-            waiting.extend((getattr(node, part.name), depth + 1) for part in fields(node))
+        if depth > MAX_DEPTH:
+            return node.span
+        waiting.extend((below, depth + 1) for below in children(node))
     return None

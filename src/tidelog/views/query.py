@@ -6,17 +6,16 @@ import numpy as np
 
 from tidelog.engine.protocol import Codes, SilentObserver
 from tidelog.errors import TidelogError
-from tidelog.program import build_program, nodes
+from tidelog.program import build_program, nodes, walk_nodes
 from tidelog.program.nodes import Column, Program
 from tidelog.source import Source
-from tidelog.syntax import tree
+from tidelog.syntax import tree, walk_tree
 from tidelog.values import Kind, Value
 from tidelog.views.declare import declare_all
 from tidelog.views.parse import ParsedQuery, parse_query
 from tidelog.views.relation import Answer
 from tidelog.views.snapshot import Snapshot
 from tidelog.views.virtual import virtual_relation
-from tidelog.views.walk import walk
 
 
 def answer_query(text: str, snapshot: Snapshot) -> Answer:
@@ -130,7 +129,7 @@ def _evaluate(query: ParsedQuery, snapshot: Snapshot) -> Answer:
     types = {
         node.name: node.type
         for rule in checked.rules
-        for node in walk(rule.body)
+        for node in walk_nodes.walk(rule.body)
         if isinstance(node, nodes.Variable)
     }
     # Without a rule left (`edge(x, y), false`) there is nothing to find and nothing to type.
@@ -158,8 +157,8 @@ def _needs(body: tree.Body, snapshot: Snapshot) -> set[tuple[str, tuple[int | No
     agree with it.
     """
     needs: set[tuple[str, tuple[int | None, ...]]] = set()
-    for atom in walk(body):
-        if isinstance(atom, tree.Atom) and atom.terms:
+    for atom in walk_tree.deep_atoms((body,)):
+        if atom.terms:
             found = virtual_relation(atom.relation, snapshot.program)
             if found is not None:
                 width = snapshot.program.relations[found[0].missing].arity
@@ -196,7 +195,7 @@ def _variables(body: tree.Body) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(
             node.name
-            for node in walk(body, into_aggregates=False)
+            for node in walk_tree.walk((body,), into_aggregates=False)
             if isinstance(node, tree.Variable) and not node.name.startswith("_")
         )
     )

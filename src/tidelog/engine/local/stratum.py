@@ -26,7 +26,7 @@ from tidelog.plan.flatten import is_fact
 from tidelog.plan.operators import Check, Join, Operator, Reduce
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Rule, RuleId, Stratum
-from tidelog.program.walk_nodes import deep_atoms
+from tidelog.program.walk_nodes import relations_read
 from tidelog.storage import StoredRelation
 from tidelog.storage.lattice_table import LatticeTable
 
@@ -80,7 +80,7 @@ class StratumRun:
         self._once: list[_RunnableRule] = []
         self._repeated: list[_RunnableRule] = []
         self._iteration_start = dict.fromkeys(stratum.relations, 0)
-        reading = {rule.id: [atom.relation for atom, _ in deep_atoms(rule.body)] for rule in stratum.rules}
+        reading = {rule.id: relations_read((*rule.head.terms, *rule.body)) for rule in stratum.rules}
         self._reads = {
             rule: frozenset(names).intersection(stratum.relations) for rule, names in reading.items()
         }

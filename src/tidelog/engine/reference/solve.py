@@ -8,7 +8,7 @@ from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.reference.facts import Facts
 from tidelog.engine.reference.steps import Body, Step, Steps, split_equality
 from tidelog.engine.reference.terms import Binding, Terms
-from tidelog.engine.reference.variables import WILDCARD, awaited, counts, mentioned, terms_of
+from tidelog.engine.reference.variables import WILDCARD, awaited, counts, mentioned
 from tidelog.program.nodes import (
     Atom,
     BranchTerm,
@@ -20,6 +20,7 @@ from tidelog.program.nodes import (
     RecordTerm,
     Variable,
 )
+from tidelog.program.walk_nodes import terms_of
 from tidelog.values import Codec, NoValueError, Value
 
 _TEST, _BIND, _SCAN, _COUNT = range(4)

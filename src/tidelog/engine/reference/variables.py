@@ -12,11 +12,8 @@ from tidelog.program.nodes import (
     Atom,
     BranchTerm,
     Constant,
-    Constraint,
     Counter,
-    Generator,
     Literal,
-    NegatedAtom,
     RecordTerm,
     Rule,
     Term,
@@ -24,6 +21,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
+from tidelog.program.walk_nodes import map_literal, map_terms, subterms, terms_of
 
 Names = frozenset[str]
 NOTHING: Final[Names] = frozenset()
@@ -62,31 +60,10 @@ def mentioned(literal: Literal) -> Names:
     return _union(map(awaited, terms_of(literal)))
 
 
-def terms_of(literal: Literal) -> tuple[Term, ...]:
-    """Return the terms that stand directly in a literal."""
-    match literal:
-        case Atom():
-            return literal.terms
-        case NegatedAtom():
-            return literal.atom.terms
-        case Constraint():
-            return (literal.left, literal.right)
-        case Generator():
-            optional = () if literal.step is None else (literal.step,)
-            return (literal.target, literal.start, literal.stop, *optional)
-    assert_never(literal)
-
-
 @lru_cache(maxsize=100_000)
 def counts(term: Term) -> bool:
     """Say whether the term holds an `autoinc()`, which gives one number per derivation."""
-    match term:
-        case Counter():
-            return True
-        case RecordTerm() | BranchTerm() | Application() | UserApplication():
-            return any(map(counts, term.terms))
-        case _:
-            return False
+    return any(isinstance(part, Counter) for part in subterms(term))
 
 
 def name_wildcards(rule: Rule) -> Rule:
@@ -104,13 +81,12 @@ def name_wildcards(rule: Rule) -> Rule:
             case Wildcard():
                 return Variable(f"{WILDCARD}{next(numbers)}", term.type, span=term.span)
             case RecordTerm() | BranchTerm():
-                return replace(term, terms=tuple(map(named, term.terms)))
+                return map_terms(term, named)
             case _:
                 return term
 
     body = tuple(
-        replace(literal, terms=tuple(map(named, literal.terms))) if isinstance(literal, Atom) else literal
-        for literal in rule.body
+        map_literal(literal, named) if isinstance(literal, Atom) else literal for literal in rule.body
     )
     return replace(rule, body=body)
 

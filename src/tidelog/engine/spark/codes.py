@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from tidelog.engine.spark.placement import walk
 from tidelog.program.nodes import Constant, Stratum
+from tidelog.program.walk_nodes import walk
 from tidelog.values import Codec, Value
 from tidelog.values.types import TypeTable
 

@@ -31,13 +31,14 @@ from tidelog.engine.spark.holding import Holding
 from tidelog.engine.spark.job import Job, run_apart, run_job
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.outside import divide_outside
-from tidelog.engine.spark.placement import names_read, reason_for_driver
+from tidelog.engine.spark.placement import reason_for_driver
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.slots import settled_slots
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.work import Evaluation, find_checkpoint
 from tidelog.plan.flatten import is_fact
 from tidelog.program.nodes import Program, Stratum
+from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.values.codec import Codec
 
@@ -148,7 +149,7 @@ class SparkEngine:
             reason = reason or "the program has its facts"
         if reason is not None:
             return Placement(names, Where.DRIVER, reason)
-        read = sum(self._holdings[name].size for name in {*names_read(stratum), *stratum.relations})
+        read = sum(self._holdings[name].size for name in {*earlier_relations(stratum), *stratum.relations})
         if read <= self._options.driver_facts:
             return Placement(names, Where.DRIVER, f"it reads {read:,} facts, which no worker is needed for")
         return self._place_on_workers(stratum, names)
@@ -205,7 +206,7 @@ class SparkEngine:
         """Run a stratum as data frames over codes."""
         begun = time.perf_counter()
         spark, name = self._options.spark, f"{number}-{uuid.uuid4().hex[:12]}"
-        needed = {*names_read(stratum), *stratum.relations}
+        needed = {*earlier_relations(stratum), *stratum.relations}
         frames = {
             n: read_codes(
                 spark, self._folder, self._holdings[n].files(f"{name}-in"), self._program.relations[n].arity
@@ -236,7 +237,7 @@ class SparkEngine:
 
     def _run_on_partners(self, number: int, stratum: Stratum) -> StratumStatistics:
         name = f"{number}-{uuid.uuid4().hex[:12]}"
-        needed = {*names_read(stratum), *stratum.relations}
+        needed = {*earlier_relations(stratum), *stratum.relations}
         payload = Evaluation(
             program=self._program,
             stratum=number,
@@ -301,7 +302,7 @@ class _OneStratum(SilentObserver):
 def subprogram(program: Program, strata: Sequence[Stratum]) -> Program:
     """Return the program of these strata, in which whatever else they read is given."""
     own = {name for stratum in strata for name in stratum.relations}
-    read = {name for stratum in strata for name in names_read(stratum)} - own
+    read = {name for stratum in strata for name in earlier_relations(stratum)} - own
     given = tuple(Stratum((name,), (), (), is_recursive=False) for name in sorted(read))
     relations = {name: program.relations[name] for name in program.relations if name in own | read}
     # What is given is settled already: a law of its own holds no more.

@@ -9,10 +9,10 @@ deciding variable, a negated one and one in an aggregate need all facts of their
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from tidelog.engine.spark.placement import names_read, walk
 from tidelog.engine.spark.routes import RelationRoute, Routes, RuleRoute, variables_of
 from tidelog.plan.flatten import flatten_rule, is_fact
 from tidelog.program.nodes import Atom, Program, Rule, Stratum, Variable
+from tidelog.program.walk_nodes import earlier_relations, relations_read
 
 # A relation and one of its columns.
 Kept = tuple[str, int]
@@ -45,7 +45,7 @@ def divide_outside(stratum: Stratum, program: Program, routes: Routes) -> Routes
         everywhere |= {atom.relation for atom, column in divided if column is None} | _hidden(flat)
     kept = {
         name: RelationRoute(min(places), tuple(sorted(places)))
-        for name in names_read(stratum) - everywhere
+        for name in earlier_relations(stratum) - everywhere
         if (places := {column for relation, column in wanted if relation == name})
     }
     return replace(routes, rules=rules, outside=kept)
@@ -74,8 +74,8 @@ def _best(atoms: list[Atom], wanted: set[Kept]) -> str | None:
     return max(names, key=merit, default=None)
 
 
-def _hidden(rule: Rule) -> set[str]:
+def _hidden(rule: Rule) -> frozenset[str]:
     """Return the relations that a rule looks at in other ways than by an atom of its body."""
     others = tuple(literal for literal in rule.body if not isinstance(literal, Atom))
-    terms = tuple(atom.terms for atom in rule.body if isinstance(atom, Atom))
-    return {node.relation for node in walk((others, terms, rule.head.terms)) if isinstance(node, Atom)}
+    terms = (term for atom in rule.body if isinstance(atom, Atom) for term in atom.terms)
+    return relations_read((*others, *terms, *rule.head.terms))

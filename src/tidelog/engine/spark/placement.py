@@ -1,21 +1,20 @@
 """Where a stratum runs, and why."""
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 
 from tidelog.program.nodes import (
     Aggregate,
     Application,
-    Atom,
     BranchTerm,
     Constraint,
     Counter,
     Program,
     RecordTerm,
+    Rule,
     Stratum,
     UserApplication,
 )
-from tidelog.source import Span
+from tidelog.program.walk_nodes import walk
 
 
 def reason_for_driver(stratum: Stratum, program: Program) -> str | None:
@@ -42,8 +41,8 @@ def reason_for_driver(stratum: Stratum, program: Program) -> str | None:
     return next((reason for rule in stratum.rules for reason in _reasons(rule, program)), None)
 
 
-def _reasons(rule: object, program: Program) -> Iterator[str]:
-    for node in walk(rule):
+def _reasons(rule: Rule, program: Program) -> Iterator[str]:
+    for node in walk((rule,)):
         match node:
             case Counter():
                 yield "a rule counts with autoinc()"
@@ -66,20 +65,3 @@ def _reasons(rule: object, program: Program) -> Iterator[str]:
 def _is_numeric(node: Application, program: Program) -> bool:
     kinds = [node.kind, program.kind_of(node.type), *(program.kind_of(term.type) for term in node.terms)]
     return all(kind.is_numeric for kind in kinds)
-
-
-def walk(node: object) -> Iterator[object]:
-    """Yield a node and all nodes below it."""
-    if isinstance(node, tuple):
-        for part in node:
-            yield from walk(part)
-    elif is_dataclass(node) and not isinstance(node, Span | type):
-        yield node
-        for field in fields(node):
-            yield from walk(getattr(node, field.name))
-
-
-def names_read(stratum: Stratum) -> frozenset[str]:
-    """Return the relations of earlier strata that a stratum's rules look at."""
-    atoms = walk((stratum.rules, stratum.subsumptions))
-    return frozenset(node.relation for node in atoms if isinstance(node, Atom)) - set(stratum.relations)

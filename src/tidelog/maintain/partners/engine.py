@@ -22,7 +22,6 @@ from tidelog.engine.spark.partner import (
     owned_rows,
     where_kept,
 )
-from tidelog.engine.spark.placement import names_read
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
 from tidelog.engine.spark.wire import Wire, total
 from tidelog.maintain.labels import RelationLabels
@@ -32,6 +31,7 @@ from tidelog.maintain.update import OverBudget
 from tidelog.maintain.work import FREE_WORK, ITERATION_WORK, evaluation_work
 from tidelog.plan.maintenance import maintained_rule
 from tidelog.program.nodes import Program, Stratum
+from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
@@ -54,7 +54,7 @@ def routes_of(program: Program) -> tuple[Routes, ...]:
 
     Relations that another stratum reads are at every partner, so that each finds its derivations alone.
     """
-    read = {name for stratum in program.strata for name in names_read(stratum)}
+    read = {name for stratum in program.strata for name in earlier_relations(stratum)}
     found = []
     for stratum in program.strata:
         routes = find_routes(stratum, program)
@@ -88,7 +88,7 @@ class PartnerEngine:
         self._rules = [
             tuple(maintained_rule(rule, program) for rule in stratum.rules) for stratum in program.strata
         ]
-        self._read = [names_read(stratum) for stratum in program.strata]
+        self._read = [earlier_relations(stratum) for stratum in program.strata]
         self.work: list[int] = [0] * len(program.strata)
 
     # --- from nothing, and from files -------------------------------------------------------------

@@ -22,11 +22,11 @@ from tidelog.engine.local.state import NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Codes, Observer, SilentObserver, StratumStatistics
 from tidelog.engine.spark.files import Annotated, Folder
 from tidelog.engine.spark.message import Message, Rows
-from tidelog.engine.spark.placement import names_read
 from tidelog.engine.spark.work import file_name
 from tidelog.maintain.engine import MaintainedEngine
 from tidelog.maintain.partners.crew import Crew
 from tidelog.program.nodes import Program
+from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s
@@ -242,8 +242,8 @@ class PartnerGroup:
         """
         needed = set(changes)
         for stratum in self._program.strata:
-            if self._crew.options.resident or (names_read(stratum) | set(stratum.relations)) & needed:
-                needed |= names_read(stratum) | set(stratum.relations)
+            if self._crew.options.resident or (earlier_relations(stratum) | set(stratum.relations)) & needed:
+                needed |= earlier_relations(stratum) | set(stratum.relations)
         return {
             "state": {n: files for n, files in {**self.given, **self.files}.items() if n in needed},
             "facts": {},

@@ -12,10 +12,10 @@ from tidelog.program.nodes import (
     Term,
     Variable,
 )
+from tidelog.program.walk_nodes import Node, children, walk
 from tidelog.values import Codec
 from tidelog.views.blame.ground import Ground
 from tidelog.views.blame.suspects import Suspect
-from tidelog.views.walk import walk
 
 Pattern = tuple[int | None, ...]
 # A recursion may ask for one pattern after the other; from so many on it asks for the whole relation.
@@ -92,16 +92,16 @@ class Cones:
                         return
                 elif isinstance(term, Constant) and self._code(term) != code:
                     return
-            yield from self._atoms((rule.head.terms, rule.body), known)
+            yield from self._atoms((*rule.head.terms, *rule.body), known)
         else:
-            yield from self._atoms((rule.less, rule.greater, rule.body), known)
+            yield from self._atoms((rule,), known)
 
-    def _atoms(self, nodes: object, known: dict[str, int]) -> Iterable[tuple[str, Pattern]]:
+    def _atoms(self, nodes: Iterable[Node], known: dict[str, int]) -> Iterable[tuple[str, Pattern]]:
         shared: dict[int, tuple[str, ...]] = {}
         for node in walk(nodes):
             if isinstance(node, Aggregate):
                 # Its other variables are its own, whatever they are called outside.
-                shared.update({id(inner): node.outer for inner in walk(node.body)})
+                shared.update({id(inner): node.outer for inner in walk(children(node))})
             if isinstance(node, Atom):
                 outer = shared.get(id(node))
                 bound = known if outer is None else {name: known[name] for name in outer if name in known}

@@ -9,13 +9,13 @@ import numpy as np
 from tidelog.maintain import MaintainedEngine
 from tidelog.maintain.small.layout import BACK_COUNT, CHAIN_RULE, FIRST_BACK
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral, maintained_rule, reason_to_recompute
-from tidelog.program.nodes import Aggregate, Atom, Program, Stratum
+from tidelog.program.nodes import Program, Stratum
+from tidelog.program.walk_nodes import aggregates_in, relations_read
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.views.blame.suspects import Key, Mask, Rows
 from tidelog.views.blame.tables import Tables
-from tidelog.views.walk import walk
 
 _NARROW = 1 << 31
 
@@ -49,7 +49,7 @@ class Ground:
 
     def _take(self, number: int, stratum: Stratum) -> None:
         is_grouped = stratum.relations[0] in self.engine.groups.aggregates
-        has_aggregate = any(isinstance(node, Aggregate) for rule in stratum.rules for node in walk(rule))
+        has_aggregate = any(True for _ in aggregates_in(stratum.rules))
         if has_aggregate or reason_to_recompute(stratum, self.program) is not None:
             self.laws.update(stratum.relations)
         for name in stratum.relations:
@@ -72,10 +72,7 @@ class Ground:
         """Return relations and all that depend on them."""
         found = set(names)
         for stratum in self.program.strata:
-            bodies = [(rule.head, rule.body) for rule in stratum.rules]
-            parts = (*bodies, *((each.less, each.body) for each in stratum.subsumptions))
-            read = {atom.relation for atom in walk(parts) if isinstance(atom, Atom)}
-            if found & read:
+            if found & relations_read((stratum,)):
                 found.update(stratum.relations)
         return frozenset(found)
 

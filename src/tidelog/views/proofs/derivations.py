@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterator
 from tidelog.engine.reference.terms import Binding
 from tidelog.engine.reference.variables import awaited
 from tidelog.program.nodes import Aggregate, Atom, Literal, NegatedAtom, Rule, RuleId, Term, Variable
-from tidelog.program.walk_nodes import subterms, terms_of
+from tidelog.program.walk_nodes import aggregates_in, children, walk
 from tidelog.program.written_names import written_name
 from tidelog.values import Fact, NoValueError, Value
 from tidelog.values.functors import order_key
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivation import Absence, Aggregation, BodyPart, Comparison, Derivation, Premise
-from tidelog.views.proofs.rules import RuleBook, aggregates_in
+from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.solve import Solver
 from tidelog.views.proofs.source import FactSource, Level
 from tidelog.views.proofs.wording import word_literal, word_term
@@ -71,9 +71,7 @@ class Deriver:
         Aggregates are over the facts before the level.
         """
         if rule.id not in self._shapes:
-            terms = [*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))]
-            aggregates = tuple(each for term in terms for each in aggregates_in(term))
-            self._shapes[rule.id] = (written_variables(rule), aggregates)
+            self._shapes[rule.id] = (written_variables(rule), tuple(aggregates_in((rule,))))
         names, aggregates = self._shapes[rule.id]
         return Derivation(
             head,
@@ -123,9 +121,8 @@ class Deriver:
                 if isinstance(literal, Atom):
                     fact = tuple(self.solver.terms.value(term, inner) for term in literal.terms)
                     group[GroundAtom(literal.relation, fact)] = None
-                for term in terms_of(literal):
-                    for nested in aggregates_in(term):
-                        group.update(dict.fromkeys(self.aggregation(nested, inner, below).group))
+            for nested in aggregates_in(children(aggregate)):
+                group.update(dict.fromkeys(self.aggregation(nested, inner, below).group))
         with self.solver.before(below):
             value = self.solver.terms.value(aggregate, binding)
         return Aggregation(word_term(aggregate, outer), value, tuple(sorted(group, key=_in_order)))
@@ -137,11 +134,5 @@ def _in_order(atom: GroundAtom) -> tuple[str, object]:
 
 def written_variables(rule: Rule) -> tuple[str, ...]:
     """Return the variables of a rule that the user wrote, in the order they first occur."""
-    names = (
-        part.name
-        for literal in (rule.head, *rule.body)
-        for term in terms_of(literal)
-        for part in subterms(term)
-        if isinstance(part, Variable)
-    )
+    names = (part.name for part in walk((rule,), into_aggregates=False) if isinstance(part, Variable))
     return tuple(dict.fromkeys(name for name in names if written_name(name) == name))

@@ -8,7 +8,7 @@ from tidelog.engine.reference.terms import Binding
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Atom, Rule, Variable
 from tidelog.program.suggest import did_you_mean
-from tidelog.program.walk_nodes import subterms, terms_of
+from tidelog.program.walk_nodes import walk
 from tidelog.values import Value
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivations import written_variables
@@ -162,12 +162,10 @@ class GuidedRule:
     def _types(self) -> dict[str, str]:
         return {
             part.name: part.type
-            for literal in (self._rule.head, *self._rule.body)
-            for term in terms_of(literal)
-            for part in subterms(term)
+            for part in walk((self._rule,), into_aggregates=False)
             if isinstance(part, Variable) and "'" not in part.name
         }
 
 
 def _variables(atom: Atom) -> set[str]:
-    return {part.name for term in atom.terms for part in subterms(term) if isinstance(part, Variable)}
+    return {part.name for part in walk((atom,), into_aggregates=False) if isinstance(part, Variable)}

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from tidelog.engine.reference.terms import Binding
-from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned, terms_of
+from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned
 from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom, Term
+from tidelog.program.walk_nodes import aggregates_in, terms_of
 from tidelog.values import NoValueError, Value
 from tidelog.values.functors import range_values
 from tidelog.views.fact_text import write_value
 from tidelog.views.proofs.atom import GroundAtom
-from tidelog.views.proofs.rules import aggregates_in
 from tidelog.views.proofs.solve import Solver
 from tidelog.views.proofs.wording import word_literal
 
@@ -119,11 +119,10 @@ def _value(term: Term, binding: Binding, solver: Solver) -> tuple[Value] | None:
 def _values_found(literal: Literal, binding: Binding, solver: Solver) -> str:
     """Return the values of the aggregates of a literal: what it would have to be equal to."""
     found = []
-    for term in terms_of(literal):
-        for aggregate in aggregates_in(term):
-            value = _value(aggregate, binding, solver)
-            told = "has no value" if value is None else f"is {write_value(value[0])}"
-            found.append(f"the {aggregate.functor} {told}")
+    for aggregate in aggregates_in((literal,)):
+        value = _value(aggregate, binding, solver)
+        told = "has no value" if value is None else f"is {write_value(value[0])}"
+        found.append(f"the {aggregate.functor} {told}")
     return ", ".join(found)
 
 

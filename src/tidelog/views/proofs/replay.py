@@ -13,7 +13,7 @@ from typing import Final
 from tidelog.engine.protocol import Settings, SilentObserver, UserFunctions
 from tidelog.engine.reference import ReferenceEngine
 from tidelog.program.nodes import Atom, Program, Stratum
-from tidelog.program.walk_nodes import deep_atoms
+from tidelog.program.walk_nodes import earlier_relations
 from tidelog.values import Codec, Fact, Value
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.rules import RuleBook
@@ -159,10 +159,7 @@ def _unordered(program: Program) -> frozenset[str]:
 
 def _read(stratum: Stratum) -> tuple[str, ...]:
     """Return the relations of other strata that a stratum reads."""
-    bodies = [(rule.head, *rule.body) for rule in stratum.rules]
-    bodies += [each.body for each in stratum.subsumptions]
-    names = dict.fromkeys(atom.relation for body in bodies for atom, _ in deep_atoms(body))
-    return tuple(name for name in names if name not in stratum.relations)
+    return tuple(sorted(earlier_relations(stratum)))
 
 
 def _alone(program: Program, stratum: Stratum) -> Program:

@@ -1,13 +1,13 @@
 """The rules that proofs quote: as written, whatever became of them on the way to an engine."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 
 from tidelog.engine.protocol import UserFunctions
 from tidelog.program import nodes
-from tidelog.program.walk_nodes import deep_atoms, map_literal, map_parts
+from tidelog.program.walk_nodes import deep_atoms, map_literal, map_parts, relations_read
 from tidelog.program.written_names import made_name
 from tidelog.source import Span
 from tidelog.values import Codec
@@ -88,11 +88,11 @@ class RuleBook:
         found: dict[str, set[str]] = {}
         for name, rules in self.rules.items():
             for rule in rules:
-                read = {atom.relation for atom, _ in deep_atoms((rule.head, *rule.body)) if atom != rule.head}
+                read = relations_read((*rule.head.terms, *rule.body))
                 found.setdefault(name, set()).update(read)
         for stratum in self.program.strata:
             for each in stratum.subsumptions:
-                read = {atom.relation for atom, _ in deep_atoms(each.body)}
+                read = relations_read((*each.less.terms, *each.greater.terms, *each.body))
                 found.setdefault(each.less.relation, set()).update(read)
         return found
 
@@ -173,21 +173,15 @@ def name_wildcards(rule: nodes.Rule) -> nodes.Rule:
     def inner(term: nodes.Term) -> nodes.Term:
         """Return the term with the bodies of its aggregates named."""
         if isinstance(term, nodes.Aggregate):
-            return replace(term, body=tuple(map(literal, term.body)))
+            return replace(
+                term,
+                target=None if term.target is None else inner(term.target),
+                init=None if term.init is None else inner(term.init),
+                body=tuple(map(literal, term.body)),
+            )
         return map_parts(term, inner)
 
     def literal(each: nodes.Literal) -> nodes.Literal:
         return map_literal(each, named if isinstance(each, nodes.Atom) else inner)
 
-    head = map_literal(rule.head, inner)
-    assert isinstance(head, nodes.Atom)
-    return replace(rule, head=head, body=tuple(map(literal, rule.body)))
-
-
-def aggregates_in(term: nodes.Term) -> Iterator[nodes.Aggregate]:
-    """Yield the aggregates in a term, without those inside other aggregates."""
-    if isinstance(term, nodes.Aggregate):
-        yield term
-        return
-    for part in getattr(term, "terms", ()):
-        yield from aggregates_in(part)
+    return replace(rule, head=map_literal(rule.head, inner), body=tuple(map(literal, rule.body)))

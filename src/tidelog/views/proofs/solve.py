@@ -11,7 +11,7 @@ from typing import Final, Protocol, assert_never, cast, runtime_checkable
 
 from tidelog.engine.reference.steps import Body, Step, Steps, split_equality
 from tidelog.engine.reference.terms import Binding, Terms
-from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned, terms_of
+from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned
 from tidelog.program.binding import pattern_variables
 from tidelog.program.nodes import (
     Atom,
@@ -29,6 +29,7 @@ from tidelog.program.nodes import (
     UserApplication,
     Variable,
 )
+from tidelog.program.walk_nodes import subterms, terms_of
 from tidelog.values import Fact, NoValueError, Value
 from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.source import FactSource, Level
@@ -314,10 +315,8 @@ def counts_up(literal: Literal, program: Program) -> bool:
 
 
 def _is_given_once(term: Term, program: Program) -> bool:
-    match term:
-        case Counter():
-            return True
-        case UserApplication() if program.functors[term.name].is_stateful:
-            return True
-        case _:
-            return any(_is_given_once(part, program) for part in getattr(term, "terms", ()))
+    return any(
+        isinstance(part, Counter)
+        or (isinstance(part, UserApplication) and program.functors[part.name].is_stateful)
+        for part in subterms(term)
+    )

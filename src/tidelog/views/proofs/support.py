@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from tidelog.program.nodes import Aggregate, NegatedAtom, Rule
-from tidelog.program.walk_nodes import deep_atoms, deep_literals, terms_of
+from tidelog.program.walk_nodes import aggregates_in, relations_read, walk
 from tidelog.values import Fact
 from tidelog.views.proofs.derivation import Derivation
-from tidelog.views.proofs.rules import RuleBook, aggregates_in
+from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.steps import Given
 
 if TYPE_CHECKING:
@@ -47,14 +47,13 @@ def sensitive_relations(rule: Rule, book: RuleBook) -> set[str]:
     for literal in rule.body:
         if isinstance(literal, NegatedAtom) and not book.only_grows(literal.atom.relation):
             found.add(literal.atom.relation)
-    terms = [*rule.head.terms, *(term for literal in rule.body for term in terms_of(literal))]
-    for aggregate in (each for term in terms for each in aggregates_in(term)):
+    for aggregate in aggregates_in((rule,)):
         found |= _sensitive_in(aggregate, book)
     return found
 
 
 def _sensitive_in(aggregate: Aggregate, book: RuleBook) -> set[str]:
-    read = {atom.relation for atom, _ in deep_atoms(aggregate.body)}
-    has_negation = any(isinstance(each, NegatedAtom) for each in deep_literals(aggregate.body))
+    read = relations_read((aggregate,))
+    has_negation = any(isinstance(each, NegatedAtom) for each in walk((aggregate,)))
     is_safe = not has_negation and all(book.only_grows(name) for name in read)
-    return set() if is_safe else read
+    return set() if is_safe else set(read)
