@@ -127,7 +127,34 @@ class Maintained:
 
         A fact both deleted and inserted is there afterwards.
         """
-        after = {name: set(facts) for name, facts in self.inputs.items()}
+        after, changes = self._net(self.program, insert, delete)
+        result = self.engine.apply(changes, MaintenanceSettings(strategy, switch), SilentObserver())
+        self.inputs = after
+        return self._difference(result)
+
+    def change_rules(
+        self,
+        program: Program,
+        insert: Mapping[str, Iterable[Fact]] | None = None,  # noqa: A002, RUF100 - the user's word
+        delete: Mapping[str, Iterable[Fact]] | None = None,
+        *,
+        strategy: Strategy = Strategy.UPDATE,
+    ) -> Difference:
+        """Go on with another program and other facts; return what the engine says it changed."""
+        after, changes = self._net(program, insert, delete)
+        settings = MaintenanceSettings(strategy)
+        result = self.engine.change_rules(program, settings, SilentObserver(), changes)
+        self.program, self.inputs = program, after
+        return self._difference(result)
+
+    def _net(
+        self,
+        program: Program,
+        insert: Mapping[str, Iterable[Fact]] | None,  # noqa: A002, RUF100 - the user's word
+        delete: Mapping[str, Iterable[Fact]] | None,
+    ) -> tuple[dict[str, set[Fact]], dict[str, RelationChange]]:
+        """Return the input facts after a transaction, and what of it an engine has to do."""
+        after = {name: set(facts) for name, facts in self.inputs.items() if name in program.relations}
         for name, facts in (delete or {}).items():
             after.setdefault(name, set()).difference_update(map(_canonical, facts))
         for name, facts in (insert or {}).items():
@@ -136,20 +163,11 @@ class Maintained:
         for name, facts in after.items():
             before = self.inputs.get(name, set())
             if facts != before:
-                relation = self.program.relations[name]
+                relation = program.relations[name]
                 changes[name] = RelationChange(
                     self._encode(relation, facts - before), self._encode(relation, before - facts)
                 )
-        result = self.engine.apply(changes, MaintenanceSettings(strategy, switch), SilentObserver())
-        self.inputs = after
-        return self._difference(result)
-
-    def change_rules(self, program: Program, *, strategy: Strategy = Strategy.UPDATE) -> Difference:
-        """Go on with another program and return what the engine says it changed."""
-        result = self.engine.change_rules(program, MaintenanceSettings(strategy), SilentObserver())
-        self.program = program
-        self.inputs = {name: facts for name, facts in self.inputs.items() if name in program.relations}
-        return self._difference(result)
+        return after, changes
 
     def relations(self) -> Relations:
         """Return every relation as it is now."""

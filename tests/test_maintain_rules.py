@@ -57,6 +57,25 @@ def test_changed_rules_give_what_they_give_from_nothing(strategy: Strategy, data
     check_rule_changes(data, data.draw(tangled_programs(special=SPECIAL)), strategy)
 
 
+@pytest.mark.parametrize("strategy", each_strategy())
+@settings(max_examples=examples(8))
+@given(data=st.data())
+def test_rules_and_facts_change_together(strategy: Strategy, data: st.DataObject):
+    """Rules and facts that change in one epoch give the difference of two evaluations from nothing."""
+    program = data.draw(tangled_programs(special=SPECIAL))
+    run = Maintained(build(program.text)).start(program.inputs)
+    before = run.check()
+    epochs = data.draw(tangled_epochs(program, max_epochs=3))
+
+    for text in (without_some_rules(data, program), without_some_rules(data, program), program.text):
+        epoch = epochs.pop() if epochs else None
+        insert, delete = (epoch.inserts, epoch.deletes) if epoch else ({}, {})
+        found = run.change_rules(build(text), insert, delete, strategy=strategy)
+        after = run.check()
+        assert found == difference(before, after)
+        before = after
+
+
 @settings(max_examples=examples(10))
 @given(data=st.data())
 def test_rules_of_the_whole_language_change(data: st.DataObject):

@@ -53,3 +53,30 @@ def test_the_oldest_epochs_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(history, "_MOST_FACTS", 1)
         db.apply(insert=["edge(7, 8)", "edge(8, 9)"])
         assert [delta.epoch for delta in db.history] == [5]
+
+
+def test_texts_of_forgotten_epochs_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules that come and go for weeks leave neither old texts of the program nor empty pieces of it."""
+    monkeypatch.setattr(history, "_MOST_DELTAS", 4)
+    rule = "path(x, x) :- edge(x, _)."
+    with tidelog.open(PROGRAM, facts={"edge": [(1, 2)]}) as db:
+        for _ in range(10):
+            db.add_rules(rule)
+            db.remove_rules(rule)
+
+        assert len(db._epochs.history._texts) == 5
+        assert len(db._epochs.text.pieces) == 1
+        blame = db.blame(missing=["path(1, 1)"], epoch=(19, 20))
+        assert [str(change) for change in blame] == [f"-{rule}"]
+
+
+def test_ids_of_rules_are_never_given_twice() -> None:
+    """A rule that is added gets a new id, also if the text of the last one is gone as a whole."""
+    with tidelog.open(PROGRAM) as db:
+        db.add_rules("path(x, x) :- edge(x, _).")
+        last = db.rules[-1].id
+        db.remove_rules(last)
+
+        db.add_rules("path(y, y) :- edge(_, y).")
+
+        assert db.rules[-1].id == last + 1

@@ -178,6 +178,27 @@ def test_rules_change_on_spark(spark):
         assert set(db["path"]) == {(x, y) for x in "abc" for y in "abc"} - {("a", "a")}
 
 
+def test_rules_and_facts_change_together_on_spark(spark):
+    """Rules and facts are one epoch on Spark too, and a mistake leaves both as they were."""
+    options = {"engine": "spark", "spark": spark, "spark_options": EVERYWHERE}
+    with tidelog.open(PATHS, facts={"edge": [("a", "b"), ("b", "c")]}, **options) as db:
+        before = set(db["path"])
+        with pytest.raises(TidelogError):
+            db.apply(add_rules="path(x, x) :- edge(_, x).", insert={"egde": [("c", "d")]})
+        assert (db.epoch, set(db["path"])) == (0, before)
+
+        delta = db.apply(
+            add_rules="path(x, x) :- edge(_, x).",
+            insert={"edge": [("c", "d")]},
+            delete={"edge": [("a", "b")]},
+        )
+
+        assert delta.epoch == db.epoch == 1
+        assert set(db["path"]) == {("b", "c"), ("c", "d"), ("b", "d"), ("c", "c"), ("d", "d")}
+        assert set(delta["path"].inserted) == set(db["path"]) - before
+        assert set(delta["path"].deleted) == before - set(db["path"])
+
+
 def test_a_store_of_a_session_on_spark_is_warned_of(spark, tmp_path):
     """A store works on Spark, and the user is told that opening it evaluates everything again."""
     options = {"engine": "spark", "spark": spark, "store": tmp_path / "store"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tidelog.program.suggest import counted
 from tidelog.session.rules import ProgramText
-from tidelog.store import Status, Store
+from tidelog.store import PastEpoch, Status, Store
 
 _LAST_EPOCHS = 10
 
@@ -44,8 +44,7 @@ def _text(path: Path, status: Status, names: list[str], rules: int) -> str:
     if status.past:
         lines.append("last epochs")
     for each in status.past[-_LAST_EPOCHS:]:
-        change = "rules changed" if each.is_rule_change else f"+{each.inserted:,} -{each.deleted:,}"
-        lines.append(f"  {each.epoch}  {change}  {each.seconds * 1000:.1f} ms")
+        lines.append(f"  {each.epoch}  {_change(each)}  {each.seconds * 1000:.1f} ms")
     return "\n".join(lines)
 
 
@@ -74,6 +73,13 @@ def _json(path: Path, status: Status, names: list[str], rules: int) -> str:
         indent=2,
         ensure_ascii=False,
     )
+
+
+def _change(epoch: PastEpoch) -> str:
+    facts = f"+{epoch.inserted:,} -{epoch.deleted:,}"
+    if not epoch.is_rule_change:
+        return facts
+    return f"rules changed, {facts}" if epoch.inserted or epoch.deleted else "rules changed"
 
 
 def _size(count: float) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,9 @@ class RelationChange:
 
     inserted: Sequence[Codes]
     deleted: Sequence[Codes]
+
+
+NO_CHANGES: Final[Mapping[str, RelationChange]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +127,17 @@ class MaintainedEngine(Engine, Protocol):
         """
 
     def change_rules(
-        self, program: Program, settings: MaintenanceSettings, observer: Observer
+        self,
+        program: Program,
+        settings: MaintenanceSettings,
+        observer: Observer,
+        changes: Mapping[str, RelationChange] = NO_CHANGES,
     ) -> EpochResult:
-        """Go on with another program whose input relations keep their facts.
+        """Go on with another program whose input relations keep their facts, but for the changes.
 
-        Relations that are new start empty; relations that are gone are forgotten.
+        Relations that are new start empty; relations that are gone are forgotten. Changes are as for
+        `apply`, of relations that the new program has. Only the two ends count: no error comes from a
+        state between them.
         """
 
     def export_state(self) -> EngineState:

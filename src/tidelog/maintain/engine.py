@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from tidelog.engine.convergence import check_convergence
 from tidelog.engine.epoch import (
+    NO_CHANGES,
     EngineState,
     EpochResult,
     MaintenanceSettings,
@@ -153,14 +154,18 @@ class MaintainedEngine(LocalEngine):
         observer: Observer,  # noqa: ARG002 - an epoch reports in its result
     ) -> EpochResult:
         """Bring the state to the next epoch; on any exception the state is as it was."""
-        codes = [column for change in changes.values() for column in (*change.inserted, *change.deleted)]
-        if not self._state.is_wide and not all(fits_narrow(column) for column in codes):
+        if not self._fits(changes):
             self._widen()
         try:
             return self._apply(changes, settings)
         except NeedsWideCodes:
             self._widen()
             return self._apply(changes, settings)
+
+    def _fits(self, changes: Mapping[str, RelationChange]) -> bool:
+        """Say whether the codes of changes fit those of the state."""
+        codes = [column for change in changes.values() for column in (*change.inserted, *change.deleted)]
+        return self._state.is_wide or all(fits_narrow(column) for column in codes)
 
     def _apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
@@ -175,8 +180,7 @@ class MaintainedEngine(LocalEngine):
         Inside, `levels` of `relations` tell the facts of the trial epoch and `previous` those of the
         present one; joins see both. Afterwards the state is as it was, whatever happened.
         """
-        codes = [column for change in changes.values() for column in (*change.inserted, *change.deleted)]
-        if not self._state.is_wide and not all(fits_narrow(column) for column in codes):
+        if not self._fits(changes):
             self._widen()
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
         try:
@@ -361,14 +365,20 @@ class MaintainedEngine(LocalEngine):
     # --- other programs, other processes ----------------------------------------------------------
 
     def change_rules(
-        self, program: Program, settings: MaintenanceSettings, observer: Observer
+        self,
+        program: Program,
+        settings: MaintenanceSettings,
+        observer: Observer,
+        changes: Mapping[str, RelationChange] = NO_CHANGES,
     ) -> EpochResult:
-        """Go on with another program whose input relations keep their facts.
+        """Go on with another program whose input relations keep their facts, but for the changes.
 
         Strata with the same rules as before keep their state and follow the change. So do strata of
         the same relations, where derivations by the rules that come or go can be enumerated; the others
         are recomputed.
         """
+        if not self._fits(changes):
+            self._widen()
         before = dict(self.__dict__)
         old_program = self._program
         known = {stratum.relations: _content(stratum, self._program) for stratum in self._program.strata}
@@ -385,7 +395,8 @@ class MaintainedEngine(LocalEngine):
                 for number, stratum in enumerate(strata)
                 if known.get(stratum.relations) != _content(stratum, self._program)
             }
-            result = self._run_epoch({}, settings, rewritten)
+            inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
+            result = self._run_epoch(inputs, settings, rewritten)
             self._given_apart = {name: self._given_apart[name] for name in self._apart()}
             return result  # noqa: TRY300 - the state is taken back only if what is above fails
         except NeedsWideCodes:
@@ -394,7 +405,7 @@ class MaintainedEngine(LocalEngine):
             self.__dict__.update(before)
             raise
         self._widen()
-        return self.change_rules(program, settings, observer)
+        return self.change_rules(program, settings, observer, changes)
 
     def _adopt(self, program: Program) -> None:
         """Take over a program, with the stored relations that both programs declare alike."""

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.epoch import (
+    NO_CHANGES,
     Action,
     EngineState,
     EpochResult,
@@ -328,8 +329,9 @@ class SparkMaintainedEngine:
                 given.insert(come)
 
     def change_rules(
-        self, program: Program, settings: MaintenanceSettings, observer: Observer
-    ) -> EpochResult:
+        self, program: Program, settings: MaintenanceSettings, observer: Observer,
+        changes: Mapping[str, RelationChange] = NO_CHANGES,
+    ) -> EpochResult:  # fmt: skip
         """Go on with another program: everything is evaluated again and compared."""
         del settings
         before, old, specs = dict(self.__dict__), self._all_facts(), self._crew.groups
@@ -340,6 +342,7 @@ class SparkMaintainedEngine:
             for name in program.relations:
                 if name in given:
                     self._given[name].insert(given[name].live_rows())
+            self._follow_given(changes)
             strata = self.evaluate(observer).strata
         except BaseException:
             self.__dict__.update(before)

@@ -9,7 +9,7 @@ made, over a program in which each rule that came or went reads a fact of its ow
 Adding and removing rules are then changes of facts like all others.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -24,11 +24,13 @@ from tidelog.program.nodes import Program
 from tidelog.session.between import Between, Rows, find_between
 from tidelog.session.epochs import Epochs
 from tidelog.session.load import name_inputs
+from tidelog.session.pending import codec_beside
+from tidelog.session.prepare import Prepared
 from tidelog.session.rules import RuleItem
 from tidelog.source import Source, Span
 from tidelog.storage.kernel import Int64s
 from tidelog.syntax import print_node, tree
-from tidelog.values import Value
+from tidelog.values import Codec
 
 GUARD = "changed_rule"
 
@@ -41,6 +43,8 @@ class Bench:
     guard: str = GUARD
     rules: Mapping[int, tuple[bool, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    # The values of the engine, None if it shares those of the session.
+    codec: Codec | None = None
 
 
 @contextmanager
@@ -91,15 +95,15 @@ def make_bench(
     epochs: Epochs,
     between: Between,
     later: Between | None = None,
-    functions: Mapping[str, Callable[..., Value]] | None = None,
+    after: Prepared | None = None,
 ) -> Bench:
     """Return a bench with an engine of its own, evaluated over the inputs of the newer epoch.
 
-    `later` is what happened since then.
+    `later` is what happened since then, `after` the program of an epoch that is still to come.
     """
-    machine, prepared = epochs.machine, epochs.prepared
+    machine, prepared = epochs.machine, after or epochs.prepared
     guard = GUARD
-    while guard in epochs.program.relations:
+    while guard in prepared.program.relations:
         guard += "_"
     union = _Union(between, guard)
     try:
@@ -109,10 +113,9 @@ def make_bench(
     program = name_inputs(program, [name for name in prepared.given if name in program.relations])
     from tidelog.plan.passes import run_passes  # noqa: PLC0415 - the local engine is loaded here at last
 
-    machine.codec.types = {**machine.codec.types, **program.types}
-    engine = MaintainedEngine(
-        run_passes(program), machine.codec, machine.settings, {**prepared.functions, **(functions or {})}
-    )
+    codec = codec_beside(machine.codec, program.types)
+    functions = {**epochs.functions, **prepared.functions}
+    engine = MaintainedEngine(run_passes(program), codec, machine.settings, functions)
     for name, rows in _inputs(epochs, program, later).items():
         engine.insert(name, _columns(rows) if rows.shape[1] else [])
     numbers = [number for number, (is_added, _) in union.rules.items() if is_added]
@@ -121,7 +124,8 @@ def make_bench(
     engine.evaluate(SilentObserver())
     is_local = isinstance(machine.engine, MaintainedEngine)
     reason = "rules changed" if is_local else "the session's engine keeps no derivations"
-    return Bench(engine, guard, union.rules, (f"the program was evaluated once more, because {reason}",))
+    notes = (f"the program was evaluated once more, because {reason}",)
+    return Bench(engine, guard, union.rules, notes, codec)
 
 
 def _inputs(epochs: Epochs, program: Program, later: Between | None) -> dict[str, Int64s]:

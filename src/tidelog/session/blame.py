@@ -204,7 +204,7 @@ def _inquiry(epochs: Epochs, question: Question) -> Iterator[Inquiry]:
 
 def inquire(epochs: Epochs, between: Between, bench: Bench, question: Question) -> Inquiry:
     """Return the case of a question; the bench's engine stands in the newer epoch."""
-    finder = FaultFinder(bench.engine.program, epochs.machine.codec)
+    finder = FaultFinder(bench.engine.program, bench.codec or epochs.machine.codec)
     faults = finder.faults(question.unwanted, question.missing, between, Ground(bench.engine))
     return Inquiry(_make_case(epochs, between, bench, faults), between, bench, finder)
 
@@ -221,7 +221,7 @@ def _make_case(epochs: Epochs, between: Between, bench: Bench, faults: Faults) -
     suspects += [Suspect((bench.guard, (number,)), is_added) for number, (is_added, _) in bench.rules.items()]
     known = bench.engine.program.relations
     return Case(
-        bench.engine, epochs.machine.codec, tuple(suspects), faults,
+        bench.engine, bench.codec or epochs.machine.codec, tuple(suspects), faults,
         {name: rows for name, rows in between.inserted.items() if name in known},
         {name: rows for name, rows in between.deleted.items() if name in known},
         {(bench.guard, (number,)): f"rule {text}" for number, (_, text) in bench.rules.items()},

@@ -17,7 +17,6 @@ from tidelog.session.wishes import (
 )
 
 if TYPE_CHECKING:
-    from tidelog.views import Delta
     from tidelog.views.blame.answers import Blame, Repair
 
 
@@ -27,8 +26,6 @@ class Blaming:
     _epochs: Epochs
     _guards: Guards
     _check_open: Callable[[], None]
-    add_rules: "Callable[..., Delta]"
-    remove_rules: "Callable[..., Delta]"
 
     def blame(
         self,
@@ -105,11 +102,3 @@ class Blaming:
         """Let go of some guards, or of all of them."""
         with self._epochs.lock:
             self._guards.remove(guards)
-
-    def _take_back_rules(self, repair: "Repair") -> "Delta | None":
-        """Take back the rules of a repair, each in an epoch; return the last delta, if there is one."""
-        delta = None
-        for change in repair:
-            if change.rule is not None:
-                delta = (self.remove_rules if change.is_insert else self.add_rules)(change.rule)
-        return delta

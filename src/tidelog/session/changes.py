@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog import io
 from tidelog.engine.epoch import MaintainedEngine, RelationChange
@@ -101,7 +102,7 @@ class Gathering:
         if not isinstance(data, FactSet):
             return io.columns_from(data, relation, self._codec)
         types = tuple(column.type for column in relation.columns)
-        if data.codec is self._codec and data.types == types and types:
+        if data.codec.symbols is self._codec.symbols and data.types == types and types:
             return data.codes()
         # Values and not Arrow, which has no rows without columns and only texts for records.
         return io.columns_from(list(data), relation, self._codec)
@@ -157,7 +158,7 @@ class Gathering:
         without_effect: dict[str, Sides] = {}
         for name, steps in by_relation.items():
             columns, is_wanted = _last_of_each(steps)
-            is_given = engine.given(name, columns)
+            is_given = self._is_given(engine, name, columns)
             inserted, deleted = is_wanted & ~is_given, ~is_wanted & is_given
             if inserted.any() or deleted.any():
                 changes[name] = RelationChange(_pick(columns, inserted), _pick(columns, deleted))
@@ -165,6 +166,24 @@ class Gathering:
             if any(map(fact_count, idle)):
                 without_effect[name] = idle
         return NetChange(changes, without_effect)
+
+    def _is_given(
+        self, engine: MaintainedEngine, name: str, columns: Sequence[Codes]
+    ) -> npt.NDArray[np.bool_]:
+        """Say of each fact whether it is an input fact before the changes."""
+        return engine.given(name, columns)
+
+    def _aim(self, program: Program, codec: Codec, changeable: frozenset[str]) -> None:
+        """Take the changes that follow for those of another program with the same codes."""
+        self._program, self._codec, self._changeable = program, codec, changeable
+
+    def _check_changeable(self, changeable: frozenset[str]) -> None:
+        """Raise if other facts can be changed now than when the changes were taken."""
+        self._changeable = changeable
+        for name in dict.fromkeys(step.relation for step in self._steps):
+            self._may_change(self._program.relations[name], None)
+        if self.diagnostics:
+            raise TidelogError(self.diagnostics)
 
     def _atoms(self, changes: Sequence[tuple[bool, tree.Atom]]) -> None:
         """Take facts written as text; runs of the same relation and direction are read together."""

@@ -4,7 +4,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,10 +13,11 @@ from tidelog.engine.protocol import Observer, Settings
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program import print_program
 from tidelog.program.nodes import Program
-from tidelog.session.changes import Gathering, NetChange, find_changeable
+from tidelog.session.changes import NetChange, find_changeable
 from tidelog.session.engines import EngineKind
 from tidelog.session.history import History, make_delta
-from tidelog.session.prepare import Prepared, Request, prepare_text
+from tidelog.session.pending import PendingEpoch
+from tidelog.session.prepare import Prepared, Request
 from tidelog.session.rules import ProgramText
 from tidelog.source import Source
 from tidelog.store import Store
@@ -128,23 +129,22 @@ class Epochs:
         """Return the relations whose input facts may change."""
         return self._changeable
 
-    def gather(self) -> Gathering:
+    def gather(self) -> PendingEpoch:
         """Return an empty collection of changes."""
-        return Gathering(self.program, self._machine.codec, self._changeable)
+        return PendingEpoch(self._prepared, self._machine.codec, self._changeable)
 
-    def apply(self, gathering: Gathering, settings: MaintenanceSettings) -> Delta:
-        """Bring about the epoch in which the changes have happened."""
-        machine = self._machine
-        net = gathering.net(machine.engine)
-
-        def take_back() -> object:
-            turned = {
-                name: RelationChange(change.deleted, change.inserted) for name, change in net.changes.items()
-            }
-            return machine.engine.apply(turned, settings, machine.observer)
-
+    def apply(self, pending: PendingEpoch, settings: MaintenanceSettings) -> Delta:
+        """Bring about the epoch in which the changes have happened, those of facts and of rules."""
+        pending.check_program(self._prepared)
+        net = pending.net(self._machine.engine)
+        if pending.has_rules:
+            return self._change_text(pending.prepared(net), net, settings)
+        machine, turned = self._machine, _turned(net.changes)
         result, seconds = self._step(
-            net.changes, lambda: machine.engine.apply(net.changes, settings, machine.observer), take_back
+            net.changes,
+            None,
+            lambda: machine.engine.apply(net.changes, settings, machine.observer),
+            lambda: machine.engine.apply(turned, settings, machine.observer),
         )
         if not net.changes.keys() <= set(self._prepared.given):
             # From now on these are inputs, also if rules come to derive them.
@@ -152,34 +152,26 @@ class Epochs:
             self._prepared = replace(self._prepared, given=tuple(given))
         return self._advance(result, seconds, net)
 
-    def change_text(
-        self,
-        text: ProgramText,
-        functions: Mapping[str, Callable[..., Value]] | None,
-        settings: MaintenanceSettings,
-    ) -> Delta:
-        """Bring about the epoch in which the program has another text."""
+    def _change_text(self, after: Prepared, net: NetChange, settings: MaintenanceSettings) -> Delta:
         machine, before = self._machine, self._prepared
-        request = before.request
-        if functions:
-            request = replace(request, functions={**(request.functions or {}), **functions})
-        after = prepare_text(request, text, before.given)
         # The engine was given these two when it was made, and goes on with them.
         shared, types = before.functions, machine.codec.types
         old_functions = dict(shared)
         shared.update(after.functions)
         machine.codec.types = {**types, **after.program.types}
+        turned = _turned({n: net.changes[n] for n in net.changes if n in before.program.relations})
 
-        def change() -> EpochResult:
-            return machine.engine.change_rules(machine.kind.passes(after.program), settings, machine.observer)
-
-        def take_back() -> object:
-            return machine.engine.change_rules(
-                machine.kind.passes(before.program), settings, machine.observer
-            )
+        def change(prepared: Prepared, changes: Mapping[str, RelationChange]) -> EpochResult:
+            program = machine.kind.passes(prepared.program)
+            return machine.engine.change_rules(program, settings, machine.observer, changes)
 
         try:
-            result, seconds = self._step(text.sources, change, take_back)
+            result, seconds = self._step(
+                net.changes,
+                after.text.sources,
+                lambda: change(after, net.changes),
+                lambda: change(before, turned),
+            )
         except BaseException:
             shared.clear()
             shared.update(old_functions)
@@ -187,8 +179,8 @@ class Epochs:
             raise
         self._prepared = replace(after, functions=shared)
         self._look_at_program()
-        self.history.note_text(self._epoch + 1, text)
-        return self._advance(result, seconds, NetChange({}, {}))
+        self.history.note_text(self._epoch + 1, after.text)
+        return self._advance(result, seconds, net)
 
     def save(self) -> None:
         """Write the present state to the store."""
@@ -209,7 +201,8 @@ class Epochs:
 
     def _step(
         self,
-        change: Mapping[str, RelationChange] | Sequence[Source],
+        changes: Mapping[str, RelationChange],
+        sources: Sequence[Source] | None,
         work: Callable[[], EpochResult],
         take_back: Callable[[], object],
     ) -> tuple[EpochResult, float]:
@@ -218,7 +211,7 @@ class Epochs:
         if self._is_apart:
             raise TidelogError([_apart()])
         if store is not None:
-            store.begin(change)
+            store.begin(changes, sources)
         begun = time.perf_counter()
         try:
             result = work()
@@ -273,10 +266,5 @@ def _apart() -> Diagnostic:
     )
 
 
-def unused(names: Iterable[str]) -> str:
-    """Return a name for added rules that no source has yet."""
-    taken = set(names)
-    number = 1
-    while f"added rules {number}" in taken:
-        number += 1
-    return f"added rules {number}"
+def _turned(changes: Mapping[str, RelationChange]) -> dict[str, RelationChange]:
+    return {name: RelationChange(change.deleted, change.inserted) for name, change in changes.items()}

@@ -1,14 +1,12 @@
 """Guards: what must never hold, or must always hold, whatever changes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.session.changes import Gathering
 from tidelog.session.epochs import Epochs
-from tidelog.session.rules import ProgramText
-from tidelog.values import Value
+from tidelog.session.pending import PendingEpoch
 from tidelog.views import Delta
 from tidelog.views.blame.answers import Violation
 
@@ -90,27 +88,19 @@ class Guards:
         for guard in guards or tuple(self._guards):
             self._guards.pop(guard, None)
 
-    def rehearse(self, epochs: Epochs, gathering: Gathering) -> None:
+    def rehearse(self, epochs: Epochs, pending: PendingEpoch) -> None:
         """Raise `GuardError` if an epoch would break a strict guard; nothing has changed then."""
         strict = self._strict()
         if not strict:
             return
-        from tidelog.session.rehearsal import rehearse_facts  # noqa: PLC0415 - brings the local engine
+        from tidelog.session.rehearsal import rehearse_facts, rehearse_rules  # noqa: PLC0415 - local engine
 
-        violations = rehearse_facts(epochs, gathering.net(epochs.machine.engine), strict)
-        if violations:
-            raise GuardError(violations)
-
-    def rehearse_text(
-        self, epochs: Epochs, text: ProgramText, functions: Mapping[str, Callable[..., Value]] | None
-    ) -> None:
-        """Raise `GuardError` if other rules would break a strict guard; nothing has changed then."""
-        strict = self._strict()
-        if not strict:
-            return
-        from tidelog.session.rehearsal import rehearse_rules  # noqa: PLC0415 - brings the local engine
-
-        violations = rehearse_rules(epochs, text, functions, strict)
+        pending.check_program(epochs.prepared)
+        net = pending.net(epochs.machine.engine)
+        if pending.has_rules:
+            violations = rehearse_rules(epochs, pending.prepared(net), net, strict)
+        else:
+            violations = rehearse_facts(epochs, net, strict)
         if violations:
             raise GuardError(violations)
 

@@ -1,6 +1,7 @@
 """The last deltas of a session, so that one can look back at what an epoch did."""
 
 from collections import deque
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -34,9 +35,18 @@ class History:
         self._facts += _size(delta)
         while len(self._deltas) > 1 and (len(self._deltas) > _MOST_DELTAS or self._facts > _MOST_FACTS):
             self._facts -= _size(self._deltas.popleft())
+        self._forget_texts()
+
+    def _forget_texts(self) -> None:
+        """Drop the texts of epochs before the one that the oldest delta leads from."""
+        oldest = self._deltas[0].epoch - 1
+        for epoch in list(islice(self._texts, 1, None)):
+            if epoch > oldest:
+                return
+            del self._texts[next(iter(self._texts))]
 
     def note_text(self, epoch: int, text: ProgramText) -> None:
-        """Keep the text that the program has from an epoch on."""
+        """Keep the text that the program has from an epoch on; later epochs come later."""
         self._texts[epoch] = text
 
     def text_at(self, epoch: int) -> ProgramText:

@@ -22,7 +22,8 @@ from tidelog.session.spark import resume
 from tidelog.session.strategy import choose_strategy
 from tidelog.session.text import find_source
 from tidelog.source import Source
-from tidelog.store import FactsEntry, Store
+from tidelog.store import Store
+from tidelog.store.log import Epoch
 from tidelog.values import Codec, Value
 
 if TYPE_CHECKING:
@@ -174,32 +175,38 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
                 if relation.given.any():
                     engine.insert(name, [column[relation.given] for column in relation.columns])
             engine.evaluate(recorder)
-    given, history = dict.fromkeys(prepared.given), History()
+    machine = Machine(kind, codec, engine, request.settings, recorder.observer)
+    history = History()
     history.note_text(0, prepared.text)
     with recorder.phase("evaluate"):
         for epoch in loaded.epochs:
-            changes = {}
-            if isinstance(epoch.change, FactsEntry):
-                changes = dict(epoch.change.changes)
-                given.update(dict.fromkeys(changes))
-                result = engine.apply(changes, request.maintenance, recorder.observer)
-            else:
-                text = ProgramText.read(epoch.change.sources)
-                after = prepare_text(plain, text, tuple(given))
-                prepared.functions.update(after.functions)
-                codec.types = {**codec.types, **after.program.types}
-                prepared = replace(after, functions=prepared.functions)
-                history.note_text(epoch.change.epoch, text)
-                result = engine.change_rules(
-                    kind.passes(after.program), request.maintenance, recorder.observer
-                )
-            derived = frozenset(rule.head.relation for rule in prepared.program.rules)
-            number, seconds = epoch.change.epoch, epoch.commit.seconds
-            net = NetChange(changes, {})
-            history.add(make_delta(prepared.program, codec, derived, number, result, seconds, net))
-    prepared = replace(prepared, given=tuple(given))
-    machine = Machine(kind, codec, engine, request.settings, recorder.observer)
+            prepared = _apply_again(epoch, prepared, machine, history)
     return Session(Epochs(prepared, machine, store, store.epoch, history), recorder)
+
+
+def _apply_again(epoch: Epoch, prepared: Prepared, machine: Machine, history: History) -> Prepared:
+    """Bring the engine to an epoch of the log; return the program that it has from there on."""
+    change, engine, maintenance = epoch.change, machine.engine, prepared.request.maintenance
+    changes = dict(change.changes)
+    given = tuple(dict.fromkeys([*prepared.given, *changes]))
+    if change.sources is None:
+        prepared = replace(prepared, given=given)
+        result = engine.apply(changes, maintenance, machine.observer)
+    else:
+        text = ProgramText.read(change.sources)
+        after = prepare_text(prepared.request, text, given)
+        prepared.functions.update(after.functions)
+        machine.codec.types = {**machine.codec.types, **after.program.types}
+        prepared = replace(after, functions=prepared.functions)
+        history.note_text(change.epoch, text)
+        program = machine.kind.passes(after.program)
+        result = engine.change_rules(program, maintenance, machine.observer, changes)
+    derived = frozenset(rule.head.relation for rule in prepared.program.rules)
+    net = NetChange(changes, {})
+    history.add(
+        make_delta(prepared.program, machine.codec, derived, change.epoch, result, epoch.commit.seconds, net)
+    )
+    return prepared
 
 
 def _check_same_program(request: Request, store: Store) -> None:

@@ -77,6 +77,16 @@ def prepare_text(request: Request, text: ProgramText, given: Sequence[str]) -> P
     return Prepared(request, text, program, all_warnings, functions, tuple(given))
 
 
+def with_inputs(prepared: Prepared, names: Sequence[str]) -> Prepared:
+    """Return the program with more relations that are given facts, also if rules derive them later."""
+    if set(names) <= set(prepared.given):
+        return prepared
+    given = tuple(dict.fromkeys([*prepared.given, *names]))
+    program = name_inputs(prepared.program, given)
+    warnings = _without_given(prepared.warnings, program, given)
+    return replace(prepared, program=program, given=given, warnings=warnings)
+
+
 def make_settings(
     jobs: int | None, memory_limit: int | str | None, iteration_limit: int | None = None
 ) -> Settings:

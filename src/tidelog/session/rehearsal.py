@@ -1,7 +1,8 @@
 """Epochs held against guards: before they happen, or just after."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,10 +17,10 @@ from tidelog.session.changes import NetChange
 from tidelog.session.epochs import Epochs
 from tidelog.session.faults import FaultFinder
 from tidelog.session.guards import Guard
-from tidelog.session.rules import ProgramText
+from tidelog.session.prepare import Prepared
 from tidelog.session.wishes import Question, Wishes
 from tidelog.storage.kernel import Int64s
-from tidelog.values import Codec, Fact, Value
+from tidelog.values import Codec, Fact
 from tidelog.views import Delta
 from tidelog.views.blame.answers import Blame, Repair, Violation
 from tidelog.views.delta import fact_count
@@ -62,25 +63,27 @@ def rehearse_facts(epochs: Epochs, net: NetChange, guards: Sequence[Guard]) -> t
 
 
 def rehearse_rules(
-    epochs: Epochs,
-    text: ProgramText,
-    functions: Mapping[str, Callable[..., Value]] | None,
-    guards: Sequence[Guard],
+    epochs: Epochs, after: Prepared, net: NetChange, guards: Sequence[Guard]
 ) -> tuple[Violation, ...]:
-    """Return the guards that another program would break, by evaluating it on the side."""
-    unknown = Between(epochs.epoch, epochs.epoch + 1, {}, {}, {}, {}, epochs.text, text)
-    bench = make_bench(epochs, unknown, functions=functions)
+    """Return the guards that another program with changed facts would break, by evaluating it on the side."""
+    program, before, number = after.program, epochs.program, epochs.epoch
+    given = _rows({name: change.inserted for name, change in net.changes.items()}, program)
+    taken = _rows({name: change.deleted for name, change in net.changes.items()}, program)
+    unknown = Between(number, number + 1, {}, {}, given, taken, epochs.text, after.text)
+    # The session is an epoch behind the bench: what lies between is to be done, not undone.
+    ahead = replace(unknown, given=taken, taken=given)
+    bench = make_bench(epochs, unknown, ahead, after)
     now, then = epochs.machine.engine, bench.engine
     inserted: dict[str, Int64s] = {}
     deleted: dict[str, Int64s] = {}
-    for name, relation in epochs.program.relations.items():
+    for name, relation in before.relations.items():
         old = _facts(now.facts(name), now.size(name))
         new = _facts(then.facts(name), then.size(name))
         for side, facts in ((inserted, new - old), (deleted, old - new)):
             if facts:
                 side[name] = np.array(sorted(facts), np.int64).reshape(len(facts), relation.arity)
-    between = Between(epochs.epoch, epochs.epoch + 1, inserted, deleted, {}, {}, epochs.text, text)
-    found = broken(guards, epochs.program, epochs.machine.codec, inserted, deleted)
+    between = replace(unknown, inserted=inserted, deleted=deleted)
+    found = broken(guards, before, epochs.machine.codec, inserted, deleted)
     return tuple(_judge(epochs, between, bench, guard, facts) for guard, facts in found)
 
 

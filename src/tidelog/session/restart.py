@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.epoch import (
+    NO_CHANGES,
     Action,
     EngineState,
     EpochResult,
@@ -74,25 +75,17 @@ class RestartingEngine:
         observer: Observer,
     ) -> EpochResult:
         """Bring the state to the next epoch."""
-        given = dict(self._given)
-        for name, change in changes.items():
-            width = self._program.relations[name].arity
-            deleted, inserted = (
-                {row[:width] for row in _listed(side)} for side in (change.deleted, change.inserted)
-            )
-            given[name] = (given[name] - deleted) | inserted
-        return self._become(self._program, given, observer)
+        return self._become(self._program, changes, observer)
 
     def change_rules(
         self,
         program: Program,
         settings: MaintenanceSettings,  # noqa: ARG002 - there is only one way here
         observer: Observer,
+        changes: Mapping[str, RelationChange] = NO_CHANGES,
     ) -> EpochResult:
-        """Go on with another program whose input relations keep their facts."""
-        return self._become(
-            program, {name: self._given.get(name, set()) for name in program.relations}, observer
-        )
+        """Go on with another program whose input relations keep their facts, but for the changes."""
+        return self._become(program, changes, observer)
 
     def export_state(self) -> EngineState:
         """Return all facts; nothing is known of iterations and counts, which are 1."""
@@ -112,8 +105,17 @@ class RestartingEngine:
                 self.insert(name, [column[relation.given] for column in relation.columns])
         self._engine.evaluate(SilentObserver())
 
-    def _become(self, program: Program, given: dict[str, Rows], observer: Observer) -> EpochResult:
+    def _become(
+        self, program: Program, changes: Mapping[str, RelationChange], observer: Observer
+    ) -> EpochResult:
         begun = time.perf_counter()
+        given = {name: self._given.get(name, set()) for name in program.relations}
+        for name, change in changes.items():
+            width = program.relations[name].arity
+            gone, come = (
+                {row[:width] for row in _listed(side)} for side in (change.deleted, change.inserted)
+            )
+            given[name] = (given[name] - gone) | come
         other = self._make(program)
         for name, rows in given.items():
             if rows:

@@ -73,9 +73,14 @@ class Piece:
 
 @dataclass(frozen=True)
 class ProgramText:
-    """The texts a program is made of: the one it was opened with, and those added later."""
+    """The texts a program is made of: the one it was opened with, and those added later.
+
+    A text that was added and of which nothing is left is dropped. `next_id` is the id of the next
+    rule: ids are never given twice.
+    """
 
     pieces: tuple[Piece, ...]
+    next_id: int = 1
 
     @classmethod
     def read(
@@ -117,13 +122,21 @@ class ProgramText:
         """Return texts that give the same program anywhere."""
         return tuple(piece.portable() for piece in self.pieces)
 
+    def unused_name(self) -> str:
+        """Return a name for added rules that no text has yet."""
+        taken = {piece.source.name for piece in self.pieces}
+        number = 1
+        while f"added rules {number}" in taken:
+            number += 1
+        return f"added rules {number}"
+
     def with_source(
         self, source: Source, include_path: Iterable[Path] = (), defines: Mapping[str, str] | None = None
     ) -> "ProgramText":
         """Return the program with another text."""
         parsed = parse(source, include_path=tuple(include_path), defines=defines)
-        first_id = self.pieces[-1].end_id if self.pieces else 1
-        return ProgramText((*self.pieces, Piece(source, parsed, first_id)))
+        piece = Piece(source, parsed, self.next_id)
+        return ProgramText((*self.pieces, piece), piece.end_id)
 
     def without(self, rules: SomeRules) -> "ProgramText":
         """Return the program without some rules.
@@ -138,17 +151,17 @@ class ProgramText:
                     self._find_id(each.id, wanted, found)
                 case str():
                     self._find_text(each, wanted, found)
-                case int():
+                case int() if not isinstance(each, bool):
                     self._find_id(each, wanted, found)
                 case _:
                     found.append(_no_rule(f"a rule cannot be named by {type(each).__name__}"))
         if found:
             raise TidelogError(found)
-        return ProgramText(
-            tuple(
-                replace(piece, removed=piece.removed | (wanted & piece.rules.keys())) for piece in self.pieces
-            )
+        first, *others = (
+            replace(piece, removed=piece.removed | gone) if (gone := wanted & piece.rules.keys()) else piece
+            for piece in self.pieces
         )
+        return ProgramText((first, *(piece for piece in others if piece.kept.items)), self.next_id)
 
     def _find_id(self, number: int, wanted: set[int], found: list[Diagnostic]) -> None:
         if any(number in piece.rules for piece in self.pieces):

@@ -1,31 +1,29 @@
 """The object a user holds: a program, its facts, and everything derived from them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tidelog.engine.epoch import Strategy
+from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import did_you_mean
 from tidelog.session.blaming import Blaming
-from tidelog.session.changes import Changes, Gathering, SomeFacts
-from tidelog.session.epochs import Epochs, unused
+from tidelog.session.changes import Changes, SomeFacts
+from tidelog.session.epochs import Epochs
 from tidelog.session.explaining import Explaining
 from tidelog.session.guards import Guards
+from tidelog.session.pending import Functions, PendingEpoch, SomeText
 from tidelog.session.recorder import Recorder, Statistics
 from tidelog.session.rules import SomeRules, WrittenRule
 from tidelog.session.strategy import choose_strategy
 from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions
-from tidelog.session.text import find_source
 from tidelog.session.transaction import Transaction
 from tidelog.session.trees import script_changes
 from tidelog.session.write import write_outputs
-from tidelog.source import Source
 from tidelog.syntax.changes import WrittenTransaction
 from tidelog.trees.edits import EditScript
-from tidelog.values import Value
 from tidelog.views import Answer, Delta, RelationView, Snapshot, answer_query
 from tidelog.views.blame.answers import Repair
 from tidelog.views.virtual import VirtualView, virtual_relation
@@ -131,53 +129,52 @@ class Session(Explaining, Blaming):
         with self._epochs.lock:
             return self._epochs.history.deltas
 
-    def apply(
+    def apply(  # noqa: PLR0913 - each is a choice of its own, all have a default
         self,
         changes: Changes | WrittenTransaction | EditScript | Repair | None = None,
         /,
         *,
         insert: SomeFacts | None = None,
         delete: SomeFacts | None = None,
+        add_rules: SomeText | None = None,
+        remove_rules: SomeRules | None = None,
+        functions: Functions | None = None,
         strategy: str | Strategy | None = None,
         switch: float | None = None,
     ) -> Delta:
-        """Return what changes when input facts are inserted and deleted: one epoch, or nothing at all.
+        """Return what changes when facts and rules are inserted and deleted: one epoch, or nothing at all.
 
         `insert` and `delete` map relations to facts in any form that `tidelog.open` takes, or are
         texts. A fact in both is inserted. `changes` is a change script, or says by relation what to
         do: a `tidelog.Change`, or the delta of another session or of an epoch taken back. A repair
-        takes its changes back. The edit script of a tree changes the relations of the tree that the
-        program has.
+        takes its changes back, rules and facts. The edit script of a tree changes the relations of the
+        tree that the program has.
 
             db.apply(insert={"edge": [(1, 2)]}, delete={"edge": frame})
             db.apply(insert=["edge(1, 2)", "edge(2, 3)"])
             db.apply("+edge(1, 2). -edge(2, 3).")
+            db.apply(add_rules="path(x, z) :- path(x, y), edge(y, z).", insert=["edge(3, 4)"])
+
+        `add_rules` and `remove_rules` are as for the methods of these names, with `functions` for what
+        is added; a rule in both is added. Facts may be of relations that the new rules declare.
 
         Only input relations can be changed. Every mistake is reported and then nothing has changed.
         `strategy` and `switch` are for this epoch alone.
         """
         settings = choose_strategy(self._maintenance, strategy, switch)
-        if isinstance(changes, Repair):
-            delta = self._take_back_rules(changes)
-            if delta is not None and all(change.rule is not None for change in changes):
-                return delta
 
         def work() -> Delta:
-            gathering = self._epochs.gather()
+            pending = self._epochs.gather()
             if isinstance(changes, Repair):
-                changes.gather(gathering)
-            elif isinstance(changes, WrittenTransaction):
-                gathering.transaction(changes)
-            elif isinstance(changes, EditScript):
-                gathering.changes(script_changes(changes, self.program.relations))
-            elif changes is not None:
-                gathering.changes(changes)
+                changes.gather_rules(pending)
+            if add_rules is not None or remove_rules is not None or functions is not None:
+                pending.rules(remove=remove_rules, add=add_rules, functions=functions)
+            _take_changes(pending, changes, self.program)
             if delete is not None:
-                gathering.facts(delete, is_insert=False)
+                pending.facts(delete, is_insert=False)
             if insert is not None:
-                gathering.facts(insert, is_insert=True)
-            self._guards.rehearse(self._epochs, gathering)
-            return self._epochs.apply(gathering, settings)
+                pending.facts(insert, is_insert=True)
+            return self._apply(pending, settings)
 
         return self._commit(work)
 
@@ -189,16 +186,13 @@ class Session(Explaining, Blaming):
         with db.transaction() as t:
             t.insert("edge", [(1, 2)])
             t.delete("edge(2, 3)")
+            t.add_rules("path(x, z) :- path(x, y), edge(y, z).")
         print(t.delta)
         """
         settings = choose_strategy(self._maintenance, strategy, switch)
 
-        def commit(gathering: Gathering) -> Delta:
-            def work() -> Delta:
-                self._guards.rehearse(self._epochs, gathering)
-                return self._epochs.apply(gathering, settings)
-
-            return self._commit(work)
+        def commit(pending: PendingEpoch) -> Delta:
+            return self._commit(lambda: self._apply(pending, settings))
 
         with self._epochs.lock:
             self._check_open()
@@ -206,43 +200,28 @@ class Session(Explaining, Blaming):
 
     def add_rules(
         self,
-        text: str | Path,
+        text: SomeText,
         *,
-        functions: Mapping[str, Callable[..., Value]] | None = None,
+        functions: Functions | None = None,
         strategy: str | Strategy | None = None,
+        switch: float | None = None,
     ) -> Delta:
         """Return what changes when the program gets more rules, or declarations and rules.
 
-        `text` is as for `tidelog.open`; the whole program is checked again. New input relations
-        start empty.
+        `text` is as for `tidelog.open`, or several of them; the whole program is checked again. New
+        input relations start empty. `apply` changes facts in the same epoch.
         """
-        settings = choose_strategy(self._maintenance, strategy)
+        return self.apply(add_rules=text, functions=functions, strategy=strategy, switch=switch)
 
-        def work() -> Delta:
-            source = find_source(text)
-            if not isinstance(text, Path) and source.text == text:
-                source = Source(unused(piece.source.name for piece in self._epochs.text.pieces), text)
-            request = self._epochs.request
-            longer = self._epochs.text.with_source(source, request.include_path, request.defines)
-            self._guards.rehearse_text(self._epochs, longer, functions)
-            return self._epochs.change_text(longer, functions, settings)
-
-        return self._commit(work)
-
-    def remove_rules(self, rules: SomeRules, *, strategy: str | Strategy | None = None) -> Delta:
+    def remove_rules(
+        self, rules: SomeRules, *, strategy: str | Strategy | None = None, switch: float | None = None
+    ) -> Delta:
         """Return what changes when the program loses rules.
 
         A rule is named by its id, by a member of `db.rules`, or by its text; several may be given.
-        Declarations stay.
+        Declarations stay. `apply` changes facts in the same epoch.
         """
-        settings = choose_strategy(self._maintenance, strategy)
-
-        def work() -> Delta:
-            shorter = self._epochs.text.without(rules)
-            self._guards.rehearse_text(self._epochs, shorter, None)
-            return self._epochs.change_text(shorter, None, settings)
-
-        return self._commit(work)
+        return self.apply(remove_rules=rules, strategy=strategy, switch=switch)
 
     def subscribe(self, relation: str, callback: Callback) -> Subscription:
         """Return a subscription: after each epoch that changes the relation, the callback is given its delta.
@@ -301,6 +280,10 @@ class Session(Explaining, Blaming):
         sizes = ", ".join(f"{name}: {len(self[name]):,}" for name in self.relations)
         return f"<session {sizes}>"
 
+    def _apply(self, pending: PendingEpoch, settings: MaintenanceSettings) -> Delta:
+        self._guards.rehearse(self._epochs, pending)
+        return self._epochs.apply(pending, settings)
+
     def _commit(self, work: Callable[[], Delta]) -> Delta:
         with self._epochs.lock:
             self._check_open()
@@ -320,3 +303,19 @@ class Session(Explaining, Blaming):
             message=f"the program has no relation `{name}`",
             hint=did_you_mean(name, self.relations, f"it has {', '.join(self.relations) or 'none'}"),
         )
+
+
+def _take_changes(
+    pending: PendingEpoch,
+    changes: Changes | WrittenTransaction | EditScript | Repair | None,
+    program: Program,
+) -> None:
+    """Take the first argument of `apply`, whatever it is."""
+    if isinstance(changes, Repair):
+        changes.gather(pending)
+    elif isinstance(changes, WrittenTransaction):
+        pending.transaction(changes)
+    elif isinstance(changes, EditScript):
+        pending.changes(script_changes(changes, program.relations))
+    elif changes is not None:
+        pending.changes(changes)

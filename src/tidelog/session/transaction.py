@@ -5,7 +5,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.session.changes import Changes, Gathering, SomeFacts
+from tidelog.session.changes import Changes, SomeFacts
+from tidelog.session.pending import Functions, PendingEpoch, SomeText
+from tidelog.session.rules import SomeRules
 from tidelog.syntax.changes import WrittenChange
 from tidelog.views import Delta
 
@@ -18,14 +20,15 @@ class Transaction:
         with db.transaction() as t:
             t.insert("edge", [(1, 2)])
             t.delete("edge(2, 3)")
+            t.add_rules("path(x, z) :- path(x, y), edge(y, z).")
         t.delta
 
-    Of all that is asked about a fact the last counts. Mistakes are reported at the end, all at
-    once. An exception inside the block leaves the session as it was.
+    Of all that is asked about a fact the last counts. Rules and facts change together. Mistakes are
+    reported at the end, all at once. An exception inside the block leaves the session as it was.
     """
 
-    def __init__(self, gathering: Gathering, commit: Callable[[Gathering], Delta]) -> None:
-        self._gathering: Gathering | None = gathering
+    def __init__(self, pending: PendingEpoch, commit: Callable[[PendingEpoch], Delta]) -> None:
+        self._pending: PendingEpoch | None = pending
         self._commit = commit
         self._delta: Delta | None = None
 
@@ -41,6 +44,14 @@ class Transaction:
         """Take a change script such as `"+edge(1, 2). -edge(2, 3)."`, or changes by relation."""
         self._open().changes(changes)
 
+    def add_rules(self, text: SomeText, *, functions: Functions | None = None) -> None:
+        """Add rules, or declarations and rules; facts that follow may be of relations they declare."""
+        self._open().rules(add=text, functions=functions)
+
+    def remove_rules(self, rules: SomeRules) -> None:
+        """Remove rules, named by id, by a member of `db.rules` or by text."""
+        self._open().rules(remove=rules)
+
     def written(self, change: WrittenChange) -> None:
         """Take a change that was read from a script."""
         self._open().written([change])
@@ -48,7 +59,7 @@ class Transaction:
     @property
     def mistakes(self) -> tuple[Diagnostic, ...]:
         """Return what is wrong with the changes so far."""
-        return tuple(self._open().diagnostics)
+        return self._open().all_mistakes
 
     @property
     def delta(self) -> Delta:
@@ -59,13 +70,13 @@ class Transaction:
 
     def commit(self) -> Delta:
         """Apply the changes now; nothing can be added afterwards."""
-        gathering, self._gathering = self._open(), None
-        self._delta = self._commit(gathering)
+        pending, self._pending = self._open(), None
+        self._delta = self._commit(pending)
         return self._delta
 
     def roll_back(self) -> None:
         """Forget the changes; nothing can be added afterwards."""
-        self._gathering = None
+        self._pending = None
 
     def __enter__(self) -> Self:
         return self
@@ -75,20 +86,20 @@ class Transaction:
     ) -> None:
         if kind is not None:
             self.roll_back()
-        elif self._gathering is not None:
+        elif self._pending is not None:
             self.commit()
 
     def _take(self, facts: SomeFacts, data: object, *, is_insert: bool) -> None:
-        gathering = self._open()
+        pending = self._open()
         if data is _NOTHING:
-            gathering.facts(facts, is_insert=is_insert)
+            pending.facts(facts, is_insert=is_insert)
         else:
-            gathering.data(str(facts), data, is_insert=is_insert)
+            pending.data(str(facts), data, is_insert=is_insert)
 
-    def _open(self) -> Gathering:
-        if self._gathering is None:
+    def _open(self) -> PendingEpoch:
+        if self._pending is None:
             raise TidelogError([_ended()])
-        return self._gathering
+        return self._pending
 
 
 def _ended() -> Diagnostic:

@@ -19,21 +19,13 @@ _GROWTH_BLOBS: Final = 4
 
 
 @dataclass(frozen=True)
-class FactsEntry:
-    """An epoch that inserts and deletes input facts."""
+class ChangeEntry:
+    """An epoch that inserts and deletes input facts; with `sources` it goes on with another program too."""
 
     epoch: int
     growth: Growth
     changes: Mapping[str, RelationChange]
-
-
-@dataclass(frozen=True)
-class RulesEntry:
-    """An epoch that goes on with another program."""
-
-    epoch: int
-    growth: Growth
-    sources: tuple[Source, ...]
+    sources: tuple[Source, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +37,7 @@ class CommitEntry:
     seconds: float
 
 
-Entry = FactsEntry | RulesEntry | CommitEntry
+Entry = ChangeEntry | CommitEntry
 
 
 def write_entry(entry: Entry) -> bytes:
@@ -56,16 +48,15 @@ def write_entry(entry: Entry) -> bytes:
     }
     blobs = entry.growth.blobs()
     match entry:
-        case FactsEntry():
-            header["kind"] = "facts"
+        case ChangeEntry():
+            header["kind"] = _kind(entry)
             header["relations"] = [
                 [name, len(change.inserted), len(change.deleted)] for name, change in entry.changes.items()
             ]
             for change in entry.changes.values():
                 blobs += [column.astype("<i8").tobytes() for column in (*change.inserted, *change.deleted)]
-        case RulesEntry():
-            header["kind"] = "rules"
-            header["sources"] = [[source.name, source.text] for source in entry.sources]
+            if entry.sources is not None:
+                header["sources"] = [[source.name, source.text] for source in entry.sources]
         case CommitEntry():
             header["kind"] = "commit"
             header["seconds"] = entry.seconds
@@ -85,15 +76,24 @@ def read_entry(data: memoryview) -> Entry:
         place += length
     growth = Growth.from_blobs(Known(*header["known"]), blobs[:_GROWTH_BLOBS])
     match header["kind"]:
-        case "facts":
+        case "facts" | "rules" | "rules and facts":
             columns = [codes_from(blob) for blob in blobs[_GROWTH_BLOBS:]]
-            return FactsEntry(header["epoch"], growth, _changes(header["relations"], columns))
-        case "rules":
-            sources = tuple(Source(name, text) for name, text in header["sources"])
-            return RulesEntry(header["epoch"], growth, sources)
+            sources = None
+            if "sources" in header:
+                sources = tuple(Source(name, text) for name, text in header["sources"])
+            # Entries of earlier versions that change rules say nothing of relations.
+            changes = _changes(header.get("relations", ()), columns)
+            return ChangeEntry(header["epoch"], growth, changes, sources)
         case kind:
             assert kind == "commit", "an entry of another format"
             return CommitEntry(header["epoch"], growth, header["seconds"])
+
+
+def _kind(entry: ChangeEntry) -> str:
+    """Return a word of its own for rules with facts: versions that know only either must not go on."""
+    if entry.sources is None:
+        return "facts"
+    return "rules and facts" if entry.changes else "rules"
 
 
 def _changes(

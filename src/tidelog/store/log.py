@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from tidelog.store import mistakes
-from tidelog.store.entries import CommitEntry, Entry, FactsEntry, RulesEntry, read_entry, write_entry
+from tidelog.store.entries import ChangeEntry, CommitEntry, Entry, read_entry, write_entry
 from tidelog.store.sync import DIGEST_BYTES, digest, sync_data, write_all
 
 _MAGIC: Final = b"tidelog\n"
@@ -35,7 +35,7 @@ _FRAME: Final = struct.Struct(f"<Q{DIGEST_BYTES}s")
 class Epoch:
     """A committed epoch: what it changes, and the end of it."""
 
-    change: FactsEntry | RulesEntry
+    change: ChangeEntry
     commit: CommitEntry
 
 
@@ -189,7 +189,7 @@ def _entries(
 def _pair(path: Path, entries: Iterator[_Placed], chain: bytes) -> LogContent:
     epochs: list[Epoch] = []
     length = _START
-    change: FactsEntry | RulesEntry | None = None
+    change: ChangeEntry | None = None
     for placed in entries:
         if not isinstance(placed.entry, CommitEntry):
             change = placed.entry

@@ -13,7 +13,7 @@ from tidelog.errors import TidelogError
 from tidelog.program.nodes import Program
 from tidelog.source import Source
 from tidelog.store import mistakes
-from tidelog.store.entries import CommitEntry, FactsEntry, RulesEntry
+from tidelog.store.entries import ChangeEntry, CommitEntry
 from tidelog.store.growth import Growth, Known
 from tidelog.store.lock import Lock
 from tidelog.store.log import Epoch, Log, LogContent, read_log
@@ -45,7 +45,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class PastEpoch:
-    """An epoch of the log in numbers; one that changed rules has no changes of facts."""
+    """An epoch of the log in numbers: the input facts it inserted and deleted."""
 
     epoch: int
     inserted: int
@@ -101,7 +101,7 @@ class Store:
         # Doubled when a snapshot fails: on a full disk not every epoch should try again.
         self._patience = 1
         self._snapshot_seconds = 0.0
-        self._begun: FactsEntry | RulesEntry | None = None
+        self._begun: ChangeEntry | None = None
         self._codec: Codec | None = None
         self._known = Known()
 
@@ -189,8 +189,8 @@ class Store:
         self.begin(changes)
         self.commit(0.0)
 
-    def begin(self, change: Mapping[str, RelationChange] | Sequence[Source]) -> None:
-        """Write what the next epoch changes: facts, or the program's sources.
+    def begin(self, changes: Mapping[str, RelationChange], sources: Sequence[Source] | None = None) -> None:
+        """Write what the next epoch changes: facts, and with `sources` the program too.
 
         Raises before anything is changed if the disk is full.
         """
@@ -198,11 +198,7 @@ class Store:
         assert self._begun is None, "an epoch within an epoch"
         growth = Growth.since(self._known, codec)
         number = self.epoch + 1
-        begun = (
-            FactsEntry(number, growth, change)
-            if isinstance(change, Mapping)
-            else RulesEntry(number, growth, tuple(change))
-        )
+        begun = ChangeEntry(number, growth, changes, None if sources is None else tuple(sources))
         try:
             log.write(begun)
         except BaseException:
@@ -375,14 +371,13 @@ class Store:
 
     def _remember(self, epoch: Epoch) -> None:
         change = epoch.change
-        inserted = deleted = 0
-        if isinstance(change, FactsEntry):
-            inserted = sum(len(each.inserted[0]) for each in change.changes.values() if each.inserted)
-            deleted = sum(len(each.deleted[0]) for each in change.changes.values() if each.deleted)
-        else:
+        inserted = sum(len(each.inserted[0]) for each in change.changes.values() if each.inserted)
+        deleted = sum(len(each.deleted[0]) for each in change.changes.values() if each.deleted)
+        is_rule_change = change.sources is not None
+        if change.sources is not None:
             self.sources = change.sources
         seconds = epoch.commit.seconds
-        self._past.append(PastEpoch(change.epoch, inserted, deleted, isinstance(change, RulesEntry), seconds))
+        self._past.append(PastEpoch(change.epoch, inserted, deleted, is_rule_change, seconds))
         self._replay_seconds += seconds
 
     def _read_log(self, manifest: Manifest) -> LogContent:

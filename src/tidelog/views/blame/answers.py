@@ -1,6 +1,6 @@
 """What blame and repair answer, as values, text and JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,6 +15,9 @@ class Gathering(Protocol):
 
     def data(self, name: str, data: object, *, is_insert: bool) -> None:
         """Take facts of one relation."""
+
+    def rules(self, *, remove: Sequence[str], add: Sequence[str]) -> None:
+        """Take rules to remove and rules to add."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,15 @@ class Repair:
     def script(self) -> str:
         """Return the changes to apply, as a change script; rules are not in it."""
         return "".join(f"{change.taken_back}.\n" for change in self.changes if change.rule is None)
+
+    def gather_rules(self, gathering: Gathering) -> None:
+        """Give the changes of rules to what gathers a transaction."""
+        rules = [change for change in self.changes if change.rule is not None]
+        if rules:
+            gathering.rules(
+                remove=[change.text for change in rules if change.is_insert],
+                add=[change.text for change in rules if not change.is_insert],
+            )
 
     def gather(self, gathering: Gathering) -> None:
         """Give the changes of facts to what gathers a transaction."""

@@ -1,0 +1,150 @@
+"""What the next epoch is to be: changes of facts, and perhaps other rules, all of it or nothing."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.engine.epoch import MaintainedEngine
+from tidelog.engine.protocol import Codes
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.session.changes import Gathering, NetChange, find_changeable
+from tidelog.session.functions import bind_functions
+from tidelog.session.prepare import Prepared, prepare_text, with_inputs
+from tidelog.session.rules import ProgramText, SomeRules
+from tidelog.session.text import find_source
+from tidelog.source import Source
+from tidelog.values import Codec, TypeTable, Value
+
+# A text of rules as `tidelog.open` takes a program, or several.
+SomeText = str | Path | Source | Iterable[str | Path | Source]
+Functions = Mapping[str, Callable[..., Value]]
+
+
+class PendingEpoch(Gathering):
+    """Changes of facts and of rules in the order they were asked for.
+
+    Facts may be of relations that the new rules declare. Nothing of the session changes before the
+    whole is committed: the new program is checked here, beside the old one.
+    """
+
+    def __init__(self, prepared: Prepared, codec: Codec, changeable: frozenset[str]) -> None:
+        super().__init__(prepared.program, codec, changeable)
+        self._before = prepared
+        self._after = prepared
+        self._text = prepared.text
+        self._new_functions: dict[str, Callable[..., Value]] = {}
+        # What is wrong with the program; rules that follow may put it right.
+        self._mistakes: list[Diagnostic] = []
+
+    @property
+    def has_rules(self) -> bool:
+        """Say whether the program gets another text."""
+        return self._text is not self._before.text
+
+    @property
+    def all_mistakes(self) -> tuple[Diagnostic, ...]:
+        """Return what is wrong with the rules and with the facts so far."""
+        return (*self._mistakes, *self.diagnostics)
+
+    @property
+    def base(self) -> ProgramText:
+        """Return the text of the program that the changes started from."""
+        return self._before.text
+
+    def rules(
+        self,
+        *,
+        remove: SomeRules | None = None,
+        add: SomeText | None = None,
+        functions: Functions | None = None,
+    ) -> None:
+        """Take rules to remove and rules to add; one that is in both is there afterwards."""
+        try:
+            text = self._text if remove is None else self._text.without(remove)
+            for each in () if add is None else _texts(add):
+                text = self._with(text, each)
+        except TidelogError as error:
+            self.diagnostics += error.diagnostics
+            return
+        self._text = replace(text)
+        self._new_functions.update(functions or {})
+        self._mistakes = list(self._replaced_functions())
+        try:
+            self._after = self._prepare()
+        except TidelogError as error:
+            self._mistakes += error.diagnostics
+            return
+        program = self._after.program
+        self._aim(
+            program, codec_beside(self._codec, program.types), find_changeable(program, self._after.given)
+        )
+
+    def _with(self, text: ProgramText, added: str | Path | Source) -> ProgramText:
+        request, source = self._before.request, find_source(added)
+        if source.text == added:
+            source = Source(text.unused_name(), source.text)
+        return text.with_source(source, request.include_path, request.defines)
+
+    def _prepare(self) -> Prepared:
+        before = self._before
+        # The functions that rules were evaluated with stay theirs, whatever was registered since.
+        known = {**(before.request.functions or {}), **before.functions, **self._new_functions}
+        return prepare_text(replace(before.request, functions=known), self._text, before.given)
+
+    def _replaced_functions(self) -> Iterator[Diagnostic]:
+        used = bind_functions(self._before.program, self._before.functions)
+        for name, function in self._new_functions.items():
+            if name in used and used[name] is not function:
+                yield Diagnostic(
+                    code="function-in-use",
+                    message=f"rules use the functor `{name}` already, with another function",
+                    hint="remove these rules first, or give the new function another name",
+                )
+
+    def net(self, engine: MaintainedEngine) -> NetChange:
+        """Return the changes of facts that are left to do; raise all mistakes, those in rules too."""
+        if self.all_mistakes:
+            raise TidelogError(self.all_mistakes)
+        return super().net(engine)
+
+    def _is_given(
+        self, engine: MaintainedEngine, name: str, columns: Sequence[Codes]
+    ) -> npt.NDArray[np.bool_]:
+        if name in self._before.program.relations:
+            return super()._is_given(engine, name, columns)
+        return np.zeros(len(columns[0]), np.bool_)
+
+    def prepared(self, net: NetChange) -> Prepared:
+        """Return the program of the epoch, which knows the relations that were given facts."""
+        return with_inputs(self._after, tuple(net.changes))
+
+    def check_program(self, prepared: Prepared) -> None:
+        """Raise if the program changed since in a way that the changes do not fit any more."""
+        if prepared.text is self.base:
+            return
+        if self.has_rules:
+            raise TidelogError([_overtaken()])
+        self._check_changeable(find_changeable(prepared.program, prepared.given))
+
+
+def codec_beside(codec: Codec, types: TypeTable) -> Codec:
+    """Return a codec that knows more types and gives the same codes; the other one stays as it is."""
+    other = copy(codec)
+    other.types = {**codec.types, **types}
+    return other
+
+
+def _texts(texts: SomeText) -> Iterable[str | Path | Source]:
+    return [texts] if isinstance(texts, (str, Path, Source)) else texts
+
+
+def _overtaken() -> Diagnostic:
+    return Diagnostic(
+        code="rules-changed",
+        message="the rules of the program changed since the transaction began",
+        hint="begin another one with db.transaction()",
+    )
