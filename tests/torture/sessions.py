@@ -121,14 +121,14 @@ def replay_store(history: History) -> int:
 
 
 def _replay(followed: Followed) -> int:
-    with_rules = list(_valid_texts(followed.history))
+    with_rules = list(valid_texts(followed.history))
     for number, text in enumerate(with_rules):
         followed.step(number, text)
     followed.session.close()
     return len(with_rules) + 1
 
 
-def _valid_texts(history: History) -> list[str]:
+def valid_texts(history: History) -> list[str]:
     """Return the text after each step; rules that a valid program needs stay."""
     texts: list[str] = []
     for text in history.texts():
