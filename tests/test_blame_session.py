@@ -1,5 +1,6 @@
 """`db.blame` and `db.repair`: epochs, patterns, wishes, rules, engines, stores."""
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def test_the_line_that_is_to_blame() -> None:
     with after() as db:
         blame, repair = db.blame(FAULT), db.repair(FAULT)
 
-    assert _texts(blame) == _texts(repair) == ['+load("userSession", "admin", "session")']
+    assert _texts(blame) == _texts(repair.taken_back) == ['+load("userSession", "admin", "session")']
     assert repair.is_optimal
     assert repair.script == '-load("userSession", "admin", "session").\n'
 
@@ -43,7 +44,7 @@ def test_engines_give_the_same(engine: str) -> None:
         repair = db.repair(FAULT)
 
         assert db.epoch == 1
-    assert _texts(repair) == ['+load("userSession", "admin", "session")']
+    assert _texts(repair) == ['-load("userSession", "admin", "session")']
     assert bool(repair.notes) == (engine == "reference")
 
 
@@ -101,7 +102,7 @@ def test_a_repair_brings_no_other_fact_of_the_pattern_about() -> None:
         repair = db.repair("bad(x)")
 
         # With block(1) back bad(1) is gone and bad(11) is there, unless b(1) goes too.
-        assert _texts(repair) == ["+b(1)", "-block(1)"]
+        assert _texts(repair) == ["-b(1)", "+block(1)"]
         db.apply(repair)
         assert not db["bad"]
 
@@ -131,8 +132,8 @@ def test_costs_and_untouchable_facts() -> None:
         fault = "alias('a', 'sec')"
 
         assert db.repair(fault, costs={"assign": 3}).cost == 1
-        assert _texts(db.repair(fault, costs={"new('b', x)": 3})) == ['+assign("a", "b")']
-        assert _texts(db.repair(fault, untouchable=["assign"])) == ['+new("b", "L2")']
+        assert _texts(db.repair(fault, costs={"new('b', x)": 3})) == ['-assign("a", "b")']
+        assert _texts(db.repair(fault, untouchable=["assign"])) == ['-new("b", "L2")']
         assert not db.repair(fault, untouchable=["assign", "+new('b', 'L2')"])
         assert len(db.repair(fault, alternatives=5).alternatives) == 1
 
@@ -162,6 +163,45 @@ def test_one_rejection_stands_for_itself() -> None:
         assert _texts(db.repair("alias('a', 'sec')", reject=change)) == _texts(by_list)
         assert _texts(db.repair("alias('a', 'sec')", reject=str(change))) == _texts(by_list)
         assert _texts(db.repair("alias('a', 'sec')", untouchable=str(change))) == _texts(by_list)
+
+
+def test_a_repair_is_what_it_applies() -> None:
+    """Iterating, printing, the script, JSON and `apply` all say the same changes."""
+    with before() as db:
+        db.apply("+load('userSession', 'admin', 'session'). -assign('userSession', 'ins').")
+        repair = db.repair(FAULT, missing="alias('userSession', 'ins')")
+        texts = _texts(repair)
+
+        assert texts == ['-load("userSession", "admin", "session")', '+assign("userSession", "ins")']
+        assert [f"{text}." for text in texts] == repair.script.splitlines()
+        assert [f"  {text}" for text in texts] == str(repair).splitlines()[1:3]
+        plain = json.loads(repair.to_json())
+        assert plain == repair.to_dict()
+        assert [each["text"] for each in plain["changes"]] == plain["apply"] == texts
+        assert plain["taken_back"] == _texts(repair.taken_back)
+        delta = db.apply(repair)
+        assert delta.changes["load"].deleted == {("userSession", "admin", "session")}
+        assert delta.changes["assign"].inserted == {("userSession", "ins")}
+
+
+def test_json_is_text_and_plain_data_a_dictionary() -> None:
+    """`to_json` of every answer gives a text, and `to_dict` what that text says."""
+    with after() as db:
+        blame, repair = db.blame(FAULT), db.repair(FAULT)
+        proof, refutation = db.why(FAULT), db.why_not("alias('sec', 'nobody')")
+
+        for answer in (blame, repair, proof, refutation, blame.faults, blame.changes[0]):
+            assert json.loads(answer.to_json()) == answer.to_dict()
+
+
+def test_a_change_is_named_as_a_repair_has_it() -> None:
+    """What must stay may be given as the change of the past, or as the repair that takes it back."""
+    with before() as db:
+        db.apply("+assign('a', 'b'). +new('b', 'L2').")
+        fault = "alias('a', 'sec')"
+
+        for name in ("+assign('a', 'b')", "-assign('a', 'b')", "assign('a', 'b')"):
+            assert _texts(db.repair(fault, untouchable=name)) == ['-new("b", "L2")']
 
 
 def test_a_fault_that_is_no_text_is_a_mistake() -> None:
@@ -221,7 +261,7 @@ def test_a_fact_that_neither_epoch_has_can_be_the_repair() -> None:
 
         repair = db.repair("bad(1)", untouchable=["a"])
 
-    assert _texts(repair) == ["-e(1, 1)"]
+    assert _texts(repair) == ["+e(1, 1)"]
     assert repair.is_optimal
 
 
@@ -239,7 +279,7 @@ def test_a_missing_fact_that_another_one_subsumes() -> None:
 
         repair = db.repair(missing="least(0, 1)")
 
-    assert _texts(repair) == ["+given(0, 0)"]
+    assert _texts(repair) == ["-given(0, 0)"]
     assert repair.is_optimal
 
 
@@ -271,7 +311,7 @@ def test_a_store_knows_its_epochs(tmp_path: Path) -> None:
         db.add_rules('vpt("guest", o) :- new("sec", o).')
 
     with reopen(tmp_path / "s") as db:
-        assert _texts(db.repair(FAULT, epoch=1)) == ['+load("userSession", "admin", "session")']
+        assert _texts(db.repair(FAULT, epoch=1)) == ['-load("userSession", "admin", "session")']
         assert _texts(db.blame("alias('guest', 'sec')")) == ['+vpt("guest", o) :- new("sec", o).']
     with reopen(tmp_path / "s") as db:
         assert db.epoch == 2

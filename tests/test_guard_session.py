@@ -20,7 +20,7 @@ def test_a_broken_guard_is_reported_with_blame_and_repair() -> None:
     (violation,) = delta.violations
     assert violation.facts == ('alias("userSession", "sec")',)
     assert [str(change) for change in violation.blame] == ['+load("userSession", "admin", "session")']
-    assert [str(change) for change in violation.repair] == ['+load("userSession", "admin", "session")']
+    assert [str(change) for change in violation.repair] == ['-load("userSession", "admin", "session")']
 
 
 @pytest.mark.parametrize("engine", ["local", "reference"])
@@ -55,7 +55,7 @@ def test_always() -> None:
         db.guard("always alias('userSession', x)")
         delta = db.apply("-assign('userSession', 'ins').")
 
-    assert [str(change) for change in delta.violations[0].repair] == ['-assign("userSession", "ins")']
+    assert [str(change) for change in delta.violations[0].repair] == ['+assign("userSession", "ins")']
 
 
 def test_guards_from_a_file(tmp_path: Path) -> None:

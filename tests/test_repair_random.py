@@ -18,7 +18,7 @@ def _check_repair(faults: RandomFaults) -> None:
 
         assert {name: set(session[name]) for name in session} == before
         assert session.epoch == 1
-    taken = as_triples(repair)
+    taken = as_triples(repair.taken_back)
     assert oracle.faults_of(change for change in oracle.changes if change not in taken)[0] == 0
     assert len(taken) == len(best)
     assert repair.is_optimal
@@ -47,7 +47,7 @@ def test_ddmin_cannot_leave_a_change_out(faults: RandomFaults) -> None:
 
         repair = session.repair(faults.unwanted_texts, faults.missing_texts, method="ddmin")
 
-    taken = as_triples(repair)
+    taken = as_triples(repair.taken_back)
     assert oracle.faults_of(change for change in oracle.changes if change not in taken)[0] == 0
     for spared in taken:
         fewer = [change for change in taken if change != spared]
@@ -65,14 +65,14 @@ def test_rejections_are_monotone_until_none_is_left(faults: RandomFaults) -> Non
             repair = session.repair(faults.unwanted_texts, faults.missing_texts, reject=rejected)
             if not repair:
                 break
-            taken = as_triples(repair)
+            taken = as_triples(repair.taken_back)
             assert oracle.faults_of(change for change in oracle.changes if change not in taken)[0] == 0
             assert not rejected or repair.cost >= rejected[-1].cost
             rejected.append(repair)
 
     assert rejected
     minimal = [set(each) for each in oracle.repairs()]
-    assert all(any(set(as_triples(each)) <= other for each in rejected) for other in minimal)
+    assert all(any(set(as_triples(each.taken_back)) <= other for each in rejected) for other in minimal)
 
 
 def test_both_kinds_of_fault_are_repaired_together() -> None:
@@ -97,7 +97,7 @@ def test_both_kinds_of_fault_are_repaired_together() -> None:
 
         repair = session.repair(unwanted="bad(1)", missing="good(1)")
 
-    assert [str(change) for change in repair] == ["-cover(1)"]
+    assert [str(change) for change in repair] == ["+cover(1)"]
     assert repair.is_optimal
 
 

@@ -521,3 +521,22 @@ def test_deltas_add_up_to_what_evaluation_gives(epochs: list[list[tuple[bool, st
                 assert delta[name].deleted <= before[name]
             with tidelog.open(PROGRAM, facts=model, engine="reference") as fresh:
                 assert contents(fresh) == after
+
+
+def test_get_of_a_delta_is_that_of_a_mapping(db: Session) -> None:
+    """An unknown name gives the default; `[]` says what is wrong, and what may be meant."""
+    delta = db.apply(insert=["edge(7, 8)"])
+
+    assert delta.get("paht") is None
+    assert delta.get("paht", 5) == 5
+    assert delta.get(None) is None  # type: ignore[call-overload]
+    assert delta.get("path", 5) == delta["path"]
+    assert delta.get("flag") == delta["flag"]
+    for name in ("paht", 5, None, ["path"]):
+        with pytest.raises(TidelogError) as error:
+            delta[name]  # type: ignore[index]
+        assert error.value.diagnostics[0].code == "undeclared-relation"
+        assert name not in delta
+        assert name not in db
+    with pytest.raises(TidelogError, match="did you mean `path`"):
+        delta["paht"]

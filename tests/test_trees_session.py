@@ -63,6 +63,8 @@ def test_virtual_relations_can_be_asked(engine: str) -> None:
     f, g = (node.id for node in tree if node.type == "FunctionDef")
 
     assert set(db["undef_Link_FunctionDef_returns"]) == {(g,)}
+    assert "undef_Link_FunctionDef_returns" in db
+    assert "undef_Link_FunctionDef_returns" not in list(db)
     assert (g,) in db["undef_Link_FunctionDef_returns"]
     assert (f,) not in db["undef_Link_FunctionDef_returns"]
     assert set(db.query("undef_Link_FunctionDef_returns(x)")) == {(g,)}

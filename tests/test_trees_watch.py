@@ -1,5 +1,6 @@
 """Following files and commits: what is found, where, what changes, and what a mistake leaves as it is."""
 
+import errno
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 from tidelog.cli.app import app
 from tidelog.errors import TidelogError
 from tidelog.session.follow import Follow
-from tidelog.session.sarif import sarif
+from tidelog.session.sarif import sarif, write_sarif
 from tidelog.trees import Forest
 from tidelog.trees.git_history import GitHistory
 
@@ -215,3 +216,33 @@ def test_saving_files(tmp_path: Path) -> None:
 
     assert "error[source-syntax]" in told
     assert "Traceback" not in told
+
+
+def test_sarif_files_are_as_readable_as_others(tmp_path: Path) -> None:
+    """A SARIF file has the mode that the umask gives, not that of a temporary file."""
+    mask = os.umask(0o022)
+    try:
+        write_sarif(tmp_path / "log.sarif", [])
+    finally:
+        os.umask(mask)
+
+    assert (tmp_path / "log.sarif").stat().st_mode & 0o777 == 0o644
+    assert json.loads((tmp_path / "log.sarif").read_text("utf-8"))["version"] == "2.1.0"
+
+
+def test_a_sarif_file_that_cannot_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the disk is full the old file stays, no temporary one, and a diagnostic names the file."""
+    log = tmp_path / "log.sarif"
+    log.write_text("old", "utf-8")
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(TidelogError, match=r"log.sarif` cannot be written: No space left"):
+        write_sarif(log, [])
+
+    assert [file.name for file in tmp_path.iterdir()] == ["log.sarif"]
+    assert log.read_text("utf-8") == "old"

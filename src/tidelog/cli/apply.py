@@ -89,7 +89,7 @@ def _report_refusal(error: GuardError, session: Session, options: ApplyOptions) 
     """Write the guards that an epoch would break to stderr, and as JSON where that is asked for."""
     _report(error.violations)
     if options.is_json:
-        violations = [each.to_json() for each in error.violations]
+        violations = [each.to_dict() for each in error.violations]
         refused = {"epoch": session.epoch + 1, "refused": True, "violations": violations}
         sys.stdout.write(json.dumps(refused) + "\n")
 

@@ -1,6 +1,5 @@
 """`tidelog blame`: which changes of an epoch brought faults about."""
 
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ def print_blame(options: SessionOptions, scripts: tuple[Path, ...], faults: Faul
     spare_pandas()
     with open_with_changes(options, scripts) as session:
         blame = session.blame(faults.unwanted, faults.missing, epoch=faults.epoch, method=faults.method)
-    text = json.dumps(blame.to_json(), ensure_ascii=False) if faults.is_json else str(blame)
+    text = blame.to_json() if faults.is_json else str(blame)
     sys.stdout.write(text + "\n")
 
 

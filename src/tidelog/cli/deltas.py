@@ -53,7 +53,7 @@ def delta_json(delta: Delta, shown: frozenset[str]) -> str:
                 }
                 for each in delta.strata
             ],
-            **({"violations": [each.to_json() for each in delta.violations]} if delta.violations else {}),
+            **({"violations": [each.to_dict() for each in delta.violations]} if delta.violations else {}),
         },
         ensure_ascii=False,
     )

@@ -1,6 +1,5 @@
 """`tidelog repair`: the fewest changes to take back so that no fault remains."""
 
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +58,7 @@ def _agree(session: Session, asked: RepairOptions, repair: Repair) -> Repair:
         if not repair:
             return repair
         for number, change in enumerate(repair, start=1):
-            sys.stdout.write(f"  [{number}] {change.taken_back}\n")
+            sys.stdout.write(f"  [{number}] {change}\n")
         sys.stdout.write("take it (y), another one (n), or the number of a change that must stay: ")
         sys.stdout.flush()
         answer = sys.stdin.readline()
@@ -78,7 +77,7 @@ def _agree(session: Session, asked: RepairOptions, repair: Repair) -> Repair:
 
 def _show(repair: Repair, asked: RepairOptions) -> None:
     is_json = asked.faults.is_json
-    sys.stdout.write((json.dumps(repair.to_json(), ensure_ascii=False) if is_json else str(repair)) + "\n")
+    sys.stdout.write((repair.to_json() if is_json else str(repair)) + "\n")
 
 
 def parse_costs(texts: list[str]) -> dict[str, float]:

@@ -65,11 +65,20 @@ class Inquiry:
         )
 
     def named(self, name: "str | InputChange", found: list[Diagnostic]) -> frozenset[int]:
-        """Return the suspects that a name means; mistakes are added to `found`."""
+        """Return the suspects that a name means; mistakes are added to `found`.
+
+        A change is named by itself or, as a repair has it, by what takes it back.
+        """
         text = str(name).strip()
         sign = text[:1] if text[:1] in {"+", "-"} else ""
         text = text[len(sign) :]
         numbers = {number for number in self.case.everything if _has_sign(self.case.suspects[number], sign)}
+        if sign and not self._matching(text, numbers, []):
+            numbers = set(self.case.everything)
+        return self._matching(text, numbers, found)
+
+    def _matching(self, text: str, numbers: set[int], found: list[Diagnostic]) -> frozenset[int]:
+        """Return those of the suspects that a text without a sign means."""
         rules = {number for number in numbers if self._is_rule(number, text)}
         if rules:
             return frozenset(rules)
@@ -148,8 +157,9 @@ def repair_in(inquiry: Inquiry, wishes: Wishes, method: Method = "reasons") -> R
     notes = (*inquiry.bench.notes, *search.notes)
 
     def answer(each: Found, *, is_found: bool = True) -> Repair:
+        changes = tuple(change.inverse for change in inquiry.changes(each.taken))
         return Repair(
-            inquiry.faults(), inquiry.changes(each.taken), each.cost, each.bound, is_found, method,
+            inquiry.faults(), changes, each.cost, each.bound, is_found, method,
             case.trials, time.perf_counter() - begun,
         )  # fmt: skip
 
@@ -175,7 +185,7 @@ def _take_wishes(inquiry: Inquiry, wishes: Wishes) -> Demands:
     for each in wishes.all_rejected:
         if isinstance(each, Repair):
             excluded += [
-                frozenset(by_change[str(change)] for change in one if str(change) in by_change)
+                frozenset(by_change[str(change)] for change in one.taken_back if str(change) in by_change)
                 for one in (each, *each.alternatives)
             ]
         else:

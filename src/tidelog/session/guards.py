@@ -122,7 +122,7 @@ def _refused(violation: Violation) -> Diagnostic:
         verb = "vanishes" if violation.is_always else "appears"
     facts = ", ".join(f"`{fact}`" for fact in violation.facts[:3])
     more = f" and {len(violation.facts) - 3} more" if len(violation.facts) > 3 else ""
-    left_out = ", ".join(map(str, violation.repair.changes)) if violation.repair else ""
+    left_out = ", ".join(map(str, violation.repair.taken_back)) if violation.repair else ""
     return Diagnostic(
         code="guard-broken",
         message=f"the epoch is refused: {facts}{more} {verb}, against the guard `{violation.guard}`",

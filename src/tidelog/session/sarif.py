@@ -1,15 +1,14 @@
 """Findings as SARIF 2.1.0, the form in which editors and continuous integration take them."""
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 from tidelog import __version__
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic
+from tidelog.io.staging import Staging, unwritable
 from tidelog.session.follow import Finding
 from tidelog.source import Span
 
@@ -58,21 +57,19 @@ def sarif(findings: Iterable[Finding], mistakes: Iterable[Diagnostic] = ()) -> d
 def write_sarif(path: Path, findings: Iterable[Finding], mistakes: Iterable[Diagnostic] = ()) -> None:
     """Write a SARIF log in the place of the file at once, so that readers see one or the other."""
     text = json.dumps(sarif(findings, mistakes), indent=1, ensure_ascii=False)
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).replace(path)
-    except OSError as cause:
-        message = f"`{path}` cannot be written: {cause.strerror or cause}"
-        raise TidelogError([Diagnostic(code="unwritable-file", message=message)]) from cause
+    with Staging() as staging:
+        staged = staging.path_for(path)
+        try:
+            staged.write_bytes(text.encode("utf-8", errors="replace"))
+        except OSError as cause:
+            raise unwritable(path, cause) from cause
 
 
 def _location(span: Span) -> dict[str, object]:
     source = span.source
     end_line = source.line_of(span.end)
     return {
-        "artifactLocation": {"uri": quote(source.name)},
+        "artifactLocation": {"uri": quote(source.name, errors="surrogateescape")},
         "region": {
             "startLine": span.line,
             "startColumn": span.column,

@@ -90,15 +90,18 @@ class Session(Explaining, Blaming):
 
     def __getitem__(self, name: str) -> RelationView:
         snapshot = self.snapshot
+        if name not in self:
+            raise TidelogError([self._unknown(name)])
         virtual = virtual_relation(name, snapshot.program)
         if virtual is not None:
             return VirtualView(*virtual, lambda: self.snapshot)
-        if name not in snapshot.program.relations:
-            raise TidelogError([self._unknown(name)])
         return RelationView(snapshot.program.relations[name], lambda: self.snapshot)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.program.relations
+        """Say whether `db[name]` is a relation; virtual ones are not iterated over, but they are there."""
+        if not isinstance(name, str):
+            return False
+        return name in self.program.relations or virtual_relation(name, self.program) is not None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.program.relations)
@@ -229,7 +232,7 @@ class Session(Explaining, Blaming):
         Callbacks are called one at a time, in the order of epochs, after the commit; what one
         raises is logged. Call the subscription to end it.
         """
-        if relation not in self.program.relations and virtual_relation(relation, self.program) is None:
+        if relation not in self:
             raise TidelogError([self._unknown(relation)])
         self._check_open()
         return self._subscriptions.subscribe(relation, callback)
@@ -297,11 +300,11 @@ class Session(Explaining, Blaming):
     def _check_open(self) -> None:
         _ = self.snapshot
 
-    def _unknown(self, name: str) -> Diagnostic:
+    def _unknown(self, name: object) -> Diagnostic:
         return Diagnostic(
             code="undeclared-relation",
             message=f"the program has no relation `{name}`",
-            hint=did_you_mean(name, self.relations, f"it has {', '.join(self.relations) or 'none'}"),
+            hint=did_you_mean(str(name), self.relations, f"it has {', '.join(self.relations) or 'none'}"),
         )
 
 

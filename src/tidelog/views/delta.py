@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tidelog.views.blame.answers import Violation
 
 Sides = tuple[Sequence[Codes], Sequence[Codes]]
+T = TypeVar("T")
 
 
 class RelationDelta:
@@ -101,16 +102,27 @@ class RelationDeltas(Mapping[str, RelationDelta]):
         }
 
     def __getitem__(self, name: str) -> RelationDelta:
-        found = virtual_relation(name, self._program)
-        if name not in self._program.relations and found is None:
+        found = virtual_relation(name, self._program) if isinstance(name, str) else None
+        if not isinstance(name, str) or (name not in self._program.relations and found is None):
             raise TidelogError([_unknown(name, self._program)])
         relation = self._program.relations[name] if found is None else found[1]
         inserted, deleted = self.sides(name)
         return RelationDelta(self._facts(relation, inserted), self._facts(relation, deleted))
 
+    @overload
+    def get(self, name: str, /) -> RelationDelta | None: ...
+    @overload
+    def get(self, name: str, /, default: RelationDelta | T) -> RelationDelta | T: ...
+    def get(self, name: str, /, default: object = None) -> object:
+        """Return the delta of a relation, empty if it did not change; the default if there is none."""
+        is_known = isinstance(name, str) and (
+            name in self._program.relations or virtual_relation(name, self._program) is not None
+        )
+        return self[name] if is_known else default
+
     def __contains__(self, name: object) -> bool:
         # A virtual relation is not iterated over, but has a delta for who asks.
-        return name in self._sides or (isinstance(name, str) and any(map(fact_count, self.sides(name))))
+        return isinstance(name, str) and (name in self._sides or any(map(fact_count, self.sides(name))))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sides)
@@ -251,9 +263,9 @@ def _common(one: Sequence[Codes], other: Sequence[Codes]) -> int:
     return len(left & right)
 
 
-def _unknown(name: str, program: Program) -> Diagnostic:
+def _unknown(name: object, program: Program) -> Diagnostic:
     return Diagnostic(
         code="undeclared-relation",
         message=f"the program has no relation `{name}`",
-        hint=did_you_mean(name, program.relations, f"it has {', '.join(program.relations) or 'none'}"),
+        hint=did_you_mean(str(name), program.relations, f"it has {', '.join(program.relations) or 'none'}"),
     )

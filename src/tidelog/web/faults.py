@@ -16,7 +16,7 @@ _MARKS: Final = {"inserted": "+", "appeared": "+", "deleted": "-", "vanished": "
 def plain_blame(session: Session, body: Mapping[str, object]) -> Plain:
     """Return the changes that bring the faults about, with an incremental proof of each."""
     found = session.blame(_texts(body, "unwanted"), _texts(body, "missing"), epoch=_epochs(body))
-    return {**found.to_json(), "proofs": [_node(proof) for proof in found.proofs]}
+    return {**found.to_dict(), "proofs": [_node(proof) for proof in found.proofs]}
 
 
 def plain_repair(session: Session, body: Mapping[str, object]) -> Plain:
@@ -30,7 +30,7 @@ def plain_repair(session: Session, body: Mapping[str, object]) -> Plain:
         alternatives=min(wanted, _MOST_REPAIRS) if isinstance(wanted, int) else 1,
         seconds=_MOST_SECONDS,
     )
-    return found.to_json()
+    return found.to_dict()
 
 
 def _node(step: Step) -> Plain:

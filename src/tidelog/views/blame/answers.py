@@ -1,7 +1,8 @@
 """What blame and repair answer, as values, text and JSON."""
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tidelog.values import Fact
@@ -38,16 +39,20 @@ class InputChange:
         return f"{'+' if self.is_insert else '-'}{self.text}"
 
     @property
-    def taken_back(self) -> str:
+    def inverse(self) -> "InputChange":
         """Return the change that takes this one back."""
-        return f"{'-' if self.is_insert else '+'}{self.text}"
+        return replace(self, is_insert=not self.is_insert)
 
-    def to_json(self) -> dict[str, object]:
-        """Return what json.dumps takes."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the change as plain data."""
         change = "insert" if self.is_insert else "delete"
         if self.rule is not None:
             return {"change": change, "rule": self.rule, "text": str(self)}
         return {"change": change, "relation": self.relation, "fact": fact_json(self.fact), "text": str(self)}
+
+    def to_json(self) -> str:
+        """Return the change as JSON text."""
+        return _json(self.to_dict())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +63,17 @@ class AskedFaults:
     missing: tuple[str, ...]
     epochs: tuple[int, int]
 
-    def to_json(self) -> dict[str, object]:
-        """Return what json.dumps takes."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the faults as plain data."""
         return {
             "epochs": list(self.epochs),
             "unwanted": list(self.unwanted),
             "missing": list(self.missing),
         }
+
+    def to_json(self) -> str:
+        """Return the faults as JSON text."""
+        return _json(self.to_dict())
 
     @property
     def when(self) -> str:
@@ -111,11 +120,15 @@ class Blame:
             lines += ["", *step_lines(proof)]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
-    def to_json(self) -> dict[str, object]:
-        """Return what json.dumps takes; docs/blame.md explains the keys."""
+    def to_json(self) -> str:
+        """Return the answer as JSON text."""
+        return _json(self.to_dict())
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the answer as plain data; docs/blame.md explains the keys."""
         return {
-            **self.faults.to_json(),
-            "changes": [change.to_json() for change in self.changes],
+            **self.faults.to_dict(),
+            "changes": [change.to_dict() for change in self.changes],
             "proofs": [step_json(proof) for proof in self.proofs],
             "method": self.method,
             "trials": self.trials,
@@ -126,11 +139,13 @@ class Blame:
 
 @dataclass(frozen=True)
 class Repair:
-    """The cheapest changes to take back so that none of the faults remains.
+    """The cheapest way to take changes back so that none of the faults remains.
 
-    It was looked at in a trial epoch before it was given. `bound` is a cost that no repair can go
-    below: the repair is optimal if its cost is no higher. Without any repair left `is_found` is
-    False, and so is the repair itself. `alternatives` are others, cheapest first.
+    `changes` are those to apply, as iterating gives them, and `taken_back` those of the past that they
+    undo: `-edge(1, 2)` undoes `+edge(1, 2)`. The repair was tried in a trial epoch before it was given.
+    `bound` is a cost that no repair can go below: the repair is optimal if its cost is no higher.
+    Without any repair left `is_found` is False, and so is the repair itself. `alternatives` are
+    others, cheapest first.
     """
 
     faults: AskedFaults
@@ -152,22 +167,27 @@ class Repair:
     @property
     def script(self) -> str:
         """Return the changes to apply, as a change script; rules are not in it."""
-        return "".join(f"{change.taken_back}.\n" for change in self.changes if change.rule is None)
+        return "".join(f"{change}.\n" for change in self.changes if change.rule is None)
+
+    @property
+    def taken_back(self) -> tuple[InputChange, ...]:
+        """Return the changes of the past that the repair undoes, in the order of `changes`."""
+        return tuple(change.inverse for change in self.changes)
 
     def gather_rules(self, gathering: Gathering) -> None:
         """Give the changes of rules to what gathers a transaction."""
         rules = [change for change in self.changes if change.rule is not None]
         if rules:
             gathering.rules(
-                remove=[change.text for change in rules if change.is_insert],
-                add=[change.text for change in rules if not change.is_insert],
+                remove=[change.text for change in rules if not change.is_insert],
+                add=[change.text for change in rules if change.is_insert],
             )
 
     def gather(self, gathering: Gathering) -> None:
         """Give the changes of facts to what gathers a transaction."""
         for change in self.changes:
             if change.rule is None:
-                gathering.data(change.relation, [change.fact], is_insert=not change.is_insert)
+                gathering.data(change.relation, [change.fact], is_insert=change.is_insert)
 
     def __bool__(self) -> bool:
         return self.is_found
@@ -187,13 +207,13 @@ class Repair:
         else:
             lines = [
                 f"{_counted(len(self.changes), 'change')} {self.faults.when} to take back, {self._quality()}",
-                *(f"  {change.taken_back}" for change in self.changes),
+                *(f"  {change}" for change in self.changes),
                 "repairs:",
                 *self.faults.lines(),
             ]
         for number, other in enumerate(self.alternatives, start=2):
             lines += [f"or, as number {number} (cost {other.cost:g}):"]
-            lines += [f"  {change.taken_back}" for change in other.changes]
+            lines += [f"  {change}" for change in other.changes]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def _quality(self) -> str:
@@ -201,13 +221,18 @@ class Repair:
             return f"cost {self.cost:g}, the least possible"
         return f"cost {self.cost:g}, at least {self.bound:g} is needed"
 
-    def to_json(self) -> dict[str, object]:
-        """Return what json.dumps takes; docs/blame.md explains the keys."""
+    def to_json(self) -> str:
+        """Return the answer as JSON text."""
+        return _json(self.to_dict())
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the answer as plain data; docs/blame.md explains the keys."""
         return {
-            **self.faults.to_json(),
+            **self.faults.to_dict(),
             "found": self.is_found,
-            "changes": [change.to_json() for change in self.changes],
-            "apply": [change.taken_back for change in self.changes],
+            "changes": [change.to_dict() for change in self.changes],
+            "apply": [str(change) for change in self.changes],
+            "taken_back": [str(change) for change in self.taken_back],
             "cost": self.cost,
             "bound": self.bound,
             "optimal": self.is_optimal,
@@ -215,7 +240,7 @@ class Repair:
             "trials": self.trials,
             "seconds": round(self.seconds, 6),
             "notes": list(self.notes),
-            "alternatives": [other.to_json() for other in self.alternatives],
+            "alternatives": [other.to_dict() for other in self.alternatives],
         }
 
 
@@ -234,17 +259,25 @@ class Violation:
         lines = [f"guard broken: {self.guard}", *(f"  {fact} {verb}" for fact in self.facts)]
         lines += ["blamed:", *(f"  {change}" for change in self.blame)]
         if self.repair:
-            lines += ["repair:", *(f"  {change.taken_back}" for change in self.repair)]
+            lines += ["repair:", *(f"  {change}" for change in self.repair)]
         return "\n".join(lines)
 
-    def to_json(self) -> dict[str, object]:
-        """Return what json.dumps takes."""
+    def to_json(self) -> str:
+        """Return the violation as JSON text."""
+        return _json(self.to_dict())
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the violation as plain data."""
         return {
             "guard": self.guard,
             "facts": list(self.facts),
-            "blame": self.blame.to_json(),
-            "repair": self.repair.to_json(),
+            "blame": self.blame.to_dict(),
+            "repair": self.repair.to_dict(),
         }
+
+
+def _json(plain: dict[str, object]) -> str:
+    return json.dumps(plain, ensure_ascii=False)
 
 
 def _counted(count: int, word: str) -> str:

@@ -16,7 +16,7 @@ from tidelog.views.proofs.check import Checked, check_proof
 from tidelog.views.proofs.derivation import Absence, Aggregation, Derivation
 from tidelog.views.proofs.dot import write_dot, write_mermaid
 from tidelog.views.proofs.html import write_fragment, write_page
-from tidelog.views.proofs.json_form import write_json
+from tidelog.views.proofs.json_form import Json, proof_value, write_json
 from tidelog.views.proofs.prover import Prover
 from tidelog.views.proofs.rules import QuotedRule
 from tidelog.views.proofs.source import Level
@@ -209,6 +209,10 @@ class Proof:
     def to_json(self, depth: int | None = None) -> str:
         """Return the proof as JSON; docs/proofs.md has the schema."""
         return write_json(self, self._depth if depth is None else depth)
+
+    def to_dict(self, depth: int | None = None) -> dict[str, Json]:
+        """Return the proof as plain data, what `to_json` writes."""
+        return proof_value(self, self._depth if depth is None else depth)
 
     def to_dot(self, depth: int | None = None) -> str:
         """Return the proof as a graph in Graphviz's language."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from html import escape
 from itertools import combinations
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tidelog.engine.reference.steps import Body
 from tidelog.engine.reference.terms import Binding
@@ -17,6 +17,9 @@ from tidelog.views.proofs.prover import Prover
 from tidelog.views.proofs.rules import QuotedRule
 from tidelog.views.proofs.solve import Solver
 from tidelog.views.proofs.work import SearchEndedError, Work
+
+if TYPE_CHECKING:
+    from tidelog.views.proofs.json_form import Json
 
 # Steps a search for near misses may take for one rule, before it tells what it found so far.
 _WORK_LIMIT: Final = 50_000
@@ -91,6 +94,12 @@ class Refutation:
         from tidelog.views.proofs.refutation_text import write_refutation  # noqa: PLC0415 - as above
 
         return write_refutation(self)
+
+    def to_dict(self) -> "dict[str, Json]":
+        """Return the refutation as plain data, what `to_json` writes."""
+        from tidelog.views.proofs.refutation_text import refutation_value  # noqa: PLC0415 - as above
+
+        return refutation_value(self)
 
     def __str__(self) -> str:
         return self.text()

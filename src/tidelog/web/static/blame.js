@@ -75,11 +75,11 @@ async function showRepair(place, epoch, faults, rejected) {
 
 function repairView(repair, number, reject) {
   const facts = repair.changes.filter((each) => !each.rule);
-  const stageAll = () => facts.forEach((each) => stage(each.change === "insert" ? "-" : "+", each.text.slice(1)));
+  const stageAll = () => facts.forEach((each) => stage(each.text[0], each.text.slice(1)));
   return h("div", { class: "repair" },
     h("p", {}, h("strong", {}, number ? `Or take back ${counted(repair.changes.length, "change")}` : `Take back ${counted(repair.changes.length, "change")}`),
       h("span", { class: "quiet" }, repair.optimal ? ` — nothing cheaper exists (cost ${repair.cost})` : ` — cost ${repair.cost}, at least ${repair.bound} is needed`)),
-    changeList(repair.apply, repair.changes.map((each) => each.text), reject),
+    changeList(repair.apply, repair.taken_back, reject),
     session.about.may_write && facts.length ? h("button", { type: "button", on: { click: stageAll } }, icon("plus"), "Stage this repair") : null,
     facts.length < repair.changes.length ? h("p", { class: "quiet" }, "Rules are changed in the shell or in Python.") : null);
 }
