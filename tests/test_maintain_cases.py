@@ -186,7 +186,7 @@ def test_rules_without_positive_atoms(strategy: Strategy):
 
 
 def test_numbers_of_a_counter_stay_distinct(strategy: Strategy):
-    """Rules with `autoinc()` are recomputed; each derivation has a number of its own."""
+    """Rules with `autoinc()` give each derivation a number of its own."""
     text = ".decl a(x: number) .input a .decl b(i: number, x: number) b(autoinc(), x) :- a(x)."
     run = Maintained(build(text)).start({"a": [(1,), (2,)]})
 

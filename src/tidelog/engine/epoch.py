@@ -9,6 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.numbering import Numbering, RuleNumbers
 from tidelog.engine.protocol import Codes, Engine, Observer
 from tidelog.program.nodes import Program
 
@@ -102,10 +103,14 @@ class RelationState:
 
 @dataclass(frozen=True)
 class EngineState:
-    """All relations with annotations, and the work each stratum took to compute from nothing."""
+    """All relations with annotations, and the work each stratum took to compute from nothing.
+
+    `numbers` are those that `autoinc()` gave, by rule.
+    """
 
     relations: Mapping[str, RelationState]
     stratum_work: Sequence[int] = field(default_factory=tuple)
+    numbers: Mapping[str, RuleNumbers] = field(default_factory=dict)
 
 
 class MaintainedEngine(Engine, Protocol):
@@ -113,6 +118,10 @@ class MaintainedEngine(Engine, Protocol):
 
     `apply` either brings every relation to the new epoch or raises and leaves all as it was.
     """
+
+    @property
+    def numbering(self) -> Numbering:
+        """Return the numbers that `autoinc()` gave."""
 
     def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""

@@ -25,6 +25,7 @@ from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
 from tidelog.engine.local.stratum import Surroundings
+from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import (
     Codes,
     Columns,
@@ -57,15 +58,26 @@ _LEVELS_PER_MEMORY_CHECK = 64
 class MaintainedEngine(LocalEngine):
     """Runs a program and then epochs; see `engine.epoch.MaintainedEngine`."""
 
-    def __init__(self, program: Program, codec: Codec, settings: Settings, functions: UserFunctions) -> None:
-        named = name_aggregates(program)
-        super().__init__(project_negations(named.program), codec, settings, functions, counting=True)
-        self.groups = GroupKeeper(named.aggregates, self._state, self._expressions)
+    def __init__(
+        self,
+        program: Program,
+        codec: Codec,
+        settings: Settings,
+        functions: UserFunctions,
+        numbering: Numbering | None = None,
+    ) -> None:
+        super().__init__(program, codec, settings, functions, numbering, counting=True)
+        self.groups = GroupKeeper(self._aggregates, self._state, self._expressions)
         self.paths = PathKeeper(self._state)
-        self._user_program = program
-        self._codec = codec
         self._given_apart = self._apart()
         self._start_maintenance((0,) * len(self._program.strata))
+
+    def _adopt_program(self, program: Program) -> None:
+        """Take a program as it is followed, with relations for derivations, aggregates and negations."""
+        super()._adopt_program(program)
+        named = name_aggregates(self._program)
+        self._user_program = program
+        self._program, self._aggregates = project_negations(named.program), named.aggregates
 
     def _start_maintenance(self, stratum_work: Sequence[int]) -> None:
         self.derivations = LocalDerivations(self._state, self._expressions)
@@ -183,6 +195,7 @@ class MaintainedEngine(LocalEngine):
         if not self._fits(changes):
             self._widen()
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
+        self._mark = self.numbering.mark()
         try:
             try:
                 found, reports = self._maintainer.run(inputs, settings)
@@ -209,6 +222,7 @@ class MaintainedEngine(LocalEngine):
         self._maintainer.undo()
         self.groups.undo()
         self.paths.undo()
+        self.numbering.rewind(self._mark)
         self._functional.forget()
         for name, relation in self._replaced.items():
             self._state.relations[name] = relation
@@ -220,6 +234,7 @@ class MaintainedEngine(LocalEngine):
         settings: MaintenanceSettings,
         rewritten: Mapping[int, RuleChange | None],
     ) -> EpochResult:
+        self._mark = self.numbering.mark()
         try:
             found, reports = self._maintainer.run(inputs, settings, rewritten)
         except BaseException:
@@ -410,16 +425,14 @@ class MaintainedEngine(LocalEngine):
     def _adopt(self, program: Program) -> None:
         """Take over a program, with the stored relations that both programs declare alike."""
         old_program, old_state = self._program, self._state
-        self._user_program = program
-        named = name_aggregates(program)
-        self._program = project_negations(named.program)
+        self._adopt_program(program)
         self._state = LocalState(self._program, counting=True, dtype=old_state.dtype)
         for name, relation in self._program.relations.items():
             if name in old_program.relations and old_program.relations[name].columns == relation.columns:
                 self._state.relations[name] = old_state.relations[name]
                 self._state.show_all(name)
-        self._expressions = Expressions(self._program, self._codec, self._functions)
-        self.groups = GroupKeeper(named.aggregates, self._state, self._expressions, self.groups)
+        self._expressions = Expressions(self._program, self._codec, self._functions, self._number_functors())
+        self.groups = GroupKeeper(self._aggregates, self._state, self._expressions, self.groups)
         self._functional = FunctionalRelations(self._state, self._expressions)
         self.paths = PathKeeper(self._state)
         old_apart = self._given_apart
@@ -447,7 +460,7 @@ class MaintainedEngine(LocalEngine):
             columns = self._columns_of(name, numbers)
             exported = RelationState(columns, levels, stored.counts[numbers], levels == 0)
             relations[name] = exported if name not in self._given_apart else self._with_given(name, exported)
-        return EngineState(relations, self._maintainer.work())
+        return EngineState(relations, self._maintainer.work(), self.numbering.export())
 
     def _with_given(self, name: str, state: RelationState) -> RelationState:
         """Return a state that also has the given facts which a law leaves out, without a level."""
@@ -467,6 +480,7 @@ class MaintainedEngine(LocalEngine):
 
     def import_state(self, state: EngineState) -> None:
         """Take over an exported state instead of `insert` and `evaluate`."""
+        self.numbering.take(state.numbers)
         for name, exported in state.relations.items():
             arity = self._program.relations[name].arity
             apart = self._given_apart.get(name)

@@ -75,6 +75,9 @@ class EpochEngine(Protocol):
     def given_rows(self, name: str, numbers: Int64s) -> CodeArray:
         """Return input facts of a relation with a law of its own, by their numbers in a `RowChange`."""
 
+    def give_numbers(self, stratum: Stratum, rows: Mapping[str, Int64s] | None = None) -> None:
+        """Give numbers to the derivations that a stratum's rules count, which are among these rows."""
+
     def check_keys(self, stratum: Stratum, changes: Mapping[str, RowChange] | None) -> None:
         """Raise if a relation with `keys` has two facts for a key after these changes (None: any)."""
 
@@ -245,6 +248,7 @@ class Maintainer:
         if rules.deleted:
             read |= rules.relations_read_before(stratum.relations)
         lower = {name: epoch.changes[name] for name in read if name in epoch.changes}
+        self.engine.give_numbers(stratum, {name: change.inserted for name, change in lower.items()})
         rows = changed_rows(own, lower)
         if number in rewritten:
             decision = self._decide_rules(number, rewritten[number], epoch.settings)

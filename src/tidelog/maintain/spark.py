@@ -27,6 +27,7 @@ from tidelog.engine.epoch import (
     Strategy,
     StratumReport,
 )
+from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import (
     Codes,
     Columns,
@@ -106,6 +107,7 @@ class SparkMaintainedEngine:
         self._folder = open_storage(options, self)
         self._crew = Crew(options, replace(settings, jobs=1), self._folder.uri)
         self._manifests = Manifests(self._folder) if options.storage is not None else None
+        self.numbering = Numbering()
         self._epoch = 0
         self._applied: list[str] = []
         self._batch: str | None = None
@@ -172,7 +174,7 @@ class SparkMaintainedEngine:
                 specs.append(GroupSpec(part, kept, codes_of_constants(part.strata, self._codec)))
                 groups.append(PartnerGroup(len(specs) - 1, own, reads, part, self._crew, self._folder))
             else:
-                engine = MaintainedEngine(part, self._codec, self._settings, self._functions)
+                engine = MaintainedEngine(part, self._codec, self._settings, self._functions, self.numbering)
                 groups.append(DriverGroup(own, reads, engine))
         self._crew.with_groups(specs)
         self._groups = groups
@@ -286,6 +288,7 @@ class SparkMaintainedEngine:
         reports: list[StratumReport] = []
         done: list[tuple[Group, dict[str, object], dict[str, RelationChange]]] = []
         files = {name: list(names) for name, names in self._given_files.items()}
+        mark = self.numbering.mark()
         try:
             for group in self._groups:
                 told = self._told(group, changes, inserted, deleted)
@@ -302,6 +305,7 @@ class SparkMaintainedEngine:
             self._given_files = files
             for group, before, told in reversed(done):
                 group.go_back(before, told)
+            self.numbering.rewind(mark)
             raise
         self._follow_given(changes)
         return EpochResult(inserted, deleted, tuple(reports))
@@ -335,7 +339,7 @@ class SparkMaintainedEngine:
         """Go on with another program: everything is evaluated again and compared."""
         del settings
         before, old, specs = dict(self.__dict__), self._all_facts(), self._crew.groups
-        given = self._given
+        given, mark = self._given, self.numbering.mark()
         try:
             self._adopt(program)
             self._epoch += 1
@@ -347,6 +351,7 @@ class SparkMaintainedEngine:
         except BaseException:
             self.__dict__.update(before)
             self._crew.with_groups(specs)
+            self.numbering.rewind(mark)
             raise
         inserted: dict[str, Sequence[Codes]] = {}
         deleted: dict[str, Sequence[Codes]] = {}
@@ -377,10 +382,11 @@ class SparkMaintainedEngine:
             relations[name] = RelationState(
                 columns_of(every), levels, np.ones(len(every), np.int32), is_given
             )
-        return EngineState(relations)
+        return EngineState(relations, numbers=self.numbering.export())
 
     def import_state(self, state: EngineState) -> None:
         """Take over the given facts of an exported state and evaluate them."""
+        self.numbering.take(state.numbers)
         for name, relation in state.relations.items():
             arity = self._arity(name)
             given = [column[relation.given] for column in relation.columns]
@@ -396,7 +402,7 @@ class SparkMaintainedEngine:
         """Go on from the manifest on shared storage and return its epoch; None if there is none."""
         if self._manifests is None:
             return None
-        manifest = self._manifests.read(self._codec)
+        manifest = self._manifests.read(self._codec, self.numbering)
         if manifest is None:
             return None
         if manifest.fingerprint != self._fingerprint():
@@ -434,7 +440,7 @@ class SparkMaintainedEngine:
             manifest = Manifest(
                 epoch, self._fingerprint(), tuple(applied[-_IDS_KEPT:]), self._given_files, groups
             )
-            self._manifests.commit(manifest, self._codec)
+            self._manifests.commit(manifest, self._codec, self.numbering)
         self._epoch, self._applied, self._batch = epoch, applied[-_IDS_KEPT:], None
 
     def _write_given(self, name: str, change: RelationChange, epoch: int) -> str:

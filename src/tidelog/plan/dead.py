@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from tidelog.program.nodes import Program, Stratum
-from tidelog.program.walk_nodes import earlier_relations
+from tidelog.program.walk_nodes import counts, earlier_relations
 
 
 def wanted_relations(program: Program) -> frozenset[str]:
@@ -17,11 +17,12 @@ def remove_dead(program: Program, wanted: Collection[str]) -> Program:
 
     Input relations stay, so that mistakes in their facts are still found; the rules of those that
     nobody needs go. A stratum stays whole if one of its relations is needed: its size limits and
-    iterations are for all of them. Wanting nothing gives the program unchanged.
+    iterations are for all of them. Rules with `autoinc()` stay: the numbers that one gives depend on
+    how many another gave. Wanting nothing gives the program unchanged.
     """
     if not wanted:
         return program
-    needed = set(wanted)
+    needed = set(wanted) | {rule.head.relation for rule in program.rules if counts(rule)}
     strata: list[Stratum] = []
     for stratum in reversed(program.strata):
         if needed.isdisjoint(stratum.relations):

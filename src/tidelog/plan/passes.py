@@ -1,6 +1,7 @@
 """The passes that make a program quicker to run and change none of its answers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from tidelog.plan.dead import remove_dead, wanted_relations
@@ -9,6 +10,7 @@ from tidelog.plan.magic import restrict_to_demand
 from tidelog.plan.propagate import propagate_equalities
 from tidelog.plan.prune import prune_bodies
 from tidelog.program.nodes import Program
+from tidelog.program.walk_nodes import counts
 
 PASSES: Final[tuple[Callable[[Program], Program], ...]] = (
     fold_constants,
@@ -21,16 +23,26 @@ def run_passes(program: Program) -> Program:
     """Return the program after all passes, repeated until none of them changes anything.
 
     A constant put in the place of a variable gives the next round something to fold. Every rule
-    keeps its id and span; relations and strata stay as they are.
+    keeps its id and span; relations and strata stay as they are. A rule with `autoinc()` stays as it
+    was written: by its text it is known again, and its derivations are numbered in an order that
+    the text decides.
 
         p(y) :- x = 2, y = x + 1, q(x).     p(3) :- q(2).
     """
+    counted = {rule.id: rule for rule in program.rules if counts(rule)}
     while True:
         before = program
         for each in PASSES:
             program = each(program)
         if program == before:
-            return program
+            break
+    if not counted:
+        return program
+    strata = (
+        replace(stratum, rules=tuple(counted.get(rule.id, rule) for rule in stratum.rules))
+        for stratum in program.strata
+    )
+    return replace(program, strata=tuple(strata))
 
 
 def keep_wanted(program: Program) -> Program:

@@ -94,7 +94,7 @@ class UserApplication:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """`autoinc()`: a number not given before in this run."""
+    """`autoinc()`: the number of a derivation, which no other derivation has."""
 
     type: str
     span: Span = _span()

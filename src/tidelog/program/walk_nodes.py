@@ -198,3 +198,8 @@ def relations_read(roots: Iterable[Node]) -> frozenset[str]:
 def earlier_relations(stratum: nodes.Stratum) -> frozenset[str]:
     """Return the relations of earlier strata that a stratum's rules and subsumptions look at."""
     return relations_read((stratum,)) - frozenset(stratum.relations)
+
+
+def counts(rule: nodes.Rule) -> bool:
+    """Say whether a rule holds an `autoinc()`."""
+    return any(isinstance(node, nodes.Counter) for node in walk((rule,)))

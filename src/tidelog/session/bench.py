@@ -61,11 +61,13 @@ def bench_at(epochs: Epochs, between: Between) -> Iterator[Bench]:
         yield Bench(engine)
         return
     settings, observer = MaintenanceSettings(), SilentObserver()
+    mark = engine.numbering.mark()
     engine.apply(there, settings, observer)
     try:
         yield Bench(engine)
     finally:
         engine.apply(back, settings, observer)
+        engine.numbering.rewind(mark)
 
 
 def as_changes(inserted: Rows, deleted: Rows) -> dict[str, RelationChange]:
@@ -115,7 +117,8 @@ def make_bench(
 
     codec = codec_beside(machine.codec, program.types)
     functions = {**epochs.functions, **prepared.functions}
-    engine = MaintainedEngine(run_passes(program), codec, machine.settings, functions)
+    numbering = machine.engine.numbering.copy()
+    engine = MaintainedEngine(run_passes(program), codec, machine.settings, functions, numbering)
     for name, rows in _inputs(epochs, program, later).items():
         engine.insert(name, _columns(rows) if rows.shape[1] else [])
     numbers = [number for number, (is_added, _) in union.rules.items() if is_added]

@@ -75,6 +75,9 @@ def _reference() -> EngineKind:
     def maintain(
         program: Program, codec: Codec, settings: Settings, functions: UserFunctions
     ) -> MaintainedEngine:
-        return RestartingEngine(program, lambda other: ReferenceEngine(other, codec, settings, functions))
+        return RestartingEngine(
+            program,
+            lambda other, numbering: ReferenceEngine(other, codec, settings, functions, numbering),
+        )
 
     return EngineKind("reference", lambda program: program, maintain, ReferenceEngine)

@@ -212,6 +212,7 @@ class Epochs:
             raise TidelogError([_apart()])
         if store is not None:
             store.begin(changes, sources)
+        mark = self._machine.engine.numbering.mark()
         begun = time.perf_counter()
         try:
             result = work()
@@ -227,6 +228,7 @@ class Epochs:
                 self._is_apart = True
                 if store.epoch == self._epoch:
                     take_back()
+                    self._machine.engine.numbering.rewind(mark)
                     self._is_apart = False
                 raise
         return result, seconds

@@ -171,6 +171,7 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
         if loaded.fingerprint == fingerprint(program):
             engine.import_state(loaded.state)
         else:
+            engine.numbering.take(loaded.state.numbers)
             for name, relation in loaded.state.relations.items():
                 if relation.given.any():
                     engine.insert(name, [column[relation.given] for column in relation.columns])

@@ -148,6 +148,7 @@ class ProofDesk:
                 snapshot.codec,
                 self._epochs.functions,
                 lambda span: ids.get(_place(span), 0),
+                machine.engine.numbering,
             )
             self._text = text
             self._epoch = -1

@@ -126,8 +126,10 @@ def _try_out(epochs: Epochs, changes: Mapping[str, RelationChange]) -> EpochResu
     if isinstance(engine, MaintainedEngine):
         with engine.trial(changes, _SETTINGS) as result:
             return result
+    mark = engine.numbering.mark()
     result = engine.apply(changes, _SETTINGS, SilentObserver())
     engine.apply(_turned(changes), _SETTINGS, SilentObserver())
+    engine.numbering.rewind(mark)
     return result
 
 
@@ -135,11 +137,13 @@ def _try_out(epochs: Epochs, changes: Mapping[str, RelationChange]) -> EpochResu
 def _applied(epochs: Epochs, changes: Mapping[str, RelationChange]) -> Iterator[None]:
     """Take the engine to the next epoch, and back again whatever happens."""
     engine = epochs.machine.engine
+    mark = engine.numbering.mark()
     engine.apply(changes, _SETTINGS, SilentObserver())
     try:
         yield
     finally:
         engine.apply(_turned(changes), _SETTINGS, SilentObserver())
+        engine.numbering.rewind(mark)
 
 
 def _turned(changes: Mapping[str, RelationChange]) -> dict[str, RelationChange]:

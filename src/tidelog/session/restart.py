@@ -17,6 +17,7 @@ from tidelog.engine.epoch import (
     Strategy,
     StratumReport,
 )
+from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import Codes, Columns, Engine, Observer, RunStatistics, SilentObserver
 from tidelog.program.nodes import Program
 
@@ -30,10 +31,11 @@ class RestartingEngine:
     says of an epoch must not depend on cleverness.
     """
 
-    def __init__(self, program: Program, make: Callable[[Program], Engine]) -> None:
+    def __init__(self, program: Program, make: Callable[[Program, Numbering], Engine]) -> None:
         self._program = program
         self._make = make
-        self._engine = make(program)
+        self.numbering = Numbering()
+        self._engine = make(program, self.numbering)
         self._given: dict[str, Rows] = {name: set() for name in program.relations}
 
     def insert(self, relation: str, columns: Columns) -> None:
@@ -96,10 +98,11 @@ class RestartingEngine:
             given = self.given(name, asked)
             ones = np.ones(size, dtype=np.int32)
             relations[name] = RelationState(columns, np.where(given, 0, ones).astype(np.int32), ones, given)
-        return EngineState(relations)
+        return EngineState(relations, numbers=self.numbering.export())
 
     def import_state(self, state: EngineState) -> None:
         """Take over the input facts of an exported state and evaluate them."""
+        self.numbering.take(state.numbers)
         for name, relation in state.relations.items():
             if relation.given.any():
                 self.insert(name, [column[relation.given] for column in relation.columns])
@@ -116,11 +119,16 @@ class RestartingEngine:
                 {row[:width] for row in _listed(side)} for side in (change.deleted, change.inserted)
             )
             given[name] = (given[name] - gone) | come
-        other = self._make(program)
+        other = self._make(program, self.numbering)
         for name, rows in given.items():
             if rows:
                 other.insert(name, _columns(rows, program.relations[name].arity))
-        statistics = other.evaluate(observer)
+        mark = self.numbering.mark()
+        try:
+            statistics = other.evaluate(observer)
+        except BaseException:
+            self.numbering.rewind(mark)
+            raise
         inserted: dict[str, Sequence[Codes]] = {}
         deleted: dict[str, Sequence[Codes]] = {}
         for name, relation in program.relations.items():

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from tidelog.engine.epoch import EngineState, RelationState
+from tidelog.engine.numbering import RuleNumbers
 from tidelog.program.nodes import Program
 from tidelog.store import mistakes, relation_file
 from tidelog.store.growth import Known
@@ -18,6 +20,8 @@ from tidelog.store.sync import digest, sync_folder
 from tidelog.values import Codec
 
 _RELATIONS: Final = "relations"
+# Before the name of a rule: the file of the numbers that `autoinc()` gave there.
+NUMBERS: Final = "numbers of "
 # Texts and records only ever get more, so a snapshot writes the new ones; so many files at most.
 _MOST_PIECES: Final = 8
 
@@ -46,7 +50,8 @@ def write_snapshot(  # noqa: PLR0913, PLR0917 - a snapshot has no fewer parts
     (folder / _RELATIONS).mkdir(exist_ok=True)
     old = before.relations if before is not None else {}
     relations: dict[str, StoredFile] = {}
-    for number, (name, relation_state) in enumerate(state.relations.items()):
+    numbers = {f"{NUMBERS}{rule}": _as_relation(each) for rule, each in state.numbers.items()}
+    for number, (name, relation_state) in enumerate({**state.relations, **numbers}.items()):
         columns = relation_file.RelationFile.of(relation_state, program.relations.get(name), codec)
         content = columns.content()
         if name in old and old[name].content == content:
@@ -77,10 +82,29 @@ def read_dictionaries(folder: Path, manifest: Manifest, handles: Mapping[str, in
 def read_state(folder: Path, manifest: Manifest, handles: Mapping[str, int]) -> EngineState:
     """Return the state of a snapshot."""
     relations: dict[str, RelationState] = {}
+    numbers: dict[str, RuleNumbers] = {}
     for name, file in manifest.relations.items():
         data = read_checked(folder / file.file, handles[file.file], file)
-        relations[name] = relation_file.read_relation(data)
-    return EngineState(relations, manifest.stratum_work)
+        state = relation_file.read_relation(data)
+        if name.startswith(NUMBERS):
+            numbers[name.removeprefix(NUMBERS)] = _as_numbers(state)
+        else:
+            relations[name] = state
+    return EngineState(relations, manifest.stratum_work, numbers)
+
+
+def _as_relation(numbers: RuleNumbers) -> RelationState:
+    """Return the numbers of a rule's derivations as facts, whose counts are the numbers for each."""
+    count = numbers.numbers.size
+    steps = np.full(count, numbers.step, np.int32)
+    return RelationState(
+        [*numbers.columns, numbers.numbers], np.zeros(count, np.int32), steps, np.zeros(count, np.bool_)
+    )
+
+
+def _as_numbers(state: RelationState) -> RuleNumbers:
+    *columns, numbers = state.columns
+    return RuleNumbers(columns, numbers, int(state.counts[0]))
 
 
 def read_checked(path: Path, handle: int, file: StoredFile) -> pa.Buffer:

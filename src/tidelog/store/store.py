@@ -18,7 +18,7 @@ from tidelog.store.growth import Growth, Known
 from tidelog.store.lock import Lock
 from tidelog.store.log import Epoch, Log, LogContent, read_log
 from tidelog.store.manifest import NAME, Manifest, read_manifest, write_manifest
-from tidelog.store.snapshot import delete_unnamed, read_dictionaries, read_state, write_snapshot
+from tidelog.store.snapshot import NUMBERS, delete_unnamed, read_dictionaries, read_state, write_snapshot
 from tidelog.values import Codec
 
 _LOCK: Final = "lock"
@@ -321,7 +321,7 @@ class Store:
             self._manifest.epoch,
             self._manifest.size_bytes,
             log_bytes,
-            {name: file.count for name, file in self._manifest.relations.items()},
+            {n: file.count for n, file in self._manifest.relations.items() if not n.startswith(NUMBERS)},
             tuple(self._past),
         )
 

@@ -1,19 +1,22 @@
 """The local engine: Numba kernels over codes, one machine, all its cores."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
 from tidelog.engine.convergence import endless
-from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.counted import number_derivations
+from tidelog.engine.local.expressions import Expressions, NumberFunctor
 from tidelog.engine.local.functional import FunctionalRelations
 from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.stratum import StratumRun, Surroundings
 from tidelog.engine.local.workers import Workers
+from tidelog.engine.numbering import CountedRule, Numbering
 from tidelog.engine.protocol import (
     Codes,
     Columns,
@@ -26,29 +29,61 @@ from tidelog.engine.protocol import (
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.plan.lattice_paths import plan_paths
 from tidelog.program.nodes import Program, Stratum
-from tidelog.storage.kernel import CodeArray
+from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Endless, Unsuitable
 from tidelog.values.codec import Codec
 
 
 class LocalEngine:
-    """Runs a program on this machine; see `engine.protocol.Engine`."""
+    """Runs a program on this machine; see `engine.protocol.Engine`.
 
-    def __init__(
+    `numbering` are the numbers of `autoinc()` to go on with, by default none.
+    """
+
+    def __init__(  # noqa: PLR0913 - an engine is made of no less
         self,
         program: Program,
         codec: Codec,
         settings: Settings,
         functions: UserFunctions,
+        numbering: Numbering | None = None,
         *,
         counting: bool = False,
     ) -> None:
-        self._program = program
         self._settings = settings
         self._functions = functions
-        self._state = LocalState(program, counting=counting)
-        self._expressions = Expressions(program, codec, functions)
+        self._codec = codec
+        self.numbering = Numbering() if numbering is None else numbering
+        self._adopt_program(program)
+        self._state = LocalState(self._program, counting=counting)
+        self._expressions = Expressions(self._program, codec, functions, self._number_functors())
         self._functional = FunctionalRelations(self._state, self._expressions)
+
+    def _adopt_program(self, program: Program) -> None:
+        """Take a program as it is run: derivations that are counted are facts."""
+        counted = number_derivations(program)
+        self._program, self._counted = counted.program, counted.rules
+
+    def _number_functors(self) -> dict[str, NumberFunctor]:
+        """Return what tells the numbers of derivations, by functor."""
+        return {rule.functor: partial(self._numbers_of, rule) for rule in self._counted}
+
+    def _numbers_of(self, rule: CountedRule, operands: Sequence[Codes], count: int) -> Codes:
+        """Return the numbers of derivations; the first operand is which of a rule's counters is meant."""
+        place, *columns = (np.broadcast_to(codes, count) for codes in operands)
+        return self.numbering.find(rule.name, columns, count) + place
+
+    def give_numbers(self, stratum: Stratum, rows: Mapping[str, Int64s] | None = None) -> None:
+        """Give numbers to the derivations that a stratum's rules count.
+
+        With `rows`, only those of these row numbers, by relation, can be new.
+        """
+        for rule in self._counted:
+            if rule.head not in stratum.relations or (rows is not None and rule.relation not in rows):
+                continue
+            stored = self._state.relations[rule.relation]
+            found = stored.live_rows() if rows is None else stored.rows[rows[rule.relation]]
+            self.numbering.give(rule, _columns(found), len(found), self._codec)
 
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
@@ -62,6 +97,7 @@ class LocalEngine:
         with self._surroundings() as around:
             for number, stratum in enumerate(self._program.strata):
                 observer.stratum_started(number, len(self._program.strata), stratum.relations)
+                self.give_numbers(stratum)
                 statistics = self._run_stratum(number, stratum, around, observer)
                 self._functional.check(stratum)
                 observer.stratum_finished(number, statistics)

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import islice, repeat
-from threading import Lock, RLock
+from threading import RLock
 from typing import Final, assert_never, cast
 
 import numpy as np
@@ -31,6 +31,8 @@ Bindings = Mapping[str, Codes]
 Evaluated = tuple[Codes, Bools | None]
 Compiled = Callable[[Bindings, int], Evaluated]
 CompiledConstraint = Callable[[Bindings, int], Bools]
+# The numbers of derivations given as columns, each of so many rows or of one that stands for all.
+NumberFunctor = Callable[[Sequence[Codes], int], Codes]
 _RowKernel = Callable[[Sequence[Codes], int], Evaluated]
 
 # Up to this many rows Python finds the distinct ones sooner than numpy.
@@ -49,15 +51,17 @@ class Expressions:
         expressions.term(x_plus_1, {"x": codes}, codes.size)  ->  (codes + 1, None)
     """
 
-    def __init__(self, program: nodes.Program, codec: Codec, functions: UserFunctions) -> None:
+    def __init__(
+        self, program: nodes.Program, codec: Codec, functions: UserFunctions,
+        numbers: Mapping[str, NumberFunctor] | None = None,
+    ) -> None:  # fmt: skip
         self._program = program
         self.codec = codec
         self.functions = functions
+        self._numbers = numbers or {}
         self._known_ranks: Codes = np.empty(0, dtype=np.int64)
         # Dictionaries grow while texts and records are made, so one thread at a time makes them.
         self._growing = RLock()
-        self._counting = Lock()
-        self._counter = 0
         # Keyed by identity, which costs no walk through the node; the node is kept alive beside it.
         self._nodes: dict[int, tuple[Term, Compiled]] = {}
         self._constraints: dict[int, tuple[Constraint, CompiledConstraint]] = {}
@@ -156,9 +160,7 @@ class Expressions:
             case BranchTerm():
                 position, _ = self.codec.resolve(term.type).branch(term.name)
                 return self._compile_row((position,), term.terms)
-            case nodes.Counter():
-                return self._count
-            case nodes.Wildcard() | nodes.Aggregate():
+            case nodes.Wildcard() | nodes.Aggregate() | nodes.Counter():
                 raise AssertionError(f"{type(term).__name__} is the engine's to evaluate")
             case _:
                 assert_never(term)
@@ -182,6 +184,11 @@ class Expressions:
 
     def _compile_user_application(self, term: UserApplication) -> Compiled:
         functor = self._program.functors[term.name]
+        numbers = self._numbers.get(term.name)
+        if numbers is not None:
+            return _on_valid_rows(
+                lambda codes, count: (numbers(codes, count), None), [self._node(each) for each in term.terms]
+            )
         call = _user_call(term, self.functions, self.codec, functor.result)
         if not functor.is_stateful:
             return self._compile_calls(call, term.terms, functor.parameters, _as_codes)
@@ -211,12 +218,6 @@ class Expressions:
                 return self.codec.records.intern(rows), None
 
         return _on_valid_rows(intern, [self._node(term) for term in terms])
-
-    def _count(self, _columns: Bindings, count: int) -> Evaluated:
-        with self._counting:
-            start = self._counter
-            self._counter += count
-        return np.arange(start, start + count, dtype=np.int64), None
 
     def _ranks(self, codes: Sequence[Codes]) -> list[Codes]:
         """Return the ranks of symbols by text; there must be a row.

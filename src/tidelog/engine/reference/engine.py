@@ -18,7 +18,9 @@ from functools import partial
 import numpy as np
 
 from tidelog.engine.convergence import check_convergence
+from tidelog.engine.counted import number_derivations
 from tidelog.engine.functional import Claim, two_values
+from tidelog.engine.numbering import CountedRule, Numbering
 from tidelog.engine.protocol import (
     Codes,
     Columns,
@@ -42,14 +44,25 @@ from tidelog.values.functors import canonical_value, order_key
 class ReferenceEngine:
     """The oracle that every other engine must agree with; see `engine.protocol.Engine`."""
 
-    def __init__(self, program: Program, codec: Codec, settings: Settings, functions: UserFunctions) -> None:
-        self._program = program
+    def __init__(
+        self,
+        program: Program,
+        codec: Codec,
+        settings: Settings,
+        functions: UserFunctions,
+        numbering: Numbering | None = None,
+    ) -> None:
+        counted = number_derivations(program)
+        self._program = program = counted.program
+        self._counted = counted.rules
+        self._numbering = Numbering() if numbering is None else numbering
         self._codec = codec
         self._settings = settings
         self._inputs: dict[str, set[Fact]] = {name: set() for name in program.relations}
         self._facts = Facts(program.relations)
-        self._solver = Solver(program, self._facts, codec, functions)
-        # Kept for the whole run: counters remember derivations by the identity of their terms.
+        numbers = {rule.functor: partial(self._number, rule) for rule in self._counted}
+        self._solver = Solver(program, self._facts, codec, {**functions, **numbers})
+        # Kept for the whole run: stateful functors remember derivations by the identity of their terms.
         self._rules = {rule.id: name_wildcards(rule) for rule in program.rules}
 
     def insert(self, relation: str, columns: Columns) -> None:
@@ -92,6 +105,7 @@ class ReferenceEngine:
 
     def _evaluate_stratum(self, number: int, stratum: Stratum, observer: Observer) -> StratumStatistics:
         start = time.perf_counter()
+        self._give_numbers(stratum)
         self._settle(stratum, {name: self._inputs[name] for name in stratum.relations})
         rules = [self._rules[rule.id] for rule in stratum.rules]
         iteration, derivations, is_changed = 0, 0, bool(rules)
@@ -183,6 +197,23 @@ class ReferenceEngine:
     def _check_limit(self, iteration: int, stratum: Stratum) -> None:
         facts = sum(self.size(name) for name in stratum.relations)
         check_convergence(iteration, stratum, self._program, self._settings, facts)
+
+    # --- counters --------------------------------------------------------------------------
+
+    def _give_numbers(self, stratum: Stratum) -> None:
+        """Give numbers to the derivations that the rules of a stratum count."""
+        for rule in self._counted:
+            if rule.head in stratum.relations:
+                columns = self.facts(rule.relation)
+                self._numbering.give(rule, columns, self.size(rule.relation), self._codec)
+
+    def _number(self, rule: CountedRule, place: int, *values: Value) -> Value:
+        """Return the number of a derivation; `place` is which of the rule's counters is meant."""
+        columns = [
+            np.array([self._codec.encode(value, type_name)], np.int64)
+            for value, type_name in zip(values, rule.types, strict=True)
+        ]
+        return int(self._numbering.find(rule.name, columns, 1)[0]) + place
 
     # --- codes -----------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.reference.facts import Facts
 from tidelog.engine.reference.steps import Body, Step, Steps, split_equality
 from tidelog.engine.reference.terms import Binding, Terms
-from tidelog.engine.reference.variables import WILDCARD, awaited, counts, mentioned
+from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned
 from tidelog.program.nodes import (
     Atom,
     BranchTerm,
@@ -23,14 +23,14 @@ from tidelog.program.nodes import (
 from tidelog.program.walk_nodes import terms_of
 from tidelog.values import Codec, NoValueError, Value
 
-_TEST, _BIND, _SCAN, _COUNT = range(4)
+_TEST, _BIND, _SCAN = range(3)
 
 
 class Solver(Steps):
     """Finds derivations by trying every fact for every atom.
 
-    Literals are taken in the order written, except that one which must wait for a variable
-    waits, one that can be tested is tested, and `autoinc()` comes when all else holds.
+    Literals are taken in the order written, except that one which must wait for a variable waits,
+    and one that can be tested is tested.
     A term without a value ends the binding that asked for it.
     """
 
@@ -74,7 +74,7 @@ class Solver(Steps):
         return {
             position: self.terms.value(term, binding)
             for position, term in enumerate(atom.terms)
-            if awaited(term) <= binding.keys() and not counts(term)
+            if awaited(term) <= binding.keys()
         }
 
     def _has_match(self, atom: Atom, binding: Binding) -> bool:
@@ -112,10 +112,10 @@ def _rank(literal: Literal, bound: AbstractSet[str]) -> int | None:
 
 def _rank_constraint(constraint: Constraint, bound: AbstractSet[str]) -> int | None:
     if mentioned(constraint) <= bound:
-        return _COUNT if counts(constraint.left) or counts(constraint.right) else _TEST
+        return _TEST
     if constraint.op != "=":
         return None
     for known, free in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
         if awaited(known) <= bound and isinstance(free, Variable | RecordTerm | BranchTerm):
-            return _COUNT if counts(known) else _BIND
+            return _BIND
     return None if split_equality(constraint) is None else _BIND

@@ -43,16 +43,15 @@ class Terms:
         self._functions = functions
         self._solve = solve
         self._rule: RuleId | None = None
-        # What a counter or a stateful functor gave to a derivation: naive evaluation meets each
+        # What a stateful functor gave to a derivation: naive evaluation meets each
         # derivation again in every iteration, and it must be the same derivation then.
         self._given: dict[object, Value] = {}
-        self._next_number = 0
 
     def enter(self, rule: RuleId) -> None:
         """Say whose derivations are sought from now on."""
         self._rule = rule
 
-    def value(self, term: Term, binding: Binding) -> Value:  # noqa: C901 - one case per kind of term
+    def value(self, term: Term, binding: Binding) -> Value:
         """Return the term's value, or raise `NoValueError`; all it awaits must be bound."""
         match term:
             case Variable():
@@ -70,12 +69,10 @@ class Terms:
                 if self._program.functors[term.name].is_stateful:
                     return self._once(term, binding, lambda: self._call(term, arguments))
                 return self._call(term, arguments)
-            case Counter():
-                return self._once(term, binding, self._count)
             case Aggregate():
                 return self._aggregate(term, binding)
-            case Wildcard():
-                raise AssertionError("a wildcard has no value")
+            case Wildcard() | Counter():
+                raise AssertionError(f"{type(term).__name__} has no value of its own")
         assert_never(term)
 
     def fit(self, term: Term, value: Value, binding: dict[str, Value], later: list[Literal]) -> bool:
@@ -177,10 +174,6 @@ class Terms:
         if key not in self._given:
             self._given[key] = give()
         return self._given[key]
-
-    def _count(self) -> Value:
-        self._next_number += 1
-        return self._next_number - 1
 
     def _kind(self, term: Term) -> Kind:
         return self._program.kind_of(term.type)

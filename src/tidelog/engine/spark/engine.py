@@ -13,6 +13,7 @@ import numpy as np
 
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.state import NeedsWideCodes
+from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import (
     Codes,
     Columns,
@@ -90,6 +91,7 @@ class SparkEngine:
             for name, relation in self._program.relations.items()
         }
         self._given: dict[str, list[Columns]] = {}
+        self._numbering = Numbering()
         self.placements: tuple[Placement, ...] = ()
 
     def insert(self, relation: str, columns: Columns) -> None:
@@ -191,7 +193,7 @@ class SparkEngine:
     def _run_in_driver(self, stratum: Stratum, observer: Observer) -> StratumStatistics:
         """Run a stratum on the local engine, in this process."""
         part = subprogram(self._program, [stratum])
-        engine = LocalEngine(part, self._codec, self._settings, self._functions)
+        engine = LocalEngine(part, self._codec, self._settings, self._functions, self._numbering)
         for name in part.relations:
             if self._holdings[name].size:
                 engine.insert(name, self._holdings[name].columns())

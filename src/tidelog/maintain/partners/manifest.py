@@ -2,6 +2,7 @@
 
 manifest.json                              the last committed epoch, replaced in one step
 symbols/FIRST.json, records/FIRST.json     what the dictionary learned, from a code on
+numbers/FIRST.json                         the numbers that `autoinc()` gave, from one on
 RELATION/PARTNER/NAME.parquet              rows with their annotations; a later file goes before
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tidelog.engine.numbering import Numbering, RuleNumbers
 from tidelog.engine.spark.files import Folder
 from tidelog.values.codec import Codec
 from tidelog.values.records import NIL
@@ -44,9 +46,11 @@ class Manifests:
     _records: list[str] = field(default_factory=list)
     _symbols_known: int = 0
     _records_known: int = NIL + 1
+    _numbers: list[str] = field(default_factory=list)
+    _numbers_known: int = 0
 
-    def read(self, codec: Codec) -> Manifest | None:
-        """Return the last manifest, and give the codec the values it speaks of; None if there is none."""
+    def read(self, codec: Codec, numbering: Numbering) -> Manifest | None:
+        """Return the last manifest, None if there is none; take over the values and numbers it speaks of."""
         said = self.folder.read_json(_NAME)
         if said is None:
             return None
@@ -58,22 +62,40 @@ class Manifests:
             codec.records.append(np.array(widths, np.int64), np.array(fields, np.int64))
         self._symbols, self._records = list(said["symbols"]), list(said["records"])
         self._symbols_known, self._records_known = len(codec.symbols), len(codec.records)
+        self._numbers = list(said.get("numbers", ()))
+        for name in self._numbers:
+            numbering.add(_numbers_from(json.loads(self.folder.read_bytes(name) or b"{}")))
+        self._numbers_known = numbering.mark()
         return Manifest(
             said["epoch"], said["fingerprint"], tuple(said["applied"]),
             said["given"], tuple(said["groups"]),
         )  # fmt: skip
 
-    def commit(self, manifest: Manifest, codec: Codec) -> None:
+    def commit(self, manifest: Manifest, codec: Codec, numbering: Numbering) -> None:
         """Let this manifest be the last one; what it names is written already."""
         self._write_values(manifest.epoch, codec)
+        numbers = self._write_numbers(manifest.epoch, numbering)
         self.folder.write_json(
             _NAME,
             {
                 "format": _FORMAT, "epoch": manifest.epoch, "fingerprint": manifest.fingerprint,
                 "applied": manifest.applied, "given": manifest.given, "groups": manifest.groups,
-                "symbols": self._symbols, "records": self._records,
+                "symbols": self._symbols, "records": self._records, "numbers": numbers,
             },
         )  # fmt: skip
+        self._numbers, self._numbers_known = numbers, numbering.mark()
+
+    def _write_numbers(self, epoch: int, numbering: Numbering) -> list[str]:
+        """Write the numbers given since the last manifest; return the files of all of them."""
+        if numbering.mark() == self._numbers_known:
+            return self._numbers
+        new = {
+            rule: [[column.tolist() for column in each.columns], each.numbers.tolist(), each.step]
+            for rule, each in numbering.export(self._numbers_known).items()
+        }
+        name = f"numbers/{self._numbers_known}-{epoch}.json"
+        self.folder.write_bytes(name, json.dumps(new).encode())
+        return [*self._numbers, name]
 
     def _write_values(self, epoch: int, codec: Codec) -> None:
         """Write the texts and records that were met since the last manifest."""
@@ -89,3 +111,12 @@ class Manifests:
             self.folder.write_bytes(name, json.dumps([widths.tolist(), fields.tolist()]).encode())
             self._records.append(name)
         self._symbols_known, self._records_known = symbols, records
+
+
+def _numbers_from(said: Mapping[str, Any]) -> dict[str, RuleNumbers]:
+    return {
+        rule: RuleNumbers(
+            [np.array(column, np.int64) for column in columns], np.array(numbers, np.int64), step
+        )
+        for rule, (columns, numbers, step) in said.items()
+    }

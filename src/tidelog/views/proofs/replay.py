@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tidelog.engine.protocol import Settings, SilentObserver, UserFunctions
+from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.reference import ReferenceEngine
 from tidelog.program.nodes import Atom, Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
-from tidelog.values import Codec, Fact, Value
+from tidelog.values import Fact, Value
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.solve import Joining
@@ -54,7 +54,7 @@ class ReplayedFacts:
         number, stratum = next(
             (number, each) for number, each in enumerate(program.strata) if relation in each.relations
         )
-        recorder = _Recorder(_alone(program, stratum), self._book.codec, self._book.functions)
+        recorder = _Recorder(_alone(program, stratum), self._book)
         for name in _read(stratum):
             recorder.take(name, self._source.matches(name, {}))
         for name in stratum.relations:
@@ -126,9 +126,9 @@ class ReplayedFacts:
 class _Recorder(ReferenceEngine):
     """The reference engine over facts in values, which notes when each fact first held."""
 
-    def __init__(self, program: Program, codec: Codec, functions: UserFunctions) -> None:
-        super().__init__(program, codec, Settings(), functions)
-        self.levels: dict[str, dict[Fact, int]] = {name: {} for name in program.relations}
+    def __init__(self, program: Program, book: RuleBook) -> None:
+        super().__init__(program, book.codec, Settings(), book.functions, book.numbering.copy())
+        self.levels: dict[str, dict[Fact, int]] = {name: {} for name in self._program.relations}
         self._iteration: dict[tuple[str, ...], int] = {}
 
     def take(self, relation: str, facts: Iterator[Fact]) -> None:

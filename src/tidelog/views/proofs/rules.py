@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 
+from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import UserFunctions
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import deep_atoms, map_literal, map_parts, relations_read
@@ -37,7 +38,8 @@ class RuleBook:
 
     `program` holds every relation and rule that was written. The relations of `checked`, the program
     that engines are given, have their facts there; all others are proved from their rules when they
-    are asked for. `rule_ids` leads from the place of a rule in the text to its id.
+    are asked for. `rule_ids` leads from the place of a rule in the text to its id; `numbering` has the
+    numbers that `autoinc()` gave.
     """
 
     program: nodes.Program
@@ -45,6 +47,7 @@ class RuleBook:
     codec: Codec
     functions: UserFunctions
     rule_ids: Callable[[Span], int] = field(default=lambda _span: 0)
+    numbering: Numbering = field(default_factory=Numbering)
 
     @cached_property
     def rules(self) -> Mapping[str, tuple[nodes.Rule, ...]]:

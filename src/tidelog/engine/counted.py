@@ -1,0 +1,210 @@
+"""Pass: give the derivations of a rule with `autoinc()` a relation of their own.
+
+    row(autoinc(), x) :- line(x, _), x != "".
+
+    derivation/1(x, y)  :- line(x, y), x != "".
+    row(n, x)           :- derivation/1(x, y), n = @number/1(0, x, y).
+
+A derivation is a binding of all that can be bound without the number: of the atoms, with a variable
+for each wildcard, and of the constraints and generators that wait for no number. What does wait, such
+as `n > 3`, is asked once the derivation has its number. An engine gives the numbers when it comes to
+the rule's stratum, and from then on `@number/1` is a function like any other: numbers never change.
+"""
+
+import hashlib
+from collections import Counter as Tally
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tidelog.engine.numbering import CountedRule
+from tidelog.program.binding import bound_variables
+from tidelog.program.nodes import (
+    Atom,
+    BranchTerm,
+    Column,
+    Constant,
+    Constraint,
+    Counter,
+    Literal,
+    Program,
+    RecordTerm,
+    Relation,
+    Rule,
+    RuleId,
+    Stratum,
+    Term,
+    UserApplication,
+    UserFunctor,
+    Variable,
+    Wildcard,
+)
+from tidelog.program.walk_nodes import counts, map_literal, map_parts, needed_variables, subterms, terms_of
+from tidelog.values import Kind
+
+_NUMBER = Kind.NUMBER.value
+
+
+@dataclass(frozen=True, slots=True)
+class CountedProgram:
+    """A program without `autoinc()`, and the rules that had it in the order in which they count."""
+
+    program: Program
+    rules: tuple[CountedRule, ...]
+
+
+def number_derivations(program: Program) -> CountedProgram:
+    """Return the program in which derivations that are counted are facts."""
+    if not any(counts(rule) for rule in program.rules):
+        return CountedProgram(program, ())
+    splitter = _Splitter(program)
+    strata: list[Stratum] = []
+    for stratum in program.strata:
+        rules = tuple(splitter.split(rule) if counts(rule) else rule for rule in stratum.rules)
+        strata.extend(splitter.take_strata())
+        strata.append(replace(stratum, rules=rules))
+    relations = {**program.relations, **splitter.relations}
+    functors = {**program.functors, **splitter.functors}
+    made = replace(program, relations=relations, functors=functors, strata=tuple(strata))
+    return CountedProgram(made, tuple(splitter.rules))
+
+
+@dataclass
+class _Splitter:
+    program: Program
+    relations: dict[str, Relation] = field(default_factory=dict)
+    functors: dict[str, UserFunctor] = field(default_factory=dict)
+    rules: list[CountedRule] = field(default_factory=list)
+    waiting: list[Stratum] = field(default_factory=list)
+    seen: Tally[str] = field(default_factory=Tally)
+    next_id: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.next_id = max((rule.id for rule in self.program.rules), default=-1) + 1
+
+    def take_strata(self) -> list[Stratum]:
+        """Return and forget the strata made since the last call."""
+        made, self.waiting = self.waiting, []
+        return made
+
+    def split(self, rule: Rule) -> Rule:
+        """Return the rule over its derivations, and keep the stratum that finds them."""
+        body = _Body(self.program)
+        literals = [made for literal in rule.body for made in body.literal(literal)]
+        head = replace(rule.head, terms=tuple(map(body.numbered, rule.head.terms)))
+        before, after = _divided(literals, body.numbers)
+        keys = tuple(
+            {name: each for literal in before for name, each in _variables(literal).items()}.values()
+        )
+        name = self.name_of(rule)
+        relation, functor = f"derivation/{name}", f"number/{name}"
+        types = tuple(variable.type for variable in keys)
+        self.relations[relation] = Relation(
+            relation, tuple(Column(variable.name, variable.type) for variable in keys), span=rule.span
+        )
+        self.functors[functor] = UserFunctor(functor, (_NUMBER, *types), _NUMBER)
+        self.rules.append(CountedRule(name, head.relation, relation, functor, types, len(body.numbers)))
+        derivation = Atom(relation, keys, span=rule.span)
+        found = replace(rule, id=RuleId(self.next_id), head=derivation, body=before)
+        self.next_id += 1
+        self.waiting.append(Stratum((relation,), (found,), (), is_recursive=False))
+        numbers = tuple(
+            Constraint(
+                "=", Kind.NUMBER, number,
+                UserApplication(
+                    functor, (Constant(place, _NUMBER, span=number.span), *keys), _NUMBER, span=number.span
+                ),
+                span=number.span,
+            )
+            for place, number in enumerate(body.numbers)
+        )  # fmt: skip
+        return replace(rule, head=head, body=(derivation, *numbers, *after), plan=(), is_leapfrog=False)
+
+    def name_of(self, rule: Rule) -> str:
+        """Return a name for the rule: of equal rules the first, the second and so on."""
+        # Spans are in no `repr`.
+        digest = hashlib.blake2b(repr((rule.head, rule.body)).encode(), digest_size=8).hexdigest()
+        self.seen[digest] += 1
+        return f"{digest}.{self.seen[digest]}"
+
+
+class _Body:
+    """Takes the counters out of literals, and wildcards out of atoms."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._made = 0
+        self.numbers: list[Variable] = []
+
+    def literal(self, literal: Literal) -> Iterator[Literal]:
+        """Yield a literal without counters; what an atom computes is compared apart."""
+        if not isinstance(literal, Atom):
+            yield map_literal(literal, self.numbered)
+            return
+        terms: list[Term] = []
+        apart: list[Literal] = []
+        for term in literal.terms:
+            if _is_pattern(term):
+                terms.append(self._named(term))
+                continue
+            made = self._fresh(term)
+            terms.append(made)
+            kind = self._program.kind_of(term.type)
+            apart.append(Constraint("=", kind, made, self.numbered(term), span=term.span))
+        yield replace(literal, terms=tuple(terms))
+        yield from apart
+
+    def numbered(self, term: Term) -> Term:
+        """Return the term with a variable for each counter."""
+        if not isinstance(term, Counter):
+            return map_parts(term, self.numbered)
+        number = Variable(f"%number{len(self.numbers)}", term.type, span=term.span)
+        self.numbers.append(number)
+        return number
+
+    def _named(self, term: Term) -> Term:
+        """Return the term with a variable for each wildcard."""
+        match term:
+            case Wildcard():
+                return self._fresh(term)
+            case RecordTerm() | BranchTerm():
+                return map_parts(term, self._named)
+            case _:
+                return term
+
+    def _fresh(self, term: Term) -> Variable:
+        self._made += 1
+        return Variable(f"%any{self._made}", term.type, span=term.span)
+
+
+def _is_pattern(term: Term) -> bool:
+    """Say whether a term computes nothing: it has a value or can be taken apart whatever else is bound."""
+    plain = Variable | Wildcard | Constant | RecordTerm | BranchTerm
+    return all(isinstance(part, plain) for part in subterms(term))
+
+
+def _divided(
+    literals: Sequence[Literal], numbers: Sequence[Variable]
+) -> tuple[tuple[Literal, ...], tuple[Literal, ...]]:
+    """Return the literals that wait for no number, and those that do, both in their order."""
+    names = {number.name for number in numbers}
+    early = [literal for literal in literals if names.isdisjoint(_variables(literal))]
+    while True:
+        bound = bound_variables(early)
+        kept = [literal for literal in early if _is_possible(literal, bound)]
+        if len(kept) == len(early):
+            return tuple(kept), tuple(literal for literal in literals if literal not in kept)
+        early = kept
+
+
+def _is_possible(literal: Literal, bound: frozenset[str]) -> bool:
+    """Say whether a literal can be asked once these variables are bound."""
+    return isinstance(literal, Atom) or _variables(literal).keys() <= bound
+
+
+def _variables(literal: Literal) -> dict[str, Variable]:
+    """Return the variables of the rule that a literal mentions, in their order."""
+    found: dict[str, Variable] = {}
+    for term in terms_of(literal):
+        for variable in needed_variables(term):
+            found.setdefault(variable.name, variable)
+    return found

@@ -1,0 +1,160 @@
+"""Which number `autoinc()` gave to which derivation.
+
+Numbers are given like codes: 0, 1, 2 and so on to derivations that never had one, and for good. A
+derivation that is deleted and comes back has its number again, and no other derivation ever gets it.
+So the answer depends on the order in which derivations first appeared, whatever engine or strategy
+found them, and taking back an epoch is forgetting the numbers it gave.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tidelog.engine.protocol import Codes
+from tidelog.values import Codec
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRule:
+    """A rule with `autoinc()`: the relation of its derivations, and the functor that tells their numbers.
+
+    `name` is the same for the same rule in every program. `types` are those of the relation's columns,
+    and `step` is how often the rule counts.
+    """
+
+    name: str
+    head: str
+    relation: str
+    functor: str
+    types: tuple[str, ...]
+    step: int
+
+
+@dataclass(frozen=True)
+class RuleNumbers:
+    """The derivations of one rule, a column of codes per variable, with the first number of each.
+
+    A derivation has `step` numbers, one for each `autoinc()` of the rule.
+    """
+
+    columns: Sequence[Codes]
+    numbers: Codes
+    step: int
+
+
+@dataclass
+class _Given:
+    """The numbers of one rule in the order in which they were given; the table is made when asked for."""
+
+    step: int
+    pieces: list[RuleNumbers] = field(default_factory=list)
+    table: dict[Hashable, int] | None = None
+
+    def find(self) -> dict[Hashable, int]:
+        """Return the number of each derivation."""
+        if self.table is None:
+            self.table = {}
+            for piece in self.pieces:
+                self.table.update(
+                    zip(_keys(piece.columns, piece.numbers.size), piece.numbers.tolist(), strict=True)
+                )
+        return self.table
+
+    def since(self, mark: int) -> RuleNumbers:
+        """Return the numbers from a mark on."""
+        numbers = np.concatenate([np.empty(0, np.int64), *(piece.numbers for piece in self.pieces)])
+        columns = [np.concatenate(parts) for parts in zip(*(x.columns for x in self.pieces), strict=True)]
+        first = int(np.searchsorted(numbers, mark))
+        return RuleNumbers([column[first:] for column in columns], numbers[first:], self.step)
+
+    def rewind(self, mark: int) -> None:
+        """Forget the numbers from a mark on."""
+        if not self.pieces or self.pieces[-1].numbers[-1] < mark:
+            return
+        kept: list[RuleNumbers] = []
+        for piece in self.pieces:
+            end = int(np.searchsorted(piece.numbers, mark))
+            if end:
+                columns = [column[:end] for column in piece.columns]
+                kept.append(RuleNumbers(columns, piece.numbers[:end], self.step))
+        self.pieces, self.table = kept, None
+
+
+class Numbering:
+    """The numbers given so far, by rule; engines that follow each other share one.
+
+    numbering.give(rule, [codes], codes.size, codec)
+    numbering.find(rule.name, [codes], codes.size)  ->  [0, 1, 2]
+    """
+
+    def __init__(self) -> None:
+        self._rules: dict[str, _Given] = {}
+        self._next = 0
+
+    def give(self, rule: CountedRule, columns: Sequence[Codes], count: int, codec: Codec) -> None:
+        """Give numbers to the derivations that have no number yet, in value order; they are all different."""
+        given = self._rules.setdefault(rule.name, _Given(rule.step))
+        if given.pieces:
+            table = given.find()
+            keys = _keys(columns, count)
+            new = np.array([place for place, key in enumerate(keys) if key not in table], np.int64)
+            columns, count = [column[new] for column in columns], new.size
+        if not count:
+            return
+        order = codec.sort_rows(columns, rule.types)
+        numbers = self._next + rule.step * np.arange(count, dtype=np.int64)
+        piece = RuleNumbers([column[order] for column in columns], numbers, rule.step)
+        given.pieces.append(piece)
+        if given.table is not None:
+            given.table.update(zip(_keys(piece.columns, count), numbers.tolist(), strict=True))
+        self._next += rule.step * count
+
+    def find(self, rule: str, columns: Sequence[Codes], count: int) -> Codes:
+        """Return the first number of each derivation; all of them have numbers."""
+        table = self._rules[rule].find()
+        return np.fromiter((table[key] for key in _keys(columns, count)), np.int64, count)
+
+    def mark(self) -> int:
+        """Return the number that is given next: `rewind` to it forgets what is given from here on."""
+        return self._next
+
+    def rewind(self, mark: int) -> None:
+        """Forget all numbers from a mark on."""
+        if mark == self._next:
+            return
+        for given in self._rules.values():
+            given.rewind(mark)
+        self._next = mark
+
+    def export(self, mark: int = 0) -> dict[str, RuleNumbers]:
+        """Return the numbers from a mark on, by rule."""
+        found = {rule: given.since(mark) for rule, given in self._rules.items()}
+        return {rule: numbers for rule, numbers in found.items() if numbers.numbers.size}
+
+    def take(self, exported: Mapping[str, RuleNumbers]) -> None:
+        """Take over exported numbers in the place of all given so far."""
+        self._rules, self._next = {}, 0
+        self.add(exported)
+
+    def add(self, exported: Mapping[str, RuleNumbers]) -> None:
+        """Take over numbers that were given after all known here."""
+        for rule, numbers in exported.items():
+            given = self._rules.setdefault(rule, _Given(numbers.step))
+            given.pieces.append(numbers)
+            given.table = None
+            self._next = max(self._next, int(numbers.numbers[-1]) + numbers.step)
+
+    def copy(self) -> "Numbering":
+        """Return the same numbers, to go on with elsewhere."""
+        other = Numbering()
+        other.take(self.export())
+        return other
+
+
+def _keys(columns: Sequence[Codes], count: int) -> list[Hashable]:
+    if not columns:
+        return [()] * count
+    if len(columns) == 1:
+        return list(columns[0].tolist())
+    return list(zip(*(column.tolist() for column in columns), strict=True))
