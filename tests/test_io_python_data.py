@@ -103,7 +103,7 @@ def test_records_are_tuples_texts_lists_or_structs():
         ([(True, "a")], "wrong-value-type", "row 1, column `x`"),
         ([(1, "a"), "x"], "wrong-value-type", "row 2"),
         (5, "wrong-value-type", "int"),
-        ({"x": [1]}, "wrong-column-count", "1 columns"),
+        ({"x": [1]}, "wrong-column-count", "1 column (x)"),
         ({"x": [1], "y": ["a", "b"]}, "wrong-value-type", "different lengths"),
         (pd.DataFrame({"x": [1.0, None], "y": ["a", "b"]}), "wrong-value-type", "column `x`"),
         (pa.table({"x": [1, None], "y": ["a", "b"]}), "wrong-value-type", "row 2 is null"),

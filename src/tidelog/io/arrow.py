@@ -4,12 +4,21 @@ import numpy as np
 import pyarrow as pa
 
 from tidelog.errors import TidelogError
+from tidelog.io.column_names import ColumnNamesError, match_columns
 from tidelog.values import Codec, Codes, Kind, TextError, Value
 from tidelog.values.codes import floats_to_codes, unsigneds_to_codes
 
 
 class ArrowMistakeError(ValueError):
-    """A column holds a value that its type in the program does not have."""
+    """A column holds a value that its type in the program does not have.
+
+    `is_null` says that the value is missing, `is_type` that no value of the column fits.
+    """
+
+    def __init__(self, message: str, *, is_null: bool = False, is_type: bool = False) -> None:
+        super().__init__(message)
+        self.is_null = is_null
+        self.is_type = is_type
 
 
 def codes_from_arrow(column: pa.ChunkedArray, type_name: str, codec: Codec) -> Codes:
@@ -17,17 +26,20 @@ def codes_from_arrow(column: pa.ChunkedArray, type_name: str, codec: Codec) -> C
 
     Integers fill number, unsigned and float columns, floats fill float columns, texts fill
     symbol columns; records and algebraic types are given as their text, or as lists and
-    structs. Nothing else is converted: a null, a number that does not fit and any other type
-    raise `ArrowMistakeError`.
+    structs, whose fields are matched by name. Nothing else is converted: a null, a number that does
+    not fit and any other type raise `ArrowMistakeError`. An empty column has no values of a wrong
+    type.
     """
     kind = codec.resolve(type_name).kind
+    if len(column) == 0:
+        return np.empty(0, dtype=np.int64)
     if column.null_count and kind is not Kind.RECORD:
         place = int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise ArrowMistakeError(f"row {place + 1} is null")
+        raise ArrowMistakeError(f"row {place + 1} is null", is_null=True)
+    if pa.types.is_dictionary(column.type) and not _is_text(column.type):
+        column = column.cast(column.type.value_type)
     arrow_type = column.type
     is_text = _is_text(arrow_type)
-    if pa.types.is_null(arrow_type) and len(column) == 0:
-        return np.empty(0, dtype=np.int64)
     if kind is Kind.SYMBOL and is_text:
         return codec.symbols.encode_arrow(_plain_text(column))
     if kind in (Kind.NUMBER, Kind.UNSIGNED) and pa.types.is_integer(arrow_type):
@@ -37,10 +49,10 @@ def codes_from_arrow(column: pa.ChunkedArray, type_name: str, codec: Codec) -> C
         return floats_to_codes(floats.to_numpy())
     if kind in (Kind.RECORD, Kind.ADT):
         if is_text and not column.null_count:
-            return _nested_texts(column, type_name, codec)
+            return _nested_texts(_plain_text(column), type_name, codec)
         return _nested_values(column, type_name, codec)
     shown = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
-    raise ArrowMistakeError(f"its type is {shown}")
+    raise ArrowMistakeError(f"its type is {shown}", is_type=True)
 
 
 def _integers(column: pa.ChunkedArray, kind: Kind) -> Codes:
@@ -68,7 +80,11 @@ def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_string_view(arrow_type):
         return column.cast(pa.large_string())
     if pa.types.is_dictionary(arrow_type) and pa.types.is_string_view(arrow_type.value_type):
-        return column.cast(pa.large_string())
+        chunks = [
+            pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
+            for chunk in column.chunks
+        ]
+        return pa.chunked_array(chunks)
     return column
 
 
@@ -76,25 +92,44 @@ def _nested_texts(column: pa.ChunkedArray, type_name: str, codec: Codec) -> Code
     parts = [np.empty(0, dtype=np.int64)]
     for chunk in column.chunks:
         texts = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-        try:
-            distinct = [codec.parse(text, type_name) for text in texts.dictionary.to_pylist()]
-        except TextError as error:
-            raise ArrowMistakeError(error.message) from error
+        distinct = [_parse(text, type_name, codec) for text in texts.dictionary.to_pylist()]
         parts.append(np.array(distinct, dtype=np.int64)[texts.indices.to_numpy()])
     return np.concatenate(parts)
 
 
-def _nested_values(column: pa.ChunkedArray, type_name: str, codec: Codec) -> Codes:
+def _parse(text: str, type_name: str, codec: Codec) -> int:
     try:
-        return codec.encode_column([_as_value(item) for item in column.to_pylist()], type_name)
+        return codec.parse(text, type_name)
+    except TextError as error:
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        raise ArrowMistakeError(f"`{shown}`: {error.message}") from error
+
+
+def _nested_values(column: pa.ChunkedArray, type_name: str, codec: Codec) -> Codes:
+    values = [_as_value(item, type_name, codec) for item in column.to_pylist()]
+    try:
+        return codec.encode_column(values, type_name)
     except TidelogError as error:
         raise ArrowMistakeError(error.diagnostics[0].message) from error
 
 
-def _as_value(item: object) -> Value:
-    """Return lists and structs as the tuples that records are."""
+def _as_value(item: object, type_name: str, codec: Codec) -> Value:
+    """Return lists and structs as the tuples that records are; a branch stands as its text."""
+    value_type = codec.resolve(type_name)
+    if value_type.kind is Kind.ADT and isinstance(item, str):
+        return codec.decode(_parse(item, type_name, codec), type_name)
+    if value_type.kind is not Kind.RECORD or not isinstance(item, (dict, list)):
+        return item  # type: ignore[return-value]
+    parts = list(item)
     if isinstance(item, dict):
-        return tuple(_as_value(part) for part in item.values())
-    if isinstance(item, list):
-        return tuple(_as_value(part) for part in item)
-    return item  # type: ignore[return-value]
+        try:
+            positions = match_columns(list(item), [field.name for field in value_type.fields])
+        except ColumnNamesError as error:
+            raise ArrowMistakeError(f"the fields of `{type_name}`: {error.message}") from error
+        values = list(item.values())
+        parts = [values[position] for position in positions]
+    if len(parts) != len(value_type.fields):
+        return tuple(parts)
+    return tuple(
+        _as_value(part, field.type, codec) for part, field in zip(parts, value_type.fields, strict=True)
+    )

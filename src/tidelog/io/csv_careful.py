@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from tidelog.io.fields import Field, split_plain
 from tidelog.io.mistakes import Mistakes, TextPlace
 from tidelog.io.places import CsvLayout
 from tidelog.io.quotes import quoted_lines, unquote
@@ -14,9 +15,6 @@ from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Codes, TextError
 
 _BAD_BYTES: Final = re.compile("[\udc80-\udcff]")
-
-# A field: its text, and the characters of the line it was read from.
-_Field = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class _LineReader:
         if bad is not None:
             byte = ord(bad.group()) - 0xDC00
             shown = _BAD_BYTES.sub("\N{REPLACEMENT CHARACTER}", text)
-            message = f"the byte 0x{byte:02x} is no UTF-8"
+            message = f"the byte 0x{byte:02x} is not UTF-8"
             hint = "save the file in the encoding UTF-8"
             place = TextPlace(line, shown, bad.start(), bad.end())
             self._mistakes.report("bad-encoding", message, place, hint)
@@ -83,7 +81,7 @@ class _LineReader:
             for column, code in zip(self.columns, codes, strict=True):
                 column.append(code)
 
-    def _codes(self, fields: list[_Field], text: str, line: int) -> list[int] | None:
+    def _codes(self, fields: list[Field], text: str, line: int) -> list[int] | None:
         codes = []
         is_right = True
         for (value, start, end), type_name, name in zip(fields, self._types, self._names, strict=True):
@@ -98,16 +96,20 @@ class _LineReader:
                 self._mistakes.report(error.code, message, place)
         return codes if is_right else None
 
-    def _split(self, text: str, line: int) -> list[_Field] | None:
+    def _split(self, text: str, line: int) -> list[Field] | None:
         if self._layout.is_quoted:
             fields = self._split_quoted(text, line)
             if fields is None:
                 return None
         else:
-            fields = self._split_plain(text)
+            is_alone = len(self._types) == 1 and self._layout.positions is None
+            fields = split_plain(text, self._layout.delimiter, is_alone=is_alone)
         positions = self._layout.positions
-        wanted = len(self._types) if positions is None else max(positions, default=-1) + 1
-        if len(fields) < wanted or (positions is None and len(fields) > wanted):
+        wanted, is_exact = self._layout.width, True
+        if wanted is None:
+            wanted = len(self._types) if positions is None else max(positions, default=-1) + 1
+            is_exact = positions is None
+        if len(fields) < wanted or (is_exact and len(fields) > wanted):
             start = fields[wanted][1] if len(fields) > wanted else len(text)
             message = f"{_columns(len(fields))} where {_columns(wanted)} should be"
             hint = f"separate columns with {_shown(self._layout.delimiter)}"
@@ -116,36 +118,7 @@ class _LineReader:
             return None
         return fields if positions is None else [fields[position] for position in positions]
 
-    def _split_plain(self, text: str) -> list[_Field]:
-        if len(self._types) == 1 and self._layout.positions is None and self._layout.delimiter not in text:
-            return [(text, 0, len(text))]
-        fields = []
-        start = 0
-        while True:
-            end = self._end_of_field(text, start)
-            fields.append((text[start:end], start, end))
-            if end == len(text):
-                return fields
-            start = end + len(self._layout.delimiter)
-
-    def _end_of_field(self, text: str, start: int) -> int:
-        """Return where the field ends; a comma inside brackets of a record does not end it."""
-        delimiter = self._layout.delimiter
-        end = text.find(delimiter, start)
-        if "," in delimiter and text[start : start + 1] in {"[", "$"}:
-            depth = 0
-            for at in range(start, len(text)):
-                if text[at] in "[(":
-                    depth += 1
-                elif text[at] in "])":
-                    depth -= 1
-                elif depth <= 0 and text.startswith(delimiter, at):
-                    return at
-            if depth <= 0:
-                return len(text)
-        return len(text) if end < 0 else end
-
-    def _split_quoted(self, text: str, line: int) -> list[_Field] | None:
+    def _split_quoted(self, text: str, line: int) -> list[Field] | None:
         fields = []
         delimiter = self._layout.delimiter
         start = 0

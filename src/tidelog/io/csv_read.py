@@ -12,6 +12,7 @@ import pyarrow.csv
 
 from tidelog.io.arrow import ArrowMistakeError, codes_from_arrow
 from tidelog.io.csv_careful import Window, has_empty_texts, read_carefully
+from tidelog.io.header import take_header
 from tidelog.io.mistakes import Mistakes
 from tidelog.io.places import CsvLayout
 from tidelog.io.quotes import quotes_are_closed
@@ -42,8 +43,10 @@ def read_csv(
     for window in _windows(stream, is_whole=layout.is_quoted):
         data = window.removeprefix(_BYTE_ORDER_MARK) if is_first else window
         if is_first and layout.has_header:
-            _, _, data = data.partition(b"\n")
-            lines_before = 1
+            data, lines_before, layout = take_header(data, relation, layout, mistakes)
+            if mistakes.count:
+                # Without the names nobody can tell which column a value belongs to.
+                break
         is_first = False
         columns = _read_quickly(data, relation, layout, codec)
         if columns is None:
@@ -130,10 +133,11 @@ def _is_plain(data: bytes, layout: CsvLayout, kinds: list[Kind]) -> bool:
 def _arrow_table(
     data: bytes, relation: Relation, layout: CsvLayout, codec: Codec, kinds: list[Kind]
 ) -> pa.Table:
-    width = relation.arity
-    if layout.positions is not None:
-        first = data[: data.find(b"\n")] if b"\n" in data else data
-        width = max(first.count(layout.delimiter.encode()) + 1, max(layout.positions) + 1)
+    width = relation.arity if layout.width is None else layout.width
+    if layout.positions is not None and layout.width is None:
+        width = data.partition(b"\n")[0].count(layout.delimiter.encode()) + 1
+        if width <= max(layout.positions):
+            raise ArrowMistakeError("the first line has too few columns")
     names = [str(position) for position in range(width)]
     texts = pa.dictionary(pa.int32(), pa.string())
     types = {Kind.NUMBER: pa.int64(), Kind.UNSIGNED: pa.uint64(), Kind.FLOAT: pa.float64()}

@@ -16,8 +16,11 @@ from tidelog.values import Codec, Codes, Kind, TextError, Value, ValueType
 
 def read_json(
     data: bytes, name: str, relation: Relation, codec: Codec, *, is_lines: bool = False
-) -> list[Codes]:
-    """Return the codes of the facts in JSON text; with `is_lines`, one fact per line."""
+) -> list[Codes] | None:
+    """Return the codes of the facts in JSON text; with `is_lines`, one fact per line.
+
+    None means that a relation without columns does not hold.
+    """
     mistakes = Mistakes(name)
     try:
         text = data.decode("utf-8-sig")
@@ -34,6 +37,8 @@ def read_json(
             for column, code in zip(columns, codes, strict=True):
                 column.append(code)
     mistakes.raise_if_any()
+    if relation.arity == 0 and not facts:
+        return None
     return [np.array(column, dtype=np.int64) for column in columns]
 
 
@@ -42,7 +47,7 @@ def _report_bytes(data: bytes, error: UnicodeDecodeError, mistakes: Mistakes) ->
     line = data.count(b"\n", 0, error.start) + 1
     text = data[start : error.start + 80].decode("utf-8", "replace")
     column = len(data[start : error.start].decode("utf-8", "replace"))
-    message = f"the byte 0x{data[error.start]:02x} is no UTF-8"
+    message = f"the byte 0x{data[error.start]:02x} is not UTF-8"
     place = TextPlace(line, text, column, column + 1)
     mistakes.report("bad-encoding", message, place, "save the file in the encoding UTF-8")
 

@@ -13,11 +13,16 @@ from tidelog.values import Codec, Codes, Kind
 
 # Up to so many rows Python is quick enough, and `pyarrow.compute` need not be imported.
 _SOME: Final = 256
+# The characters of numbers, unsigned and floats.
+_OF_NUMBERS: Final = frozenset("0123456789+-.aefin")
 
 
 def header_line(relation: Relation, layout: CsvLayout) -> bytes:
     """Return the line with the columns' names."""
-    return (layout.delimiter.join(column.name for column in relation.columns) + "\n").encode()
+    names = [column.name for column in relation.columns]
+    if layout.is_quoted and any(layout.delimiter[0] in name for name in names):
+        names = [f'"{name}"' for name in names]
+    return (layout.delimiter.join(names) + "\n").encode()
 
 
 def csv_lines(
@@ -25,7 +30,8 @@ def csv_lines(
 ) -> memoryview | bytes:
     """Return one line per fact.
 
-    Texts stand as they are, as Soufflé writes them; in a quoted layout they stand in quotes.
+    Texts stand as they are, as Soufflé writes them; in a quoted layout they stand in quotes, and so
+    do numbers where the delimiter may be part of them.
     A relation without columns has the line `()`.
     """
     if relation.arity == 0:
@@ -36,7 +42,7 @@ def csv_lines(
     for codes, column in zip(batch, relation.columns, strict=True):
         kind = codec.resolve(column.type).kind
         text = codec.column_to_text(codes, column.type)
-        texts.append(_csv_quoted(text) if layout.is_quoted and not kind.is_numeric else text)
+        texts.append(_csv_quoted(text) if _has_quotes(kind, layout) else text)
     return _bytes_of(_joined(texts, layout.delimiter), "\n")
 
 
@@ -59,10 +65,14 @@ def _few_lines(relation: Relation, layout: CsvLayout, batch: Sequence[Codes], co
     columns = []
     for codes, column in zip(batch, relation.columns, strict=True):
         texts = [codec.format(code, column.type) for code in codes.tolist()]
-        if layout.is_quoted and not codec.resolve(column.type).kind.is_numeric:
+        if _has_quotes(codec.resolve(column.type).kind, layout):
             texts = ['"' + text.replace('"', '""') + '"' for text in texts]
         columns.append(texts)
     return "".join(layout.delimiter.join(row) + "\n" for row in zip(*columns, strict=True)).encode()
+
+
+def _has_quotes(kind: Kind, layout: CsvLayout) -> bool:
+    return layout.is_quoted and (not kind.is_numeric or not _OF_NUMBERS.isdisjoint(layout.delimiter))
 
 
 def _joined(texts: Sequence[pa.Array | str], delimiter: str) -> pa.Array:

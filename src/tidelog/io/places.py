@@ -1,6 +1,5 @@
 """Where a directive says that facts lie, and in which format."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -26,13 +25,16 @@ class CsvLayout:
 
     Without `is_quoted` every character but the delimiter and the newline is text, as Soufflé
     has it; with it, fields may stand in `"` quotes as RFC 4180 says. `positions` are the file's
-    columns that fill the relation's columns, in order, where the file has others too.
+    columns that fill the relation's columns, in order, where the file has others too, or has them
+    in another order. `width` is the number of columns that every line must have where a header
+    says it.
     """
 
     delimiter: str = "\t"
     has_header: bool = False
     is_quoted: bool = False
     positions: tuple[int, ...] | None = None
+    width: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ _FORMATS: Final = {
     "parquet": Format.PARQUET,
 }
 _STANDARD_STREAMS: Final = frozenset({"stdin", "stdout", "json"})
+_YES: Final = frozenset({"true", "1", "yes", "on", ""})
+_NO: Final = frozenset({"false", "0", "no", "off"})
 _SUFFIXES: Final = {Format.JSON: ".json", Format.SQLITE: ".sqlite", Format.PARQUET: ".parquet"}
 
 
@@ -71,7 +75,7 @@ def place_of(relation: Relation, directive: Directive, directory: Path) -> Place
     word = parameters.get("IO", "file")
     if word not in _FORMATS:
         raise _mistake(
-            "unknown-io", f"`{word}` is no kind of IO", directive, did_you_mean(word, _FORMATS, _CHOICES)
+            "unknown-io", f"`{word}` is not a kind of IO", directive, did_you_mean(word, _FORMATS, _CHOICES)
         )
     is_input = directive.kind == "input"
     if word == ("stdout" if is_input else "stdin"):
@@ -84,16 +88,16 @@ def place_of(relation: Relation, directive: Directive, directory: Path) -> Place
     form = _FORMATS[word]
     folder = Path(parameters.get("fact-dir" if is_input else "output-dir", directory))
     name = parameters.get("name", relation.name)
-    is_compressed = _is_on(parameters, "compress") and form is Format.CSV
+    is_compressed = _is_on(directive, "compress") and form is Format.CSV
     suffix = _SUFFIXES.get(form, ".facts" if is_input else ".csv.gz" if is_compressed else ".csv")
     filename = parameters.get("filename") or parameters.get("dbname") or name + suffix
     to_standard = word in _STANDARD_STREAMS or (str(folder) == "-" and form in (Format.CSV, Format.JSON))
     return Place(
         format=form,
         path=None if to_standard else (Path() if str(folder) == "-" else folder) / filename,
-        layout=_layout(word, relation, directive),
+        layout=layout_of(relation, directive),
         is_compressed=is_compressed and not to_standard,
-        has_objects=parameters.get("format", "list") == "object",
+        has_objects=_has_objects(directive),
         table=name,
     )
 
@@ -101,16 +105,24 @@ def place_of(relation: Relation, directive: Directive, directory: Path) -> Place
 _CHOICES: Final = "use one of " + ", ".join(_FORMATS)
 
 
-def _layout(word: str, relation: Relation, directive: Directive) -> CsvLayout:
+def layout_of(relation: Relation, directive: Directive, guess: CsvLayout | None = None) -> CsvLayout:
+    """Return the layout a directive says; what it leaves open is as in the guess."""
     parameters = directive.parameters
-    is_quoted = _is_on(parameters, "rfc4180") if "rfc4180" in parameters else word == "csv"
-    delimiter = parameters.get("delimiter", "," if is_quoted else "\t")
+    is_quoted = guess is not None and guess.is_quoted
+    if "rfc4180" in parameters or parameters.get("IO") == "csv":
+        is_quoted = _is_on(directive, "rfc4180") if "rfc4180" in parameters else True
+    has_same_quotes = guess is not None and guess.is_quoted == is_quoted
+    delimiter = guess.delimiter if guess is not None and has_same_quotes else "," if is_quoted else "\t"
+    delimiter = parameters.get("delimiter", delimiter)
     delimiter = {"\\t": "\t"}.get(delimiter, delimiter)
     if not delimiter or "\n" in delimiter or "\r" in delimiter or (is_quoted and '"' in delimiter):
         raise _mistake(
             "bad-io-parameter", f"{delimiter!r} cannot separate columns", directive, "use a tab or a comma"
         )
-    return CsvLayout(delimiter, _is_on(parameters, "headers"), is_quoted, _positions(relation, directive))
+    has_header = guess is not None and guess.has_header
+    if "headers" in parameters:
+        has_header = _is_on(directive, "headers")
+    return CsvLayout(delimiter, has_header, is_quoted, _positions(relation, directive))
 
 
 def _positions(relation: Relation, directive: Directive) -> tuple[int, ...] | None:
@@ -125,8 +137,22 @@ def _positions(relation: Relation, directive: Directive) -> tuple[int, ...] | No
     return tuple(int(part) for part in parts[: relation.arity])
 
 
-def _is_on(parameters: Mapping[str, str], key: str) -> bool:
-    return parameters.get(key, "false").lower() not in {"false", "0", "no", "off"}
+def _is_on(directive: Directive, key: str) -> bool:
+    word = directive.parameters.get(key, "false")
+    if word.lower() in _NO:
+        return False
+    if word.lower() in _YES:
+        return True
+    message = f"`{key}` is true or false, not {word!r}"
+    raise _mistake("bad-io-parameter", message, directive, f"write {key}=true")
+
+
+def _has_objects(directive: Directive) -> bool:
+    word = directive.parameters.get("format", "list")
+    if word not in {"list", "object"}:
+        message = f"{word!r} is not a format of JSON"
+        raise _mistake("bad-io-parameter", message, directive, "use `list` or `object`")
+    return word == "object"
 
 
 def _mistake(code: str, message: str, directive: Directive, hint: str) -> TidelogError:

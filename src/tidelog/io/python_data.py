@@ -3,44 +3,66 @@
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Final, cast
 
 import numpy as np
 import pyarrow as pa
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.io.arrow import ArrowMistakeError, codes_from_arrow
+from tidelog.io.column_names import ColumnNamesError, match_columns
+from tidelog.io.conversions import library_of
 from tidelog.io.mistakes import Mistakes
-from tidelog.program.nodes import Relation
-from tidelog.values import Codec, Codes, Kind, Value
+from tidelog.io.python_columns import column_codes
+from tidelog.io.python_rows import codes_from_rows
+from tidelog.program.nodes import Directive, Relation
+from tidelog.values import Codec, Codes, Kind
+
+_FORMS: Final = "give tuples, a frame, an Arrow table, columns by name or a path"
+
+# Columns with their names.
+_Named = Sequence[tuple[str, object]]
 
 
-def columns_from(data: object, relation: Relation, codec: Codec) -> list[Codes] | None:
+def columns_from(
+    data: object, relation: Relation, codec: Codec, directives: Sequence[Directive] = ()
+) -> list[Codes] | None:
     """Return the codes of facts given in Python.
 
-    `data` may be an iterable of tuples (or of bare values for one column), a pandas or polars
-    frame, anything with the Arrow PyCapsule interface, a mapping from column names to columns,
-    a two-dimensional NumPy array, or the path of a file. Named columns are matched by name if
-    all names are the relation's, else by position. None means that a relation without columns
-    does not hold.
+    `data` may be an iterable of tuples, dicts, named tuples or data classes (or of bare values for
+    one column), a pandas or polars frame or series, anything with the Arrow PyCapsule interface, a
+    mapping from column names to columns, a NumPy array, or the path of a file, which is read as the
+    relation's `.input` `directives` say. Named columns are matched by name if the names are the
+    relation's, by position if none of them is; anything in between is a diagnostic. None means that
+    a relation without columns does not hold.
     """
     match data:
         case str() | PathLike():
-            from tidelog.io.read import read_file  # noqa: PLC0415 - read uses this module's row encoder
-
-            return read_file(relation, Path(data), codec)
+            return _from_file(data, relation, codec, directives)
         case bool() if relation.arity == 0:
             return [] if data else None
         case Mapping():
-            return _from_named(dict(data), relation, codec)
-        case np.ndarray() if data.ndim == 2:
-            return _from_named({str(i): data[:, i] for i in range(data.shape[1])}, relation, codec)
+            return _from_named([(str(name), column) for name, column in data.items()], relation, codec)
+        case np.ndarray():
+            return _from_array(data, relation, codec)
+        case bytes() | bytearray() | memoryview() | type():
+            raise _wrong_data(relation, f"facts cannot be read from {type(data).__name__}")
+    return _from_object(data, relation, codec)
+
+
+def _from_object(data: object, relation: Relation, codec: Codec) -> list[Codes] | None:
+    """Return the codes of what is known by what it can do: frames, series, Arrow data, iterables."""
+    if library_of(data) == "polars" and hasattr(data, "collect"):
+        data = data.collect()
     if hasattr(data, "iloc") and hasattr(data, "columns"):
-        names = [str(name) for name in data.columns]
-        return _from_pairs([(name, data.iloc[:, i]) for i, name in enumerate(names)], relation, codec)
+        return _from_pandas(data, relation, codec)
+    if library_of(data) == "polars" and hasattr(data, "get_columns"):
+        return _from_named([(series.name, series) for series in data.get_columns()], relation, codec)
+    if isinstance(data, (pa.Array, pa.ChunkedArray)) or _is_series(data):
+        return _from_series(data, relation, codec)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return columns_from_arrow(_arrow_table(data, relation), relation, codec)
     if isinstance(data, Iterable):
-        return _from_rows(data, relation, codec)
+        return codes_from_rows(data, relation, codec)
     raise _wrong_data(relation, f"facts cannot be read from {type(data).__name__}")
 
 
@@ -48,70 +70,43 @@ def columns_from_arrow(table: pa.Table, relation: Relation, codec: Codec) -> lis
     """Return the codes of the facts in an Arrow table."""
     if relation.arity == 0:
         return [] if table.num_rows else None
-    pairs = [(name, table.column(i)) for i, name in enumerate(table.column_names)]
-    return _from_pairs(pairs, relation, codec)
+    return _from_named(
+        [(name, table.column(i)) for i, name in enumerate(table.column_names)], relation, codec
+    )
 
 
-def encode_rows(rows: Sequence[object], relation: Relation, codec: Codec, mistakes: Mistakes) -> list[Codes]:
-    """Return the codes of facts given as tuples; mistakes name the row, counted from 1."""
-    arity = relation.arity
-    for number, row in enumerate(rows, start=1):
-        if not isinstance(row, (tuple, list)):
-            hint = "give every fact as a tuple"
-            mistakes.note("wrong-value-type", f"row {number} is no tuple but {_shown(row)}", hint)
-        elif len(row) != arity:
-            message = f"row {number} has {len(row)} values where {arity} should be"
-            mistakes.note("wrong-column-count", message)
-    mistakes.raise_if_any()
-    columns: list[tuple[Value, ...]] = list(zip(*rows, strict=True)) if rows else [()] * arity
-    codes = [
-        _encode(values, column.name, column.type, codec, mistakes)
-        for values, column in zip(columns, relation.columns, strict=True)
-    ]
-    mistakes.raise_if_any()
-    return codes
+def _from_file(
+    data: "str | PathLike[str]", relation: Relation, codec: Codec, directives: Sequence[Directive]
+) -> list[Codes] | None:
+    from tidelog.io.read import read_file  # noqa: PLC0415 - read uses this module
 
-
-def _encode(values: Sequence[Value], name: str, type_name: str, codec: Codec, mistakes: Mistakes) -> Codes:
     try:
-        return codec.encode_column(values, type_name)
-    except TidelogError:
-        pass  # the loop below says in which rows
-    for number, value in enumerate(values, start=1):
-        try:
-            codec.encode(value, type_name)
-        except TidelogError as error:
-            mistake = error.diagnostics[0]
-            mistakes.note(mistake.code, f"row {number}, column `{name}`: {mistake.message}", mistake.hint)
-    return np.empty(0, dtype=np.int64)
+        return read_file(relation, Path(data), codec, directives)
+    except TidelogError as error:
+        first = error.diagnostics[0]
+        if first.code != "missing-fact-file" or not isinstance(data, str) or Path(data).suffix:
+            raise
+        hint = f"a text is the path of a file; facts are tuples: [({data[:40]!r}, ...)]"
+        raise TidelogError([Diagnostic(first.code, first.message, first.span, hint)]) from None
 
 
-def _from_rows(data: Iterable[object], relation: Relation, codec: Codec) -> list[Codes] | None:
-    rows = list(data)
+def _from_named(named: _Named, relation: Relation, codec: Codec, hint: str = "") -> list[Codes] | None:
+    if not named:
+        # Nothing at all: an empty mapping, or a frame that never had a row.
+        return None if relation.arity == 0 else [np.empty(0, dtype=np.int64) for _ in relation.columns]
+    try:
+        positions = match_columns([name for name, _ in named], [column.name for column in relation.columns])
+    except ColumnNamesError as error:
+        raise _wrong_data(relation, error.message, code=error.code, hint=error.hint + hint) from error
+    return _from_columns([named[position][1] for position in positions], relation, codec)
+
+
+def _from_columns(columns: Sequence[object], relation: Relation, codec: Codec) -> list[Codes]:
     mistakes = Mistakes(f"facts of `{relation.name}`")
-    if relation.arity == 1:
-        rows = [row if isinstance(row, (tuple, list)) else (row,) for row in rows]
-    codes = encode_rows(rows, relation, codec, mistakes)
-    return codes if relation.arity or rows else None
-
-
-def _from_named(columns: Mapping[object, object], relation: Relation, codec: Codec) -> list[Codes] | None:
-    return _from_pairs([(str(name), column) for name, column in columns.items()], relation, codec)
-
-
-def _from_pairs(pairs: list[tuple[str, object]], relation: Relation, codec: Codec) -> list[Codes] | None:
-    wanted = [column.name for column in relation.columns]
-    names = [name for name, _ in pairs]
-    if len(names) != len(wanted):
-        message = f"{len(names)} columns ({', '.join(names[:10])}) where {len(wanted)} should be"
-        raise _wrong_data(relation, message, code="wrong-column-count", hint=f"give {', '.join(wanted)}")
-    if set(names) == set(wanted):
-        by_name = dict(pairs)
-        pairs = [(name, by_name[name]) for name in wanted]
-    mistakes = Mistakes(f"facts of `{relation.name}`")
-    codes = []
-    for (_, data), column in zip(pairs, relation.columns, strict=True):
-        codes.append(_column(data, column.name, column.type, codec, mistakes))
+    codes = [
+        column_codes(data, column, codec, mistakes)
+        for data, column in zip(columns, relation.columns, strict=True)
+    ]
     mistakes.raise_if_any()
     if len({part.size for part in codes}) > 1:
         sizes = ", ".join(str(part.size) for part in codes)
@@ -119,43 +114,77 @@ def _from_pairs(pairs: list[tuple[str, object]], relation: Relation, codec: Code
     return codes
 
 
-def _column(data: object, name: str, type_name: str, codec: Codec, mistakes: Mistakes) -> Codes:
-    kind = codec.resolve(type_name).kind
-    values = data
-    # Arrow would take NaN for a missing value, and cannot hold columns of tuples.
-    if hasattr(data, "to_numpy") and not isinstance(data, (pa.Array, pa.ChunkedArray)):
-        array = data.to_numpy()
-        if kind is Kind.FLOAT or array.dtype == object:
-            values = array
-    if isinstance(values, np.ndarray) and values.dtype == object:
-        values = values.tolist()
-    if isinstance(values, (list, tuple)):
-        return _encode(values, name, type_name, codec, mistakes)
-    try:
-        return codes_from_arrow(_chunked(values), type_name, codec)
-    except (ArrowMistakeError, pa.ArrowException, TypeError) as error:
-        message = f"column `{name}` holds no `{type_name}` values: {error}"
-        mistakes.note("wrong-value-type", message)
-        return np.empty(0, dtype=np.int64)
+def _from_array(
+    array: np.ndarray[tuple[int, ...], np.dtype[np.generic]], relation: Relation, codec: Codec
+) -> list[Codes] | None:
+    """Return the codes of an array: a structured one has names, one of two dimensions a row per fact."""
+    if array.dtype.names is not None and array.ndim == 1:
+        fields = cast("Mapping[str, object]", array)
+        return _from_named([(name, fields[name]) for name in array.dtype.names], relation, codec)
+    if array.ndim == 1:
+        return _from_series(array, relation, codec)
+    if array.ndim != 2:
+        hint = "give an array of two dimensions, a row per fact"
+        raise _wrong_data(relation, f"an array of {array.ndim} dimensions is not facts", hint=hint)
+    if relation.arity == 0:
+        return [] if len(array) else None
+    if array.shape[1] != relation.arity:
+        message = f"an array of {array.shape[1]} columns where {relation.arity} should be"
+        raise _wrong_data(relation, message, code="wrong-column-count")
+    return _from_columns([array[:, place] for place in range(relation.arity)], relation, codec)
 
 
-def _chunked(values: object) -> pa.ChunkedArray:
-    if isinstance(values, pa.ChunkedArray):
-        return values
-    if isinstance(values, pa.Array):
-        return pa.chunked_array([values])
-    if hasattr(values, "__arrow_c_stream__"):
-        return pa.chunked_array(values)
-    array = pa.array(values, from_pandas=False)
-    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+def _from_pandas(frame: object, relation: Relation, codec: Codec) -> list[Codes] | None:
+    names = [str(name) for name in frame.columns]  # type: ignore[attr-defined]
+    if relation.arity == 0 and not names:
+        return [] if len(frame) else None  # type: ignore[arg-type]
+    index = [str(name) for name in getattr(frame.index, "names", ()) if name is not None]  # type: ignore[attr-defined]
+    wanted = {column.name for column in relation.columns}
+    hint = "; `frame.reset_index()` makes columns of its index" if wanted & set(index) else ""
+    named = [(name, frame.iloc[:, place]) for place, name in enumerate(names)]  # type: ignore[attr-defined]
+    return _from_named(named, relation, codec, hint)
+
+
+def _is_series(data: object) -> bool:
+    """Say whether data is one column of pandas or polars."""
+    return (
+        library_of(data) in {"pandas", "polars"} and hasattr(data, "dtype") and not hasattr(data, "columns")
+    )
+
+
+def _from_series(data: object, relation: Relation, codec: Codec) -> list[Codes] | None:
+    """Return the codes of one column: of values, of structs with names, or of tuples."""
+    if not len(data):  # type: ignore[arg-type]
+        return _from_named((), relation, codec)
+    is_record = relation.arity == 1 and codec.resolve(relation.columns[0].type).kind is Kind.RECORD
+    if not is_record:
+        struct = _struct_of(data)
+        if struct is not None:
+            return columns_from_arrow(struct, relation, codec)
+    if relation.arity == 1:
+        return _from_columns([data], relation, codec)
+    if str(getattr(data, "dtype", "")).lower() == "object":
+        return codes_from_rows(list(data), relation, codec)  # type: ignore[call-overload]
+    message = f"1 column where {relation.arity} should be"
+    hint = "give a frame, or one column for each name"
+    raise _wrong_data(relation, message, code="wrong-column-count", hint=hint)
+
+
+def _struct_of(data: object) -> pa.Table | None:
+    """Return the fields of an Arrow or polars column of structs as columns."""
+    if library_of(data) == "polars":
+        data = pa.chunked_array(data)
+    if isinstance(data, pa.Array):
+        data = pa.chunked_array([data])
+    if isinstance(data, pa.ChunkedArray) and pa.types.is_struct(data.type) and not data.null_count:
+        return pa.Table.from_struct_array(data)
+    return None
 
 
 def _arrow_table(data: object, relation: Relation) -> pa.Table:
     try:
         if isinstance(data, pa.RecordBatchReader):
             return data.read_all()
-        if isinstance(data, (pa.Array, pa.ChunkedArray)):
-            return pa.table({"0": data})
         return pa.table(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise _wrong_data(relation, f"the Arrow data cannot be read: {error}") from error
@@ -164,10 +193,5 @@ def _arrow_table(data: object, relation: Relation) -> pa.Table:
 def _wrong_data(
     relation: Relation, message: str, *, code: str = "wrong-value-type", hint: str | None = None
 ) -> TidelogError:
-    hint = hint or "give tuples, a frame, an Arrow table, columns by name or a path"
-    return TidelogError([Diagnostic(code=code, message=f"facts of `{relation.name}`: {message}", hint=hint)])
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
+    message = f"facts of `{relation.name}`: {message}"
+    return TidelogError([Diagnostic(code=code, message=message, hint=hint or _FORMS)])

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.io.column_names import ColumnNamesError, match_columns
 from tidelog.io.mistakes import Mistakes, unreadable_file
-from tidelog.io.python_data import encode_rows
+from tidelog.io.python_rows import encode_rows
 from tidelog.program.nodes import Relation
 from tidelog.program.suggest import did_you_mean
 from tidelog.values import Codec, Codes, Fact, Kind, TextError, Value
@@ -22,17 +23,28 @@ from tidelog.values.codes import NUMBER_MAX
 _COLUMN_TYPES: Final = {Kind.NUMBER: " INTEGER", Kind.FLOAT: " REAL", Kind.UNSIGNED: ""}
 
 
-def read_sqlite(path: Path, table: str, relation: Relation, codec: Codec) -> list[Codes]:
-    """Return the codes of the facts in a table or view."""
+def read_sqlite(path: Path, table: str, relation: Relation, codec: Codec) -> list[Codes] | None:
+    """Return the codes of the facts in a table or view; its columns are matched by `match_columns`."""
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
             known = [name for (name,) in database.execute("SELECT name FROM sqlite_master")]
             if table not in known:
                 raise _missing_table(path, table, known)
-            rows = database.execute(f"SELECT * FROM {_quoted(table)}").fetchall()  # noqa: S608 - quoted
+            cursor = database.execute(f"SELECT * FROM {_quoted(table)}")  # noqa: S608 - quoted
+            names = [str(each[0]) for each in cursor.description]
+            rows = cursor.fetchall()
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise unreadable_file(str(path), error) from error
+    if relation.arity == 0:
+        return [] if rows else None
     mistakes = Mistakes(f"{path} ({table})")
+    try:
+        positions = match_columns(names, [column.name for column in relation.columns])
+    except ColumnNamesError as error:
+        message = f"{path} ({table}): {error.message}"
+        raise TidelogError([Diagnostic(error.code, message, hint=error.hint)]) from error
+    if positions != tuple(range(len(names))):
+        rows = [tuple(row[position] for position in positions) for row in rows]
     return encode_rows(_facts(rows, relation, codec, mistakes), relation, codec, mistakes)
 
 

@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from tidelog.io.lines import csv_lines, header_line, json_lines
 from tidelog.io.places import Format, Place, place_of
+from tidelog.io.readable import ReadableLines
 from tidelog.io.sqlite import write_sqlite
 from tidelog.io.staging import Staging, unwritable
 from tidelog.program.nodes import Directive, Relation
+from tidelog.source import Span
 from tidelog.values import Codec, Codes
 
 BATCH_ROWS: Final = 500_000
@@ -28,6 +30,7 @@ class _Facts:
     relation: Relation
     codec: Codec
     batches: Iterator[Sequence[Codes]]
+    span: Span | None
 
 
 def write_relation(  # noqa: PLR0913 - what, how and where of one output
@@ -50,7 +53,7 @@ def write_relation(  # noqa: PLR0913 - what, how and where of one output
             write_relation(relation, directive, columns, codec, output_directory, staging=own)
         return
     place = place_of(relation, directive, output_directory)
-    facts = _Facts(relation, codec, _batches(relation, columns, codec))
+    facts = _Facts(relation, codec, _batches(relation, columns, codec), directive.span)
     if place.path is None:
         _write_standard(staging.standard_output(), place, facts)
         return
@@ -103,9 +106,17 @@ def _write_standard(file: BinaryIO, place: Place, facts: _Facts) -> None:
 
 
 def _write_csv(file: BinaryIO, place: Place, facts: _Facts) -> None:
-    if place.layout.has_header:
-        file.write(header_line(facts.relation, place.layout))
-    file.writelines(csv_lines(facts.relation, place.layout, batch, facts.codec) for batch in facts.batches)
+    relation, layout, codec = facts.relation, place.layout, facts.codec
+    readable = ReadableLines(relation, layout, codec, facts.span)
+    is_start = not layout.has_header
+    if layout.has_header:
+        readable.check_header()
+        file.write(header_line(relation, layout))
+    for batch in facts.batches:
+        lines = csv_lines(relation, layout, batch, codec)
+        readable.check(lines, batch, is_start=is_start)
+        file.write(lines)
+        is_start = False
 
 
 def _write_json(file: BinaryIO, place: Place, facts: _Facts) -> None:
@@ -121,6 +132,10 @@ def _write_json(file: BinaryIO, place: Place, facts: _Facts) -> None:
 def _write_parquet(path: Path, facts: _Facts) -> None:
     import pyarrow.parquet  # noqa: PLC0415 - slow to import, and rarely needed
 
+    if not facts.relation.arity:
+        # Arrow has no rows without columns, so that a column says whether the relation holds.
+        pyarrow.parquet.write_table(pa.table({"holds": [True for _ in facts.batches]}), path)
+        return
     columns, codec = facts.relation.columns, facts.codec
     types = [codec.column_to_arrow(_NO_CODES, column.type).type for column in columns]
     schema = pa.schema([(column.name, kind) for column, kind in zip(columns, types, strict=True)])

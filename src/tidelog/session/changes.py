@@ -6,18 +6,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from tidelog import io
 from tidelog.engine.epoch import MaintainedEngine, RelationChange
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import did_you_mean
 from tidelog.session.ground import encode_atoms, find_relation
+from tidelog.session.load import columns_of
 from tidelog.source import Source, Span
 from tidelog.syntax import tree
 from tidelog.syntax.changes import WrittenChange, WrittenTransaction, parse_changes, parse_facts
 from tidelog.values import Codec
-from tidelog.views import FactSet
 from tidelog.views.delta import RelationDelta, Sides, fact_count
 
 
@@ -70,10 +69,13 @@ class Gathering:
                 self.data(name, data, is_insert=is_insert)
             return
         texts = [facts] if isinstance(facts, str) else facts
+        if not _may_hold_texts(texts):
+            self.diagnostics.append(_no_text(texts))
+            return
         for text in texts:
             if not isinstance(text, str):
                 self.diagnostics.append(_no_text(text))
-                continue
+                return
             try:
                 atoms = parse_facts(text)
             except TidelogError as error:
@@ -83,14 +85,14 @@ class Gathering:
 
     def data(self, name: str, data: object, *, is_insert: bool) -> None:
         """Take facts of one relation, in any form that `tidelog.open` takes facts in."""
-        relation = self._program.relations.get(name)
+        relation = self._program.relations.get(name) if isinstance(name, str) else None
         if relation is None:
             self.diagnostics.append(_undeclared(name, self._program))
             return
         if not self._may_change(relation, None):
             return
         try:
-            columns = self._columns(data, relation)
+            columns = columns_of(data, relation, self._program, self._codec)
         except TidelogError as error:
             self.diagnostics += error.diagnostics
             return
@@ -98,20 +100,14 @@ class Gathering:
             columns = [np.zeros(0 if columns is None else 1, dtype=np.int64)]
         self._steps.append(_Step(is_insert, name, columns or ()))
 
-    def _columns(self, data: object, relation: Relation) -> list[Codes] | None:
-        if not isinstance(data, FactSet):
-            return io.columns_from(data, relation, self._codec)
-        types = tuple(column.type for column in relation.columns)
-        if data.codec.symbols is self._codec.symbols and data.types == types and types:
-            return data.codes()
-        # Values and not Arrow, which has no rows without columns and only texts for records.
-        return io.columns_from(list(data), relation, self._codec)
-
     def changes(self, changes: Changes) -> None:
         """Take a change script, or changes by relation; deletions go before insertions there."""
         if isinstance(changes, str):
             for transaction in parse_changes(Source("changes", changes)):
                 self.transaction(transaction)
+            return
+        if not isinstance(changes, Mapping):
+            self.diagnostics.append(_no_changes(changes))
             return
         for name, change in changes.items():
             match change:
@@ -264,14 +260,28 @@ def _undeclared(name: str, program: Program) -> Diagnostic:
     return Diagnostic(
         code="undeclared-relation",
         message=f"changes are given for `{name}`, which the program does not declare",
-        hint=did_you_mean(name, program.relations, f"declare it: .decl {name}(...)"),
+        hint=did_you_mean(str(name), program.relations, f"declare it: .decl {name}(...)"),
+    )
+
+
+def _may_hold_texts(facts: object) -> bool:
+    """Say whether facts of several relations may come out; a frame or an array holds values of one."""
+    is_data = any(hasattr(facts, name) for name in ("columns", "dtype", "__arrow_c_stream__", "__array__"))
+    return isinstance(facts, Iterable) and not is_data and not isinstance(facts, (bytes, bytearray))
+
+
+def _no_changes(found: object) -> Diagnostic:
+    return Diagnostic(
+        code="bad-changes",
+        message=f"changes are given as {type(found).__name__}",
+        hint="give a change script, changes by relation, or insert= and delete=",
     )
 
 
 def _no_text(found: object) -> Diagnostic:
     return Diagnostic(
         code="bad-changes",
-        message=f"a list of facts holds texts such as 'edge(1, 2)', not {type(found).__name__}",
+        message=f"facts without a relation are texts such as 'edge(1, 2)', not {type(found).__name__}",
         hint="give tuples in a mapping: insert={'edge': [(1, 2)]}",
     )
 

@@ -3,16 +3,30 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from pathlib import Path
 
 from tidelog import io
 from tidelog.engine.protocol import Codes, Engine
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.program.nodes import Directive, Program
+from tidelog.program.nodes import Directive, Program, Relation
 from tidelog.program.suggest import did_you_mean
 from tidelog.values import Codec
+from tidelog.views import FactSet
 
 Facts = Path | str | Mapping[str, object] | None
+
+
+def relations_given(facts: object) -> tuple[str, ...]:
+    """Return the relations that a mapping gives facts of; what facts cannot be is a diagnostic."""
+    if facts is None or isinstance(facts, (str, PathLike)):
+        return ()
+    if not isinstance(facts, Mapping):
+        raise TidelogError([_no_facts(facts)])
+    wrong = [name for name in facts if not isinstance(name, str)]
+    if wrong:
+        raise TidelogError(_no_name(name) for name in wrong[:20])
+    return tuple(facts)
 
 
 def name_inputs(program: Program, given: Sequence[str]) -> Program:
@@ -54,6 +68,24 @@ def load_facts(program: Program, facts: Facts, codec: Codec, engine: Engine) -> 
         raise TidelogError(diagnostics)
 
 
+def columns_of(data: object, relation: Relation, program: Program, codec: Codec) -> list[Codes] | None:
+    """Return the codes of facts in any form a user has them; None if a flag does not hold.
+
+    Relations, answers and deltas are sets of tuples, so they are taken by position. Files are read
+    as the relation's `.input` directives say, everything else as `tidelog.io.columns_from` says.
+    """
+    if not isinstance(data, FactSet):
+        inputs = [
+            each for each in program.directives if (each.kind, each.relation) == ("input", relation.name)
+        ]
+        return io.columns_from(data, relation, codec, inputs)
+    types = tuple(column.type for column in relation.columns)
+    if data.codec.symbols is codec.symbols and data.types == types and types:
+        return data.codes()
+    # Values and not Arrow, which has no rows without columns and only texts for records.
+    return io.columns_from(list(data), relation, codec)
+
+
 # None where a relation without columns does not hold.
 Reader = Callable[[], list[Codes] | None]
 
@@ -62,7 +94,7 @@ def _readers_of_mapping(
     program: Program, facts: Mapping[str, object], codec: Codec
 ) -> Iterator[tuple[str, Reader]]:
     for name, data in facts.items():
-        yield name, partial(io.columns_from, data, program.relations[name], codec)
+        yield name, partial(columns_of, data, program.relations[name], program, codec)
 
 
 def _readers_of_folder(program: Program, folder: Path, codec: Codec) -> Iterator[tuple[str, Reader]]:
@@ -77,4 +109,20 @@ def _undeclared(name: str, program: Program) -> Diagnostic:
         code="undeclared-relation",
         message=f"facts are given for `{name}`, which the program does not declare",
         hint=did_you_mean(name, program.relations, f"declare it: .decl {name}(...)"),
+    )
+
+
+def _no_facts(found: object) -> Diagnostic:
+    return Diagnostic(
+        code="bad-facts",
+        message=f"facts are given as {type(found).__name__}, which does not say of which relation they are",
+        hint="give a mapping from relations to facts, facts={'edge': [(1, 2)]}, or the path of a folder",
+    )
+
+
+def _no_name(found: object) -> Diagnostic:
+    return Diagnostic(
+        code="bad-facts",
+        message=f"facts are given for {found!r}, which is not the name of a relation",
+        hint="the keys of facts are names: facts={'edge': [(1, 2)]}",
     )

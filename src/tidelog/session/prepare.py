@@ -10,7 +10,7 @@ from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.program import build_program
 from tidelog.program.nodes import Program
 from tidelog.session.functions import bind_functions
-from tidelog.session.load import Facts, name_inputs
+from tidelog.session.load import Facts, name_inputs, relations_given
 from tidelog.session.memory import parse_memory_size
 from tidelog.session.recorder import Recorder
 from tidelog.session.rules import ProgramText
@@ -58,8 +58,7 @@ def prepare(request: Request, recorder: Recorder) -> Prepared:
     assert request.source is not None, "a program is needed"
     with recorder.phase("parse"):
         text = ProgramText.read([request.source], request.include_path, request.defines)
-        given = tuple(request.facts) if isinstance(request.facts, Mapping) else ()
-        return prepare_text(request, text, given)
+        return prepare_text(request, text, relations_given(request.facts))
 
 
 def prepare_text(request: Request, text: ProgramText, given: Sequence[str]) -> Prepared:
