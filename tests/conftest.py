@@ -1,6 +1,8 @@
 """Settings that all tests share."""
 
 import os
+import signal
+import threading
 
 from hypothesis import HealthCheck, settings
 
@@ -12,6 +14,14 @@ from tidelog.values.kernel import load_compiler
 settings.register_profile("tidelog", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("tidelog"), derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "tidelog")
+
+# A shell starts a background job with Ctrl-C ignored, and whatever the job starts inherits that. Tests that
+# send an interrupt, to themselves or to a process they started, would wait for ever.
+if (
+    threading.current_thread() is threading.main_thread()
+    and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tests have little data, and yet the compiled kernels are what most of them are about.
 load_compiler()

@@ -165,7 +165,7 @@ def test_mistakes_are_diagnostics(tidelog: Command, arguments: tuple[str, ...], 
 def test_a_pipe_is_a_stream(tmp_path: Path) -> None:
     """Each delta comes out before the next change goes in."""
     (tmp_path / "p.dl").write_text(PROGRAM)
-    command = [sys.executable, "-m", "tidelog", "apply", "p.dl", "-", "--engine", "reference", "-w"]
+    command = [sys.executable, "-m", "tidelog", "apply", "p.dl", "-", "-w"]
     with subprocess.Popen(
         command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ
     ) as process:

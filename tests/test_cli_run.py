@@ -40,7 +40,7 @@ def tidelog(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
     return make_command(monkeypatch, capfd)
 
 
-RUN = ("run", "paths.dl", "-F", "facts", "--engine", "reference")
+RUN = ("run", "paths.dl", "-F", "facts")
 
 
 def test_outputs_are_written_and_sizes_printed(folder: Path, tidelog: Command) -> None:
@@ -64,8 +64,8 @@ def test_a_dash_prints_outputs_as_souffle_does(folder: Path, tidelog: Command) -
 @pytest.mark.usefixtures("folder")
 def test_run_may_be_left_out(tidelog: Command) -> None:
     """Command lines written for Soufflé work, options first or last."""
-    first = tidelog("-F", "facts", "-D", "-", "-j2", "-w", "-c", "--engine", "reference", "paths.dl")
-    last = tidelog("paths.dl", "-Ffacts", "-D-", "-jauto", "--engine=reference")
+    first = tidelog("-F", "facts", "-D", "-", "-j2", "-w", "-c", "paths.dl")
+    last = tidelog("paths.dl", "-Ffacts", "-D-", "-jauto", "--engine=local")
 
     assert first == last
     assert first[0] == 0
@@ -125,7 +125,7 @@ def test_mistakes_give_status_one_and_diagnostics(
     """Diagnostics go to stderr, nothing to stdout; an empty program is no mistake."""
     (folder / "bad.dl").write_text(program)
 
-    status, out, err = tidelog("run", "bad.dl", "--engine", "reference")
+    status, out, err = tidelog("run", "bad.dl")
 
     assert status == (1 if code else 0)
     assert out == ""
@@ -169,7 +169,7 @@ def test_functions_come_from_python_files(folder: Path, tidelog: Command) -> Non
     )
     (folder / "f.py").write_text("def twice(x):\n    return 2 * x\n")
 
-    status, out, _ = tidelog("run", "f.dl", "-D", "-", "--functions", "f.py", "--engine", "reference")
+    status, out, _ = tidelog("run", "f.dl", "-D", "-", "--functions", "f.py")
 
     assert status == 0
     assert "\n8\n" in out
@@ -191,9 +191,7 @@ def test_macros_and_includes_reach_the_preprocessor(folder: Path, tidelog: Comma
     (folder / "inc" / "a.inc").write_text("a(ONE, TWO, FLAG).\n")
     (folder / "m.dl").write_text(".decl a(x: number, y: number, z: number)\n.output a\n#include <a.inc>\n")
 
-    status, out, _ = tidelog(
-        "run", "m.dl", "-D", "-", "-I", "inc", "-M", "ONE=5 TWO=6", "-MFLAG", "--engine", "reference"
-    )
+    status, out, _ = tidelog("run", "m.dl", "-D", "-", "-I", "inc", "-M", "ONE=5 TWO=6", "-MFLAG")
 
     assert status == 0
     assert "5\t6\t1\n" in out
@@ -251,7 +249,7 @@ def test_ctrl_c_and_terminate_leave_no_output(folder: Path) -> None:
     (folder / "endless.dl").write_text(
         ".decl n(x: number)\n.output n\nn(0).\nn(x + 1) :- n(x), x < 100000000.\n"
     )
-    command = [sys.executable, "-c", _ANNOUNCED, "run", "endless.dl", "-D", "out", "--engine", "reference"]
+    command = [sys.executable, "-c", _ANNOUNCED, "run", "endless.dl", "-D", "out"]
     statuses = []
 
     for stop in (signal.SIGINT, signal.SIGTERM):

@@ -35,8 +35,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     (tmp_path / "p.dl").write_text(PROGRAM)
     (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n3\t4\n")
 
-    def call(*lines: str, engine: str = "reference") -> tuple[str, str]:
-        arguments = ["tidelog", "shell", "p.dl", "-F", ".", "--engine", engine]
+    def call(*lines: str) -> tuple[str, str]:
+        arguments = ["tidelog", "shell", "p.dl", "-F", "."]
         monkeypatch.setattr(sys, "argv", arguments)
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode() + b"\n")))
         with pytest.raises(SystemExit) as end:
@@ -173,7 +173,7 @@ def test_blame_and_repair(run: Run) -> None:
         "blame !edge(5, 6)",
     ]
 
-    out, err = run(*lines, engine="local")
+    out, err = run(*lines)
 
     assert err == ""
     blamed, _, rest = out.partition("`accept` applies it")
@@ -189,7 +189,7 @@ def test_guards_are_told_when_broken(run: Run) -> None:
     """An epoch that brings a guarded fact about says so, with blame and repair."""
     lines = ["guard path(1, 6)", "insert edge(4, 6)", "unguard 1", "guard", "unguard 1"]
 
-    out, err = run(*lines, engine="local")
+    out, err = run(*lines)
 
     assert "guard broken: never path(1, 6)" in out
     assert "blamed:\n  +edge(4, 6)" in out
@@ -210,7 +210,7 @@ def test_faults_are_read() -> None:
 
 def test_every_command_has_help() -> None:
     """`help` names every command, and `help COMMAND` that one alone."""
-    with open_session(PROGRAM, engine="reference") as session:
+    with open_session(PROGRAM) as session:
         commands = set(Shell(session)._commands)
 
     for command in commands - {":help", "help"}:
@@ -241,7 +241,7 @@ def test_a_mistake_of_ours_does_not_end_the_shell(run: Run, monkeypatch: pytest.
 
 def test_words_are_offered() -> None:
     """Completion offers commands, Soufflé's spellings and the relations."""
-    with open_session(PROGRAM, engine="reference") as session:
+    with open_session(PROGRAM) as session:
         words = Shell(session).words
 
     assert {"why", "whynot", "explain", "explainnegation", "setdepth", "depth", "blame", "path"} <= set(words)
@@ -253,7 +253,7 @@ def test_ctrl_c_interrupts_only_what_runs(tmp_path: Path) -> None:
     (tmp_path / "p.dl").write_text(PROGRAM)
     (tmp_path / "edge.facts").write_text("".join(f"{x}\t{y}\n" for x in range(60) for y in range(60)))
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "tidelog", "shell", "p.dl", "-F", ".", "--engine", "reference"],
+        [sys.executable, "-u", "-m", "tidelog", "shell", "p.dl", "-F", "."],
         cwd=tmp_path,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -152,8 +152,7 @@ def test_a_run_loads_neither_pandas_nor_rich(tmp_path: Path) -> None:
     (tmp_path / "a.dl").write_text(".decl a(x: number)\n.input a\n.output a\n")
     (tmp_path / "a.facts").write_text("1\n")
     code = (
-        _main("run", "a.dl", "--engine", "reference")
-        + "\nprint([m for m in ('pandas', 'polars', 'rich.live') if m in sys.modules])"
+        _main("run", "a.dl") + "\nprint([m for m in ('pandas', 'polars', 'rich.live') if m in sys.modules])"
     )
 
     done = subprocess.run(

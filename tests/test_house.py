@@ -247,11 +247,41 @@ def test_links_between_documents_lead_somewhere():
 
 
 def test_changelog_speaks_of_this_version():
-    """The newest version in the changelog, beside what is unreleased, is that of the package."""
-    newest = re.search(r"^## (?!Unreleased)(\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    """The newest release in the changelog is the version in the package; only what is unreleased is newer."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+    newest = re.search(r"^## (?!Unreleased$)(\S+)", text, re.MULTILINE)
 
     assert newest is not None
     assert newest[1] == tidelog.__version__
+
+
+def test_tests_of_ctrl_c_end_in_a_background_job():
+    """Tests that a shell starts in the background, with Ctrl-C ignored, can be interrupted all the same."""
+    ask = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN); import conftest; "
+    code = ask + "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+
+    done = subprocess.run(
+        ["sh", "-c", 'trap "" INT; exec "$0" -c "$1"', sys.executable, code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(("tests", *sys.path))},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.split() == ["True", "True"]
+
+
+def test_every_test_has_a_time_limit(request):
+    """A test that hangs fails after its limit, and none has a limit so large that it stands for none."""
+    by_default = float(request.config.getini("timeout"))
+    marks = [
+        (item.nodeid, mark.args[0]) for item in request.session.items for mark in item.iter_markers("timeout")
+    ]
+
+    assert 0 < by_default <= 300
+    assert [(name, limit) for name, limit in marks if not 0 < limit <= 900] == []
 
 
 def test_licence_is_the_one_declared():

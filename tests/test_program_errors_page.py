@@ -2,15 +2,12 @@
 
 import ast
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-import tidelog
 from tidelog.errors import TidelogError
 from tidelog.program import build_program
-from tidelog.session import open_session
 from tidelog.source import Source
 from tidelog.syntax import parse
 
@@ -77,7 +74,6 @@ def test_the_python_causes_the_diagnostic(
 ) -> None:
     """A piece of Python on the page raises an error with the code it stands under."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tidelog, "open", partial(open_session, engine="reference"), raising=False)
 
     with pytest.raises(TidelogError) as caught:
         exec(compile(example, "example.py", "exec"), {})  # noqa: S102 - the examples are ours

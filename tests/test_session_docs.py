@@ -2,19 +2,12 @@
 
 import doctest
 import inspect
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 import tidelog
 from tidelog.session import open_session
-
-
-@pytest.fixture(autouse=True)
-def _quick_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run examples on the engine that needs no compiler."""
-    monkeypatch.setattr(tidelog, "open", partial(open_session, engine="reference"), raising=False)
 
 
 def test_the_python_page_is_right() -> None:

@@ -105,6 +105,30 @@ def test_ctrl_c_ends_the_start_once_java_can_be_ended(monkeypatch):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_a_job_in_the_background_goes_on_ignoring_ctrl_c(monkeypatch):
+    """Where Ctrl-C is ignored it stays so, while Spark starts, while it is asked and afterwards."""
+    started = object()
+
+    def start(_: object) -> object:
+        os.kill(os.getpid(), signal.SIGINT)
+        # As Spark does.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return started
+
+    monkeypatch.setattr(pyspark.sql.SparkSession.Builder, "getOrCreate", start)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        found = start_session("test", "local[2]", {})
+        with interruptible():
+            os.kill(os.getpid(), signal.SIGINT)
+        after = signal.getsignal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert found is started
+    assert after is signal.SIG_IGN
+
+
 def test_ctrl_c_writes_no_traceback_of_the_bridge(caplog):
     """What py4j logs about broken questions is left out, what others log is not."""
     root = logging.getLogger()

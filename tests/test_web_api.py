@@ -28,7 +28,7 @@ any() :- edge(_, _).
 def db() -> Iterator[Session]:
     """Return a session with a few facts."""
     facts = {"edge": [(number, f"t{number % 7}") for number in range(30)]}
-    with tidelog.open(PROGRAM, facts=facts, engine="reference") as session:
+    with tidelog.open(PROGRAM, facts=facts) as session:
         yield session
 
 

@@ -39,7 +39,7 @@ def page(browser: Page) -> Iterator[Page]:
 @pytest.fixture
 def db() -> Iterator[Session]:
     """Return the points-to example."""
-    with tidelog.open(POINTSTO / "pointsto.dl", facts=POINTSTO / "facts", engine="reference") as session:
+    with tidelog.open(POINTSTO / "pointsto.dl", facts=POINTSTO / "facts") as session:
         yield session
 
 
@@ -85,7 +85,7 @@ def test_pages_are_turned(page: Page) -> None:
     """Facts come page by page, with the buttons, by number, and with the keys."""
     program = ".decl edge(x: number, y: number)\n.input edge\n"
     facts = {"edge": [(number, number * number) for number in range(1234)]}
-    with tidelog.open(program, facts=facts, engine="reference") as db, serving(db) as client:
+    with tidelog.open(program, facts=facts) as db, serving(db) as client:
         page.open(f"{client.address}#/facts/edge")
         page.find(".turn", "1,234 facts")
         page.click("button[aria-label='Next page']")
@@ -106,7 +106,7 @@ def test_pages_are_turned(page: Page) -> None:
 def test_a_mistake_in_a_filter_is_told(page: Page) -> None:
     """A filter that means nothing is answered beside the facts, which stay."""
     program = ".decl edge(x: number)\n.input edge\n"
-    with tidelog.open(program, facts={"edge": [(1,), (2,)]}, engine="reference") as db, serving(db) as client:
+    with tidelog.open(program, facts={"edge": [(1,), (2,)]}) as db, serving(db) as client:
         page.open(f"{client.address}#/facts/edge")
         page.type(".filter", "many")
 
@@ -253,7 +253,7 @@ def test_facts_are_inserted_and_deleted(page: Page, client: Client, db: Session)
 def test_a_wrong_change_is_told_in_the_tray(page: Page) -> None:
     """A value that does not fit its column is told, and the change can be taken out of the tray."""
     program = ".decl edge(x: number, y: symbol)\n.input edge\n"
-    with tidelog.open(program, engine="reference") as db, serving(db, WebSettings(may_write=True)) as client:
+    with tidelog.open(program) as db, serving(db, WebSettings(may_write=True)) as client:
         page.open(f"{client.address}#/facts/edge")
         page.click("button", "Insert a fact")
         page.type("form.insert input[name='value-0']", "many")
@@ -367,7 +367,7 @@ def test_facts_are_never_markup(page: Page) -> None:
         "'\"><b>bold</b>",
     ]
     program = ".decl text(x: symbol)\n.input text\n.decl same(x: symbol)\nsame(x) :- text(x).\n"
-    with tidelog.open(program, facts={"text": [(each,) for each in attacks]}, engine="reference") as db:
+    with tidelog.open(program, facts={"text": [(each,) for each in attacks]}) as db:
         db.apply(insert={"text": [("<i>late</i>",)]})
         with serving(db, WebSettings(may_write=True)) as client:
             page.open(f"{client.address}#/facts/same")

@@ -22,7 +22,7 @@ CHANGE = {"insert": ["edge(1, 2)"]}
 @pytest.fixture
 def db() -> Iterator[Session]:
     """Return a session without facts."""
-    with tidelog.open(PROGRAM, engine="reference") as session:
+    with tidelog.open(PROGRAM) as session:
         yield session
 
 

@@ -52,7 +52,7 @@ def all_pages(explorer: Explorer, request: PageRequest) -> list[str]:
 @given(rows=ROWS, sorts=SORTS, limit=st.integers(1, 5))
 def test_pages_give_every_fact_once_in_order(rows: list[Any], sorts: list[Any], limit: int) -> None:
     """All pages together are the relation, sorted by the columns asked for and then by the others."""
-    with tidelog.open(PROGRAM, facts={"fact": rows}, engine="reference") as db:
+    with tidelog.open(PROGRAM, facts={"fact": rows}) as db:
         explorer = Explorer(db, WebSettings(), "facts")
 
         found = all_pages(explorer, PageRequest(0, limit, tuple(sorts)))
@@ -90,7 +90,7 @@ def test_filters_keep_what_they_say(rows: list[Any], word: str, number: int, dat
         "nil": (4, "=nil", lambda fact: fact[4] is None),
     }
     place, text, keeps = filters[data.draw(st.sampled_from(sorted(filters)))]
-    with tidelog.open(PROGRAM, facts={"fact": rows}, engine="reference") as db:
+    with tidelog.open(PROGRAM, facts={"fact": rows}) as db:
         explorer = Explorer(db, WebSettings(), "facts")
 
         found = all_pages(explorer, PageRequest(limit=5, filters=((place, text),)))

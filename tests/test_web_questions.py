@@ -29,7 +29,7 @@ Node = dict[str, Any]
 @pytest.fixture
 def db() -> Iterator[Session]:
     """Return the points-to example."""
-    with tidelog.open(POINTSTO / "pointsto.dl", facts=POINTSTO / "facts", engine="reference") as session:
+    with tidelog.open(POINTSTO / "pointsto.dl", facts=POINTSTO / "facts") as session:
         yield session
 
 
@@ -76,7 +76,7 @@ def test_a_node_is_opened_by_its_path(client: Client) -> None:
 def test_laws_are_told() -> None:
     """Equivalences, aggregates and negated atoms stand in a proof as what they are, and open further."""
     facts = {"edge": [(1, 2), (2, 3), (5, 5)]}
-    with tidelog.open(LAWS, facts=facts, engine="reference") as db, serving(db) as other:
+    with tidelog.open(LAWS, facts=facts) as db, serving(db) as other:
         same = other.post("/api/why", {"fact": "same(3, 1)", "depth": 3}).json["proof"]
         total = other.post("/api/why", {"fact": "total(3)", "depth": 1}).json["proof"]
         lonely = other.post("/api/why", {"fact": "lonely(1)", "depth": 1}).json["proof"]

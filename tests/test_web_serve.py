@@ -27,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.dl").write_text(PROGRAM)
     (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n")
-    with tidelog.open(PROGRAM, store=tmp_path / "state", engine="reference") as db:
+    with tidelog.open(PROGRAM, store=tmp_path / "state") as db:
         db.apply(insert=["edge(7, 8)"])
     return tmp_path
 
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_serve_prints_its_address_and_stops(folder: Path, arguments: tuple[str, ...], facts: int) -> None:
     """A program with its facts, or a store, is served on a free port until Ctrl-C, which is no failure."""
-    command = [sys.executable, "-m", "tidelog", "serve", *arguments, "--port", "0", "--engine", "reference"]
+    command = [sys.executable, "-m", "tidelog", "serve", *arguments, "--port", "0"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -85,7 +85,7 @@ def test_serve_tells_mistakes(
     code: str,
 ) -> None:
     """What cannot be served is a diagnostic and status 1."""
-    monkeypatch.setattr(sys, "argv", ["tidelog", "serve", *arguments, "--engine", "reference"])
+    monkeypatch.setattr(sys, "argv", ["tidelog", "serve", *arguments])
 
     with pytest.raises(SystemExit) as end:
         main()

@@ -83,7 +83,10 @@ def _read(path: Path, master: str | None) -> "Pipeline":
 
 @contextmanager
 def _stopped_by_signals(pipeline: "Pipeline") -> Iterator[None]:
-    """Let the first Ctrl-C or SIGTERM end the run after the present epoch, and the second at once."""
+    """Let the first Ctrl-C or SIGTERM end the run after the present epoch, and the second at once.
+
+    A job in the background ignores Ctrl-C and goes on doing so.
+    """
     # Spark has a handler of its own for Ctrl-C, which would break the epoch off.
     _ = pipeline.spark
     before: dict[int, object] = {}
@@ -95,6 +98,8 @@ def _stopped_by_signals(pipeline: "Pipeline") -> Iterator[None]:
             signal.signal(each, signal.default_int_handler)
 
     for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            continue
         before[number] = signal.signal(number, stop)
     try:
         yield

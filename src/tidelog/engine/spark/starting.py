@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 from tidelog.source import Span
@@ -69,7 +69,10 @@ def start_session(
 
 @contextmanager
 def _interrupted_later() -> Iterator[None]:
-    """Hold the first Ctrl-C back until Java is up and can be ended; the second comes at once."""
+    """Hold the first Ctrl-C back until Java is up and can be ended; the second comes at once.
+
+    A job in the background ignores Ctrl-C and goes on doing so.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -79,7 +82,7 @@ def _interrupted_later() -> Iterator[None]:
         came.append(number)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    before = signal.signal(signal.SIGINT, note)
+    before = _handle_interrupts(note)
     try:
         yield
     finally:
@@ -91,18 +94,25 @@ def _interrupted_later() -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C be a KeyboardInterrupt inside, in the main thread, and nothing else.
+    """Let Ctrl-C be a KeyboardInterrupt inside, in the main thread, and nothing else, unless it is ignored.
 
     Spark's own handler asks Java for something in the middle of another question.
     """
     in_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, signal.default_int_handler) if in_main else None
+    before = _handle_interrupts(signal.default_int_handler) if in_main else None
     try:
         with _without_words_of_bridge():
             yield
     finally:
         if in_main:
             signal.signal(signal.SIGINT, before)
+
+
+def _handle_interrupts(handler: Callable[[int, FrameType | None], object]) -> Any:
+    """Let a handler take Ctrl-C if anything does, and return what took it before."""
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, before if before is signal.SIG_IGN else handler)
+    return before
 
 
 @contextmanager
