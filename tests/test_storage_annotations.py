@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_rows import as_rows, as_tuples, distinct, row_lists, widths
+from kernel_oracles import oracle_of
 from tidelog.storage.annotations import (
     first_touched,
     largest_level,
@@ -30,6 +31,7 @@ def int64s(values):
     return np.array(values, np.int64)
 
 
+@oracle_of(locate_rows)
 @given(rows=row_lists(2, max_size=60), more=row_lists(2, max_size=60), dtype=widths)
 def test_located_rows_have_one_number_each(rows, more, dtype):
     """Known rows keep their number and unknown ones get the next."""
@@ -44,6 +46,7 @@ def test_located_rows_have_one_number_each(rows, more, dtype):
     assert [expected[number] for number in (*numbers, *again)] == [*rows, *more]
 
 
+@oracle_of(lose_derivations)
 @given(counts=st.lists(st.integers(1, 4), min_size=ROWS, max_size=ROWS), data=st.data())
 def test_rows_without_derivations_are_reported(counts, data):
     """A row is reported when its last derivation is lost."""
@@ -58,6 +61,7 @@ def test_rows_without_derivations_are_reported(counts, data):
     assert sorted(exhausted[:found]) == [row for row in range(ROWS) if left[row] == 0]
 
 
+@oracle_of(relax)
 @given(
     levels=levels_of_rows,
     offers=st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(0, 5)), max_size=25),
@@ -86,6 +90,7 @@ def test_relaxing_keeps_the_smallest_label_and_its_derivations(levels, offers):
     assert set(improved[:found].tolist()) == smaller
 
 
+@oracle_of(first_touched)
 @given(touched=st.lists(row_numbers, max_size=3))
 def test_rows_are_touched_for_the_first_time_once(touched):
     """A row that was flagged before is not reported again."""
@@ -100,6 +105,7 @@ def test_rows_are_touched_for_the_first_time_once(touched):
     assert flags.tolist() == [int(row in known) for row in range(ROWS)]
 
 
+@oracle_of(take_offers)
 @given(tentative=levels_of_rows, numbers=row_numbers, offer=st.integers(1, 5))
 def test_offers_are_taken_once(tentative, numbers, offer):
     """Rows that still have the offer are taken once each; their offer is negated."""
@@ -112,6 +118,7 @@ def test_offers_are_taken_once(tentative, numbers, offer):
     assert array.tolist() == [-value if row in expected else value for row, value in enumerate(tentative)]
 
 
+@oracle_of(largest_level, largest_level_before)
 @given(
     levels=levels_of_rows,
     before=levels_of_rows,

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from code_rows import as_rows, as_tuples, random_rows
+from code_rows import as_rows, as_tuples, random_rows, row_lists, widths
+from kernel_oracles import oracle_of
 from tidelog.storage import distinct as module
-from tidelog.storage.distinct import count_distinct
+from tidelog.storage.distinct import _hash_sample, _mark_cells, count_distinct, rows_per_key
 from tidelog.storage.kernel import IS_COMPILED
 
 MANY = 50_000 if IS_COMPILED else 1500
@@ -14,6 +17,38 @@ MANY = 50_000 if IS_COMPILED else 1500
 def true_count(rows, columns):
     """Return the exact number of distinct keys."""
     return len({tuple(row[column] for column in columns) for row in as_tuples(rows)})
+
+
+@oracle_of(_mark_cells, _hash_sample)
+@given(
+    rows=row_lists(3, max_size=40), columns=st.permutations([0, 1, 2]), count=st.integers(0, 3), dtype=widths
+)
+def test_equal_keys_have_equal_hashes_and_cells(rows, columns, count, dtype):
+    """A key marks the cell of its hash, once; every `step`-th row is sampled."""
+    array, key = as_rows(rows, 3, dtype), np.array(columns[:count], np.int32)
+    hashes, sampled = np.zeros(len(rows), np.uint64), np.zeros((len(rows) + 2) // 3, np.uint64)
+    cells = np.zeros(16, np.uint8)
+
+    _hash_sample(array, key, 1, hashes)
+    _hash_sample(array, key, 3, sampled)
+    marked = _mark_cells(array, key, cells)
+    again = _mark_cells(array, key, cells)
+
+    keys = [tuple(row[column] for column in columns[:count]) for row in rows]
+    assert len(set(zip(keys, hashes.tolist(), strict=True))) == len(set(keys)) == len(set(hashes.tolist()))
+    assert sampled.tolist() == hashes.tolist()[::3]
+    assert set(np.flatnonzero(cells).tolist()) == {code % 16 for code in hashes.tolist()}
+    assert (marked, again) == (np.count_nonzero(cells), 0)
+
+
+def test_rows_that_share_a_key_are_counted():
+    """A row picked at random shares its key with about as many rows as its key has."""
+    rows = as_rows([(number % 5, number) for number in range(1000)], 2)
+
+    assert rows_per_key(rows, (0,)) == pytest.approx(200, rel=0.05)
+    assert rows_per_key(rows, (1,)) == 1
+    assert rows_per_key(rows[:1], (0,)) == 1
+    assert rows_per_key(rows[:0], (0,)) == 0
 
 
 def test_no_rows_have_no_keys():

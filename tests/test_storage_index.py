@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_rows import WIDTHS, as_rows, as_tuples, random_rows, row_lists, widths
+from kernel_oracles import oracle_of
 from tidelog.storage.index import Index
 from tidelog.storage.join import find_groups
 from tidelog.storage.kernel import IS_COMPILED
@@ -45,6 +46,7 @@ def matches_oracle(index, rows):
     ) and index.statistics() == (len(rows), len(expected))
 
 
+@oracle_of(find_groups)
 @given(data=st.data(), dtype=widths)
 def test_postings_hold_the_rows_of_their_key_in_order(data, dtype):
     """However rows arrive, each key leads to its rows, old ones first; other keys lead nowhere."""
@@ -126,6 +128,7 @@ def test_dense_index_has_no_group_for_codes_outside(probe):
     assert found_posting(index, (probe,)) is None
 
 
+@oracle_of(code_range)
 @given(rows=row_lists(2), data=st.data(), dtype=widths)
 def test_code_range_spans_the_codes_of_a_column(rows, data, dtype):
     """The smallest code is at most 0 and the largest at least -1, so that emptiness needs no case."""

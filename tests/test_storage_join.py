@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_rows import as_rows, as_tuples, codes, row_lists, widths
+from kernel_oracles import oracle_of
 from tidelog.storage import StoredRelation
 from tidelog.storage.join import (
     EQUAL,
@@ -18,6 +19,7 @@ from tidelog.storage.join import (
     find_bindings,
     find_groups,
     has_entry,
+    join_dense_pairs,
     join_postings,
     scan_rows,
     select_rows,
@@ -120,6 +122,7 @@ def cases(draw):
     )
 
 
+@oracle_of(join_postings)
 @given(case=cases())
 def test_join_finds_what_nested_loops_find(case):
     """Every binding meets every matching entry in view, in order, whatever the output can hold."""
@@ -143,6 +146,7 @@ def test_join_finds_what_nested_loops_find(case):
     ]
 
 
+@oracle_of(has_entry)
 @given(case=cases())
 def test_has_entry_says_whether_anything_matches(case):
     """Existence is judged over the rows in view that are not deleted."""
@@ -163,6 +167,7 @@ def test_has_entry_says_whether_anything_matches(case):
     assert result.tolist() == [int(any(True for _ in case.matches(binding))) for binding in case.batch]
 
 
+@oracle_of(find_bindings)
 @given(
     rows=row_lists(2, max_size=60),
     batch=row_lists(2, max_size=70),
@@ -186,6 +191,7 @@ def test_bindings_find_the_row_they_name(rows, batch, operands, constants, dtype
     assert found.tolist() == [numbers.get(key, -1) for key in keys]
 
 
+@oracle_of(scan_rows)
 @given(
     rows=row_lists(2, max_size=60),
     data=st.data(),
@@ -221,6 +227,7 @@ def test_scan_yields_the_rows_that_pass(rows, data, filters, sources, constant):
     assert scanned == [tuple(read(source, row, (), [constant]) for source in sources) for row in kept]
 
 
+@oracle_of(select_rows)
 @given(batch=row_lists(2, max_size=50), data=st.data(), constant=codes)
 def test_select_keeps_and_rearranges(batch, data, constant):
     """Kept bindings come in order with the columns asked for."""
@@ -236,6 +243,38 @@ def test_select_keeps_and_rearranges(batch, data, constant):
     assert as_tuples(out[:written]) == [
         tuple(read(source, binding, (), [constant]) for source in sources) for binding in kept
     ]
+
+
+@oracle_of(join_dense_pairs)
+@given(
+    rows=row_lists(3, of=st.integers(0, 4), max_size=40, unique=True),
+    batch=row_lists(2, of=st.integers(0, 4) | st.sampled_from([-1, 2**31 - 1, -(2**31)]), max_size=20),
+    columns=st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 2)),
+    taken_first=st.booleans(),
+    limit=st.sampled_from([1, 2, 7, 1000]),
+    dtype=widths,
+)
+def test_dense_pairs_are_those_of_nested_loops(rows, batch, columns, taken_first, limit, dtype):
+    """A column of each binding meets one of each entry of its group, whatever the output can hold."""
+    key, kept, taken = columns
+    relation = StoredRelation(3, dtype)
+    relation.insert(as_rows(rows, 3, dtype))
+    index = relation.index((0,))
+    state, out, joined = np.zeros(2, np.int64), np.empty((limit, 2), dtype), []
+
+    while state[0] < len(batch):
+        written = join_dense_pairs(
+            as_rows(batch, 2, dtype), key, index.groups, index.arena, kept, taken, taken_first, state, out
+        )
+        joined.extend(as_tuples(out[:written]))
+
+    pairs = [
+        (binding[kept], (*row[1:], number)[taken])
+        for binding in batch
+        for number, row in enumerate(rows)
+        if row[0] == binding[key]
+    ]
+    assert joined == [pair[::-1] if taken_first else pair for pair in pairs]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6, 100])

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_rows import as_rows, as_tuples, distinct, random_rows, row_lists, widths
+from kernel_oracles import oracle_of
 from tidelog.storage.hashing import hash_columns, hash_row
 from tidelog.storage.kernel import kernel
 from tidelog.storage.membership import (
@@ -71,6 +72,7 @@ def test_hash_of_a_key_is_the_same_wherever_its_codes_come_from(row):
     assert int(out[0, 0]) < 2**32
 
 
+@oracle_of(insert_rows, find_rows)
 @given(data=st.data(), arity=st.integers(0, 3), dtype=widths)
 def test_inserted_rows_are_numbered_in_order_of_appearance(data, arity, dtype):
     """Rows get the next numbers, equal rows one number, and are found by it."""
@@ -133,6 +135,40 @@ def test_numbers_come_in_blocks_and_the_rest_is_known():
     assert table.shared[0] == 14
 
 
+wide_codes = st.integers(0, 3) | st.sampled_from([2**32, 2**40, -(2**40), 2**63 - 1, -(2**63)])
+
+
+@given(rows=row_lists(2, of=wide_codes, max_size=63), probes=row_lists(2, of=wide_codes, max_size=20))
+def test_wide_rows_are_told_apart_in_a_full_table(rows, probes):
+    """Codes of 64 bits are compared whole, and a table with one empty slot still ends every search."""
+    expected = distinct(rows)
+    table = Table(2, np.int64, size=64)
+    table.slots = np.zeros(1 << len(expected).bit_length(), np.uint64)
+
+    inserted = table.insert(as_rows(rows, 2, np.int64))
+
+    assert inserted == len(expected)
+    numbers = {row: number for number, row in enumerate(expected)}
+    assert table.find(as_rows([*rows, *probes], 2, np.int64)) == [
+        numbers.get(row, -1) for row in [*rows, *probes]
+    ]
+
+
+@oracle_of(grow_slots)
+@given(row_lists(2, max_size=60))
+def test_growing_keeps_all_slots(rows):
+    """A larger table has exactly the words of the smaller one, where a search looks for them."""
+    table = Table(2, size=64)
+    table.insert(as_rows(rows, 2))
+    larger = np.zeros(4 * table.slots.size, np.uint64)
+
+    grow_slots(table.slots, larger)
+
+    assert sorted(larger[larger != 0].tolist()) == sorted(table.slots[table.slots != 0].tolist())
+    table.slots = larger
+    assert table.find(as_rows(rows, 2)) == [distinct(rows).index(row) for row in rows]
+
+
 def test_grown_table_finds_the_same_rows():
     """Moving slots to a larger table keeps every row's number."""
     rows = as_rows(distinct(as_tuples(random_rows(200, 2, 40))), 2)
@@ -147,6 +183,7 @@ def test_grown_table_finds_the_same_rows():
     assert table.find(as_rows([(99, 99)], 2)) == [-1]
 
 
+@oracle_of(number_rows)
 def test_numbering_distinct_rows_equals_inserting_them():
     """A table made from rows at hand finds each of them, and only those before the count."""
     rows = as_rows(distinct(as_tuples(random_rows(150, 3, 9))), 3)
@@ -156,6 +193,23 @@ def test_numbering_distinct_rows_equals_inserting_them():
     number_rows(table.slots, table.rows, len(rows) - 1)
 
     assert table.find(rows) == [*range(len(rows) - 1), -1]
+
+
+@oracle_of(move_row)
+@given(rows=row_lists(2, min_size=1, max_size=40, of=st.integers(0, 5)), data=st.data())
+def test_moved_rows_take_everything_along(rows, data):
+    """However many rows get other numbers, each is found by its last one, with its count."""
+    table = Table(2, counting=True)
+    table.insert(as_rows(rows, 2))
+    numbers = {row: number for number, row in enumerate(distinct(rows))}
+
+    for target in range(100, 100 + data.draw(st.integers(1, 5))):
+        row = data.draw(st.sampled_from(sorted(numbers)))
+        move_row(table.slots, table.rows, table.counts, numbers[row], target)
+        numbers[row] = target
+
+    assert table.find(as_rows(list(numbers), 2)) == list(numbers.values())
+    assert [int(table.counts[number]) for number in numbers.values()] == [rows.count(row) for row in numbers]
 
 
 def test_moved_row_is_found_under_its_new_number():

@@ -1,10 +1,14 @@
 """An index ordered by a column, and joins that bound it."""
 
+import operator
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from code_rows import as_rows, as_tuples, row_lists
+from kernel_oracles import oracle_of
 from programs import build
 from tidelog.engine.epoch import MaintenanceSettings, RelationChange, Strategy
 from tidelog.engine.local import LocalEngine
@@ -15,9 +19,13 @@ from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.operators import Join, View
 from tidelog.plan.order import best_chain
 from tidelog.plan.statistics import KnownSizes
-from tidelog.storage.ordered import OrderedIndex
+from tidelog.storage import StoredRelation
+from tidelog.storage.join import LESS, LESS_EQUAL, find_groups
+from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST, BELOW, OrderedIndex, join_ordered, merge_tails
 from tidelog.storage.postings import LENGTH, START
 from tidelog.values.codec import Codec
+
+NO_CONSTANTS = np.empty(0, np.int64)
 
 _NEAR = """
 .decl item(group: number, at: number)
@@ -48,6 +56,108 @@ def test_postings_hold_a_sorted_run_and_a_tail(pieces: list[list[tuple[int, int]
             assert sorted(map(tuple, entries.tolist())) == sorted(
                 (at, number) for number, (key, at) in enumerate(rows.tolist()) if key == group
             )
+
+
+@oracle_of(merge_tails)
+@given(
+    runs=st.lists(
+        st.tuples(st.lists(st.integers(-9, 9), max_size=8), st.lists(st.integers(-9, 9), max_size=50))
+    ),
+    data=st.data(),
+)
+def test_tails_are_merged_where_they_are_long(
+    runs: list[tuple[list[int], list[int]]], data: st.DataObject
+) -> None:
+    """A tail of more than 32 entries joins its sorted run, a shorter one stays; every entry is kept."""
+    groups, arena, lengths = [], [], []
+    for run, tail in runs:
+        entries = [*sorted(run), *tail]
+        groups.append((len(arena), len(entries), len(entries)))
+        lengths.append(len(run))
+        arena.extend((code, len(arena) + place) for place, code in enumerate(entries))
+    numbers = data.draw(st.lists(st.integers(0, len(runs) - 1))) if runs else []
+    merged, sorted_lengths = as_rows(arena, 2), np.array(lengths, np.int64)
+
+    merge_tails(as_rows(groups, 3, np.int64), merged, sorted_lengths, 0, np.array(numbers, np.int64))
+
+    for group, (start, length, _) in enumerate(groups):
+        before, after = arena[start : start + length], as_tuples(merged[start : start + length])
+        is_merged = group in numbers and len(runs[group][1]) > 32
+        assert sorted(after) == sorted(before)
+        assert sorted_lengths[group] == (length if is_merged else lengths[group])
+        if is_merged:
+            assert [code for code, _ in after] == sorted(code for code, _ in before)
+        else:
+            assert after == before
+
+
+@oracle_of(join_ordered)
+@given(
+    rows=row_lists(
+        2, of=st.integers(0, 5) | st.sampled_from([-(2**31), 2**31 - 1]), max_size=60, unique=True
+    ),
+    batch=row_lists(2, of=st.integers(0, 6), max_size=6),
+    bounds=st.lists(
+        st.tuples(st.sampled_from([ABOVE, AT_LEAST, BELOW, AT_MOST]), st.sampled_from([1, -1])), max_size=3
+    ),
+    constant=st.integers(-1, 6),
+    runs=st.lists(st.integers(0, 60), min_size=8, max_size=8),
+    limit=st.sampled_from([1, 3, 100]),
+    data=st.data(),
+)
+def test_entries_within_bounds_are_joined(rows, batch, bounds, constant, runs, limit, data) -> None:
+    """A range of the ordered column is found in the sorted run; the tail is judged by the filters."""
+    relation = StoredRelation(2, np.int32)
+    relation.insert(as_rows(rows, 2))
+    index = relation.index((0,))
+    last = data.draw(st.integers(0, len(rows)))
+    first = data.draw(st.integers(0, last))
+    alive = np.array(data.draw(st.lists(st.integers(0, 1), min_size=len(rows), max_size=len(rows))), np.uint8)
+    keys = {key for key, _ in rows}
+    found = np.array([-1] * len(batch), np.int64)
+    lengths = np.zeros(index.groups.shape[0], np.int64)
+    for place, (key, _) in enumerate(batch):
+        if key in keys:
+            find = as_rows([(key,)], 1)
+            group = np.empty(1, np.int64)
+            find_groups(
+                find, NO_CONSTANTS, np.zeros(1, np.int32), index.slots, index.keys, index.groups,
+                index.is_dense, group,
+            )  # fmt: skip
+            found[place] = group[0]
+            start, length = index.groups[group[0], START], index.groups[group[0], LENGTH]
+            run = min(runs[key], length)
+            part = index.arena[start : start + run]
+            part[:] = part[np.argsort(part[:, 0], kind="stable")]
+            lengths[group[0]] = run
+    # A source: column 1 of the binding, or the constant; column 2 is the ordered one.
+    filters = [
+        {
+            ABOVE: (LESS, source, 2),
+            AT_LEAST: (LESS_EQUAL, source, 2),
+            BELOW: (LESS, 2, source),
+            AT_MOST: (LESS_EQUAL, 2, source),
+        }[kind]
+        for kind, source in bounds
+    ]
+    state, out, joined = np.zeros(2, np.int64), np.empty((limit, 3), np.int32), []
+
+    while state[0] < len(batch):
+        written = join_ordered(
+            as_rows(batch, 2), found, np.array([constant], np.int64), index.groups, index.arena, lengths, 0,
+            np.array(bounds, np.int32).reshape(-1, 2), alive, first, last, as_rows(filters, 3),
+            np.array([0, 1, 2], np.int32), state, out,
+        )  # fmt: skip
+        joined.extend(as_tuples(out[:written]))
+
+    holds = {ABOVE: operator.gt, AT_LEAST: operator.ge, BELOW: operator.lt, AT_MOST: operator.le}
+    assert sorted(joined) == sorted(
+        (*binding, code)
+        for binding in batch
+        for number, (key, code) in enumerate(rows)
+        if key == binding[0] and first <= number < last and alive[number]
+        if all(holds[kind](code, binding[1] if source == 1 else constant) for kind, source in bounds)
+    )
 
 
 def test_a_bounded_column_of_many_facts_is_ordered() -> None:

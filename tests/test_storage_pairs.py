@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_rows import WIDTHS, as_rows, as_tuples, distinct, random_rows, row_lists
+from kernel_oracles import oracle_of
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import IS_COMPILED
 from tidelog.storage.pairs import PairBits, fitting_pairs, insert_pairs, mark_pairs
@@ -40,6 +41,7 @@ def dense_relation():
     return relation
 
 
+@oracle_of(insert_pairs, mark_pairs)
 @given(batches=st.lists(st.lists(inside, max_size=70), max_size=3), old=st.lists(inside, max_size=30))
 def test_pairs_are_inserted_once(batches, old):
     """Pairs not present get the next row numbers; bits tell exactly what is present."""

@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from code_rows import as_rows, as_tuples, codes, distinct, row_lists, widths
+from kernel_oracles import oracle_of
 from tidelog.storage.intervals import IntervalIndex
-from tidelog.storage.trie import Trie, TrieBatch, sort_numbers
+from tidelog.storage.trie import Trie, TrieBatch, build_levels, merge_numbers, sort_numbers
 
 
 def facts_of(batch: TrieBatch) -> list[tuple[int, ...]]:
@@ -25,6 +26,7 @@ def facts_of(batch: TrieBatch) -> list[tuple[int, ...]]:
     return [(int(value), *rest) for place, value in enumerate(batch.values[0]) for rest in below(0, place)]
 
 
+@oracle_of(sort_numbers)
 @given(rows=row_lists(3, max_size=40), columns=st.permutations([0, 1, 2]), dtype=widths)
 def test_row_numbers_are_sorted_by_columns(rows, columns, dtype):
     """Any order of columns, both widths, extremes of either sign; equal rows stay as they came."""
@@ -34,6 +36,73 @@ def test_row_numbers_are_sorted_by_columns(rows, columns, dtype):
     numbers = sort_numbers(array, np.arange(len(rows), dtype=np.int32), order)
 
     assert numbers.tolist() == sorted(range(len(rows)), key=lambda n: [rows[n][c] for c in columns])
+
+
+@given(st.lists(st.sampled_from([-(2**63), -(2**63) + 1, -1, 0, 1, 2**40, 2**63 - 1]), max_size=12))
+def test_wide_codes_are_sorted(codes):
+    """Codes of 64 bits are compared whole, also where their differences overflow."""
+    numbers = sort_numbers(
+        as_rows([(code,) for code in codes], 1, np.int64),
+        np.arange(len(codes), dtype=np.int32),
+        np.zeros(1, np.int32),
+    )
+
+    assert numbers.tolist() == sorted(range(len(codes)), key=codes.__getitem__)
+
+
+@oracle_of(merge_numbers)
+@given(rows=row_lists(2, max_size=40), columns=st.permutations([0, 1]), dtype=widths, data=st.data())
+def test_sorted_row_numbers_are_merged(rows, columns, dtype, data):
+    """Two sorted lists of rows become one, equal rows of the first before those of the second."""
+    cut = data.draw(st.integers(0, len(rows)))
+
+    def by_columns(number):
+        return [rows[number][column] for column in columns]
+
+    left, right = sorted(range(cut), key=by_columns), sorted(range(cut, len(rows)), key=by_columns)
+
+    merged = merge_numbers(
+        as_rows(rows, 2, dtype),
+        np.array(left, np.int32),
+        np.array(right, np.int32),
+        np.array(columns, np.int32),
+    )
+
+    assert merged.tolist() == sorted([*left, *right], key=by_columns)
+
+
+@oracle_of(build_levels)
+@given(
+    rows=row_lists(3, max_size=30), columns=st.permutations([0, 1, 2]), depth=st.integers(1, 3), dtype=widths
+)
+def test_levels_have_each_beginning_once(rows, columns, depth, dtype):
+    """A level has the last code of every distinct beginning, and where what is below it begins."""
+    columns = columns[:depth]
+    total = len(rows)
+    order = sorted(range(total), key=lambda number: [rows[number][column] for column in columns])
+    paths = [tuple(rows[number][column] for column in columns) for number in order]
+    values, starts, counts = (
+        np.zeros(depth * total, dtype), np.zeros(depth * (total + 1), np.int32), np.zeros(depth, np.int64)
+    )  # fmt: skip
+
+    build_levels(
+        as_rows(rows, 3, dtype),
+        np.array(order, np.int32),
+        np.array(columns, np.int32),
+        values,
+        starts,
+        counts,
+    )
+
+    for level in range(depth):
+        beginnings = distinct(path[: level + 1] for path in paths)
+        below = paths if level == depth - 1 else distinct(path[: level + 2] for path in paths)
+        count, first = counts[level], level * (total + 1)
+        assert values[level * total : level * total + count].tolist() == [each[-1] for each in beginnings]
+        assert starts[first : first + count + 1].tolist() == [
+            *(next(n for n, path in enumerate(below) if path[: level + 1] == each) for each in beginnings),
+            len(below),
+        ]
 
 
 @given(parts=st.lists(row_lists(2, max_size=12), max_size=8), columns=st.permutations([0, 1]), dtype=widths)
