@@ -1,5 +1,6 @@
 """Aggregates over groups equal the plain definition over lists of values."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -9,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernel_oracles import oracle_of
 from tidelog.engine.local import aggregates as aggregates_module
-from tidelog.engine.local.aggregates import fold_groups, reduce_groups
+from tidelog.engine.local.aggregates import (
+    _insert_partial,
+    _round_partials,
+    _sum_exactly,
+    fold_groups,
+    reduce_groups,
+)
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.reference.aggregates import combine
 from tidelog.program.nodes import Program, UserApplication, UserFunctor, Variable
@@ -158,3 +166,60 @@ def test_user_aggregates_fold_in_value_order(rows):
         for start, values in zip("abcd", members, strict=True)
     ]
     assert found_of(*found, "symbol", codec) == expected
+
+
+# --- kernels of exact sums -------------------------------------------------------------------------
+
+
+def partials_of(terms):
+    """Return the partial sums of terms, None once something is not finite."""
+    partials, count = np.empty(64), 0
+    with np.errstate(all="ignore"):
+        for term in terms:
+            count = _insert_partial(partials, count, term)
+    return None if count < 0 else partials[:count]
+
+
+def rounded(total):
+    """Return a fraction as the nearest float, None where there is none."""
+    try:
+        return float(total)
+    except OverflowError:
+        return None
+
+
+@oracle_of(_insert_partial, _round_partials)
+@given(st.lists(floats, max_size=12))
+def test_partial_sums_keep_the_exact_sum(terms):
+    """Partial sums do not overlap, grow, and add up to what was added; rounded once they are the sum."""
+    partials = partials_of(terms)
+
+    if partials is None:
+        # Something was not finite, or so large that a sum of some terms was not.
+        assert sum(map(abs, terms)) > 1e308 or not all(map(math.isfinite, terms))
+        return
+    exact = [Fraction(partial) for partial in partials.tolist()]
+    assert sum(exact) == sum(map(Fraction, terms))
+    nonzero = [partial for partial in exact if partial]
+    assert all(abs(low) < abs(high) for low, high in itertools.pairwise(nonzero))
+    if len(partials):
+        assert _round_partials(np.array(partials), len(partials)) == rounded(sum(exact))
+
+
+@oracle_of(_sum_exactly)
+@given(st.lists(st.lists(st.tuples(floats, st.integers(1, 5)), max_size=6), max_size=4))
+def test_settled_sums_are_exact(groups):
+    """Each group has its own sum; one that is not finite on the way is not settled, and harms no other."""
+    every = [pair for group in groups for pair in group]
+    ends = np.cumsum([len(group) for group in groups], dtype=np.int64)
+
+    with np.errstate(all="ignore"):
+        sums, is_settled = _sum_exactly(
+            np.array([value for value, _ in every]), np.array([weight for _, weight in every], np.int64), ends
+        )
+
+    for group, found, settled in zip(groups, sums.tolist(), is_settled.tolist(), strict=True):
+        is_small = all(math.isfinite(value) and abs(value) < 1e300 for value, _ in group)
+        assert settled or not is_small
+        if settled:
+            assert found == rounded(sum(Fraction(value) * weight for value, weight in group))

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernel_oracles import oracle_of
 from tidelog.engine.local import expressions as expressions_module
-from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.expressions import Expressions, _float_power
 from tidelog.errors import TidelogError
 from tidelog.program.nodes import (
     Application,
@@ -515,3 +516,21 @@ def test_a_functor_without_a_function_is_a_diagnostic():
         expressions.compile_term(term)
 
     assert [d.code for d in raised.value.diagnostics] == ["missing-function"]
+
+
+@oracle_of(_float_power)
+@given(base=floats, exponent=floats)
+def test_powers_of_floats_are_those_of_the_c_library(base, exponent):
+    """Every bit is that of `math.pow`, where it gives a number; beyond the floats a power is infinite."""
+    with np.errstate(all="ignore"):
+        found = float(_float_power(base, exponent))
+
+    try:
+        expected = math.pow(base, exponent)
+    except ValueError:
+        # A root of a negative number has no value, and zero has no inverse.
+        assert math.isnan(found) or math.isinf(found)
+    except OverflowError:
+        assert math.isinf(found)
+    else:
+        assert found == expected or (math.isnan(found) and math.isnan(expected))
