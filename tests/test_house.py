@@ -20,7 +20,7 @@ TOOLS = ("sh", "dirname", "cksum", "cat", "grep", "tail", "mkdir", "sleep")
 
 def files(*endings):
     """Return the house's own text files with one of the endings, without what tools left behind."""
-    folders = ("src", "tests", "benchmarks", "examples", "docs", "bin")
+    folders = ("src", "tests", "benchmarks", "torture", "examples", "docs", "bin")
     found = [path for path in ROOT.iterdir() if path.is_file()]
     for folder in folders:
         found.extend(path for path in (ROOT / folder).rglob("*") if path.is_file())

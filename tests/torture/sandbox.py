@@ -1,0 +1,239 @@
+"""Cases tried in a forked child that may neither hang nor grow, and whose death is noticed."""
+
+import faulthandler
+import gc
+import json
+import mmap
+import os
+import resource
+import select
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Final, NoReturn, TypeVar
+
+Case = TypeVar("Case")
+
+HANG: Final = "hang"
+# A computation is stopped by its processor time, which a busy machine does not stretch. Waiting takes
+# none, so that a child which has not reported for a multiple of the limit is killed.
+_PATIENCE: Final = 3
+_POLL_SECONDS: Final = 0.5
+_PROGRESS_BYTES: Final = 8
+_PACKAGE: Final = f"{os.sep}tidelog{os.sep}"
+# What these say depends on where the limit was met, and not on where the mistake is.
+_ANYWHERE: Final = frozenset({HANG, "MemoryError", "RecursionError"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one case may use."""
+
+    seconds: float = 10.0
+    extra_bytes: int = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a case did: an exception or a hang and where, or the signal that ended the process."""
+
+    what: str
+    where: str = ""
+    message: str = ""
+
+    @property
+    def signature(self) -> tuple[str, str]:
+        """Return what two cases of one mistake have in common."""
+        return self.what, "" if self.what in _ANYWHERE else self.where
+
+    def __str__(self) -> str:
+        place = f" at {self.where}" if self.where else ""
+        words = f": {self.message}" if self.message else ""
+        return f"{self.what}{place}{words}"
+
+
+class _TooSlowError(BaseException):
+    """Raised in a case that takes too long; no handler of ordinary exceptions holds it up."""
+
+
+def try_cases(
+    attempt: Callable[[Case], object],
+    cases: Sequence[Case],
+    limits: Limits,
+    deadline: float = float("inf"),
+) -> Iterator[tuple[int, Fault | None]]:
+    """Try the cases one after the other until the deadline; yield the position of every fault.
+
+    The last pair has the number of the cases that were tried, and no fault. After a case that ends
+    its process the next ones go on in another.
+    """
+    begin = 0
+    while begin < len(cases):
+        child = _Child(attempt, cases, begin, limits, deadline)
+        try:
+            yield from child.faults()
+        finally:
+            child.end()
+        if child.tried is not None:
+            yield child.tried, None
+            return
+        begin = child.position + 1
+    yield len(cases), None
+
+
+class _Child:
+    """A forked process that tries cases, seen from its parent."""
+
+    def __init__(
+        self,
+        attempt: Callable[[Case], object],
+        cases: Sequence[Case],
+        begin: int,
+        limits: Limits,
+        deadline: float,
+    ) -> None:
+        self.tried: int | None = None
+        self._limits = limits
+        self._progress = mmap.mmap(-1, _PROGRESS_BYTES)
+        self._note(begin)
+        self._reading, writing = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self._reading)
+            self._live(attempt, cases, begin, writing, deadline)
+        os.close(writing)
+
+    @property
+    def position(self) -> int:
+        """Return the position of the case that is being tried, or was when the child died."""
+        return int.from_bytes(self._progress[:], "little")
+
+    def _note(self, position: int) -> None:
+        self._progress[:] = position.to_bytes(_PROGRESS_BYTES, "little")
+
+    def faults(self) -> Iterator[tuple[int, Fault]]:
+        """Yield what the child reports; its own end, unless it is done, is a fault too."""
+        held = b""
+        position, since = self.position, time.monotonic()
+        while True:
+            ready, _, _ = select.select([self._reading], [], [], _POLL_SECONDS)
+            if ready:
+                read = os.read(self._reading, 1 << 16)
+                if not read:
+                    break
+                *lines, held = (held + read).split(b"\n")
+                for line in lines:
+                    yield from self._report(json.loads(line))
+            if self.position != position:
+                position, since = self.position, time.monotonic()
+            elif time.monotonic() - since > self._limits.seconds * _PATIENCE:
+                os.kill(self._pid, signal.SIGKILL)
+                yield position, Fault(HANG, message="the process had to be killed")
+                return
+        if self.tried is None:
+            yield self.position, Fault(self._cause_of_death())
+
+    def _report(self, report: dict[str, str | int]) -> Iterator[tuple[int, Fault]]:
+        if "tried" in report:
+            self.tried = int(report["tried"])
+            return
+        words = [str(report[key]) for key in ("what", "where", "message")]
+        yield int(report["position"]), Fault(*words)
+
+    def _cause_of_death(self) -> str:
+        _, status = os.waitpid(self._pid, 0)
+        self._pid = 0
+        code = os.waitstatus_to_exitcode(status)
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
+
+    def end(self) -> None:
+        """End the child, whatever it does."""
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+            self._pid = 0
+        os.close(self._reading)
+
+    # --- in the child --------------------------------------------------------------------------
+
+    def _live(
+        self,
+        attempt: Callable[[Case], object],
+        cases: Sequence[Case],
+        begin: int,
+        writing: int,
+        deadline: float,
+    ) -> NoReturn:
+        status = 1
+        try:
+            parent = os.getppid()
+            _confine(self._limits)
+            tried = begin
+            for tried in range(begin, len(cases)):
+                if time.monotonic() > deadline or os.getppid() != parent:
+                    break
+                self._note(tried)
+                fault = _try(attempt, cases[tried], self._limits)
+                if fault is not None:
+                    _tell(writing, {"position": tried, **asdict(fault)})
+            else:
+                tried = len(cases)
+            _tell(writing, {"tried": tried})
+            status = 0
+        finally:
+            os._exit(status)
+
+
+def _confine(limits: Limits) -> None:
+    """Make this process quiet, deaf to the keyboard and bounded."""
+    gc.freeze()
+    faulthandler.disable()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGPROF, _too_slow)
+    silence = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(silence, stream)
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    most = pages * resource.getpagesize() + limits.extra_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _too_slow(_signal: int, _frame: FrameType | None) -> None:
+    raise _TooSlowError
+
+
+def _try(attempt: Callable[[Case], object], case: Case, limits: Limits) -> Fault | None:
+    try:
+        signal.setitimer(signal.ITIMER_PROF, limits.seconds)
+        try:
+            attempt(case)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+    except _TooSlowError as error:
+        return Fault(HANG, _where(error), f"stopped after {limits.seconds:g} s")
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is what was looked for
+        lines = str(error).splitlines()
+        return Fault(type(error).__name__, _where(error), lines[0][:200] if lines else "")
+    return None
+
+
+def _where(error: BaseException) -> str:
+    """Return the innermost place in the package, or the innermost at all."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if _PACKAGE in frame.filename] or list(frames)
+    if not ours:
+        return ""
+    name = ours[-1].filename.rpartition(_PACKAGE)[2]
+    name = name if name != ours[-1].filename else Path(name).name
+    return f"{name}:{ours[-1].lineno} in {ours[-1].name}"
+
+
+def _tell(writing: int, report: dict[str, str | int]) -> None:
+    data = json.dumps(report).encode() + b"\n"
+    while data:
+        data = data[os.write(writing, data) :]
