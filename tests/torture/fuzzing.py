@@ -10,6 +10,7 @@ from typing import Final
 from torture.kind import Failure
 from torture.reproduction import write_reproduction
 from torture.sandbox import HANG, Fault, Limits, try_cases
+from torture.scratch import scratch
 from torture.shrinking import Parts, shrink
 
 # A child lives this long: long enough that forking costs nothing, short enough that a report is no news.
@@ -36,7 +37,11 @@ class FuzzKind:
 
     def run(self, seeds: Iterator[int], deadline: float) -> Iterator[int | Failure]:
         """Try the inputs of the seeds; a mistake is reported for the first seed that meets it."""
-        self.load()
+        with scratch():
+            self.load()
+            yield from self._run(seeds, deadline)
+
+    def _run(self, seeds: Iterator[int], deadline: float) -> Iterator[int | Failure]:
         known: set[tuple[str, str]] = set()
         size = _FIRST_BATCH
         while time.monotonic() < deadline:
@@ -57,10 +62,11 @@ class FuzzKind:
 
     def case(self, seed: int) -> Failure | None:
         """Return the failure of one seed, or None if its input is treated as it must be."""
-        self.load()
-        for _, fault in try_cases(self._try_seed, [seed], self.limits):
-            if fault is not None:
-                return self._failure(seed, fault)
+        with scratch():
+            self.load()
+            for _, fault in try_cases(self._try_seed, [seed], self.limits):
+                if fault is not None:
+                    return self._failure(seed, fault)
         return None
 
     def input_of(self, seed: int) -> Parts:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Final, NoReturn, TypeVar
+from typing import Final, TypeVar
 
 Case = TypeVar("Case")
 
@@ -25,8 +25,11 @@ _PATIENCE: Final = 3
 _POLL_SECONDS: Final = 0.5
 _PROGRESS_BYTES: Final = 8
 _PACKAGE: Final = f"{os.sep}tidelog{os.sep}"
+# Libraries reserve more address space than they ever use, so that the limit on it is a wide one.
+_RESERVED_BYTES: Final = 2 << 30
 # What these say depends on where the limit was met, and not on where the mistake is.
-_ANYWHERE: Final = frozenset({HANG, "MemoryError", "RecursionError"})
+_MEMORY: Final = "MemoryError"
+_ANYWHERE: Final = frozenset({HANG, _MEMORY, "RecursionError"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ class _Child:
         deadline: float,
     ) -> None:
         self.tried: int | None = None
+        self._has_stopped = False
         self._limits = limits
         self._progress = mmap.mmap(-1, _PROGRESS_BYTES)
         self._note(begin)
@@ -134,13 +138,14 @@ class _Child:
                 os.kill(self._pid, signal.SIGKILL)
                 yield position, Fault(HANG, message="the process had to be killed")
                 return
-        if self.tried is None:
+        if self.tried is None and not self._has_stopped:
             yield self.position, Fault(self._cause_of_death())
 
     def _report(self, report: dict[str, str | int]) -> Iterator[tuple[int, Fault]]:
         if "tried" in report:
             self.tried = int(report["tried"])
             return
+        self._has_stopped = self._has_stopped or bool(report["is_last"])
         words = [str(report[key]) for key in ("what", "where", "message")]
         yield int(report["position"]), Fault(*words)
 
@@ -167,19 +172,26 @@ class _Child:
         begin: int,
         writing: int,
         deadline: float,
-    ) -> NoReturn:
+    ) -> None:
         status = 1
         try:
             parent = os.getppid()
             _confine(self._limits)
+            peak = _peak_bytes() + self._limits.extra_bytes
             tried = begin
             for tried in range(begin, len(cases)):
                 if time.monotonic() > deadline or os.getppid() != parent:
                     break
                 self._note(tried)
                 fault = _try(attempt, cases[tried], self._limits)
+                is_last = _peak_bytes() > peak
+                if is_last and fault is None:
+                    fault = Fault(_MEMORY, message=f"took more than {self._limits.extra_bytes >> 20} MiB")
                 if fault is not None:
-                    _tell(writing, {"position": tried, **asdict(fault)})
+                    _tell(writing, {"position": tried, "is_last": is_last, **asdict(fault)})
+                if is_last:
+                    # The peak does not sink again, so that another process has to go on.
+                    return
             else:
                 tried = len(cases)
             _tell(writing, {"tried": tried})
@@ -198,9 +210,13 @@ def _confine(limits: Limits) -> None:
     for stream in (0, 1, 2):
         os.dup2(silence, stream)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    most = pages * resource.getpagesize() + limits.extra_bytes
+    most = pages * resource.getpagesize() + limits.extra_bytes + _RESERVED_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 def _too_slow(_signal: int, _frame: FrameType | None) -> None:
