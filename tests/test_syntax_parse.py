@@ -137,6 +137,15 @@ def test_brackets_hold_terms_or_disjunctions():
     assert kinds == ["Constraint", "Disjunction", "Negation", "Disjunction"]
 
 
+def test_a_name_that_ends_like_a_directive_stands_before_a_bracket():
+    """`inst.input(x)` is an atom, but a name that would be a directive behind a space is refused."""
+    (rule,) = items("inst.input(1).")
+
+    assert rule.heads[0].relation == "inst.input"
+    assert mistakes(".type e=k.plan{l:e}") == [("reserved-word", "plan")]
+    assert mistakes(".type e=k.plan|b") == [("reserved-word", "plan")]
+
+
 def test_qualified_names_have_no_spaces():
     """A dot joins names only where no space stands beside it, because a dot also ends a rule."""
     first, second, third = items("a(x) :- i.j.b(x), x = y.c(1). d(2).")

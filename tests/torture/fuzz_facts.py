@@ -29,12 +29,13 @@ from torture.scratch import own_folder
 from torture.shown import show
 from torture.shrinking import Parts
 
-_TYPES: Final = (
-    ".type Pair = [left: number, right: symbol]\n"
-    ".type List = [head: float, tail: List]\n"
-    ".type Tree = Node {left: Tree, right: Tree} | Leaf {pair: Pair, size: unsigned} | Empty {}\n"
-    ".type Small <: number\n"
-)
+_PAIR: Final = ".type Pair = [left: number, right: symbol]\n"
+_TYPES: Final = {
+    "Pair": _PAIR,
+    "List": ".type List = [head: float, tail: List]\n",
+    "Tree": _PAIR + ".type Tree = Node {l: Tree, r: Tree} | Leaf {pair: Pair, size: unsigned} | Empty {}\n",
+    "Small": ".type Small <: number\n",
+}
 _COLUMNS: Final = (
     "number",
     "number",
@@ -205,7 +206,7 @@ _OPTION_WORDS: Final = (
 
 
 def make(chance: random.Random) -> Parts:
-    """Return a program with one input relation, the name of its file, and the file as Latin-1."""
+    """Return a program with one input relation, its file's name, the file as Latin-1, and who reads it."""
     types = [chance.choice(_COLUMNS) for _ in range(chance.choice((0, 1, 1, 2, 2, 2, 3)))]
     form = chance.choices(("csv", "json", "sqlite", "parquet", "bytes"), (10, 4, 1, 1, 1))[0]
     rows = [[_field(chance, each) for each in types] for _ in range(chance.choice((0, 1, 2, 3, 5, 20)))]
@@ -217,8 +218,14 @@ def make(chance: random.Random) -> Parts:
         data = gzip.compress(data, 1)
     data = damage(chance, data, _PIECES, chance.choice((0, 0, 0, 1, 1, 2, 4, 10)))
     columns = ", ".join(f"c{place}: {each}" for place, each in enumerate(types))
-    needed = _TYPES if set(types) & {"Pair", "List", "Tree", "Small"} else ""
-    return f"{needed}.decl r({columns})\n.input r({options})\n", file, data.decode("latin-1")
+    program = f"{_declared(types)}.decl r({columns})\n.input r({options})\n"
+    return program, file, data.decode("latin-1"), chance.choice(("as told", "as told", "by suffix"))
+
+
+def _declared(types: Sequence[str]) -> str:
+    """Return the declarations of the types in a relation, those of others left out."""
+    lines = [line for each in types for line in _TYPES.get(each, "").splitlines(keepends=True)]
+    return "".join(dict.fromkeys(lines))
 
 
 def _options(chance: random.Random, form: str, file: str) -> str:
@@ -343,8 +350,8 @@ _FORMS: Final[dict[str, Callable[[random.Random, Sequence[str], Sequence[Sequenc
 }
 
 
-def attempt(program_text: str, file: str, content: str) -> None:
-    """Read a file as a directive says, and as its suffix says."""
+def attempt(program_text: str, file: str, content: str, how: str) -> None:
+    """Read a file as a directive tells, or as its suffix does."""
     try:
         program, _ = build_program(parse(Source("facts.dl", program_text)))
     except TidelogError as error:
@@ -357,8 +364,9 @@ def attempt(program_text: str, file: str, content: str) -> None:
         for directive in program.directives:
             relation = program.relations[directive.relation]
             codec = Codec(program.types)
-            check_columns(relation, codec, partial(read_relation, relation, directive, codec, folder))
-            check_columns(relation, codec, partial(columns_from, path, relation, codec))
+            by_suffix = partial(columns_from, path, relation, codec)
+            as_told = partial(read_relation, relation, directive, codec, folder)
+            check_columns(relation, codec, by_suffix if how == "by suffix" else as_told)
     finally:
         path.unlink()
 
@@ -383,8 +391,8 @@ def load() -> None:
     columns = ", ".join(f"c{place}: {each}" for place, each in enumerate(types))
     for form, draw in _FORMS.items():
         word = {"json": "jsonfile", "bytes": "file", "csv": "file"}.get(form, form)
-        text = f'{_TYPES}.decl r({columns})\n.input r(IO="{word}", filename="r.facts")\n'
-        attempt(text, "r.facts", draw(chance, types, rows).decode("latin-1"))
+        text = f'{_declared(types)}.decl r({columns})\n.input r(IO="{word}", filename="r.facts")\n'
+        attempt(text, "r.facts", draw(chance, types, rows).decode("latin-1"), "as told")
 
 
 KIND: Final = FuzzKind("fuzz-facts", make, attempt, load)

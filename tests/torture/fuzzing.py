@@ -14,7 +14,7 @@ from torture.scratch import scratch
 from torture.shrinking import Parts, shrink
 
 # A child lives this long: long enough that forking costs nothing, short enough that a report is no news.
-_BATCH_SECONDS: Final = 2.0
+_BATCH_SECONDS: Final = 10.0
 _FIRST_BATCH: Final = 32
 _LARGEST_BATCH: Final = 20_000
 _SHRINK_SECONDS: Final = 20.0

@@ -7,13 +7,16 @@ from typing import Final, NoReturn
 from tidelog.errors import Diagnostic
 from tidelog.source import Span
 from tidelog.syntax.literals import LiteralError, string_literal
-from tidelog.syntax.scanner import Token
+from tidelog.syntax.scanner import DIRECTIVES, Token
 
 # Deeper text is refused: the parser and the passes behind it recurse over what it reads.
 MAX_NESTING: Final = 100
 
 _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 _CLOSING: Final = frozenset(_OPENING.values())
+
+# What is printed without a space before it.
+_CLOSE: Final = frozenset("()[]}<>,.")
 
 # Words that begin or join terms, so they can name neither variables nor relations.
 FUNCTORS: Final = frozenset(
@@ -168,7 +171,20 @@ class Cursor:
             self.advance()
             last = self.advance()
             parts.append(last.text)
+        if last.text in DIRECTIVES and self.token.kind not in _CLOSE:
+            self._fail_like_directive(last)
         return ".".join(parts), first.span.to(last.span)
+
+    def _fail_like_directive(self, last: Token) -> NoReturn:
+        """Raise, for with a space behind it the name would end in a directive: `k.plan {`."""
+        raise ParseError(
+            Diagnostic(
+                code="reserved-word",
+                message=f"`.{last.text}` is a directive, and can end a name only before a bracket or a comma",
+                span=last.span,
+                hint="choose another name",
+            )
+        )
 
     def _is_dot_of_name(self) -> bool:
         following = self.peek()
