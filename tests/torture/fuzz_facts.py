@@ -279,7 +279,7 @@ def _json_value(chance: random.Random, field: str) -> object:
         pass
     if chance.random() < 0.8:
         return field
-    others = (
+    others: tuple[object, ...] = (
         None,
         True,
         1.5,

@@ -6,13 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Final
+
+# What is written here survives the death of a process, which is all that is asked of it, at no cost.
+_IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the folders in it have names of their own
 
 
 @contextmanager
 def scratch() -> Iterator[Path]:
     """Let everything temporary lie in one folder, which is deleted at the end with all that is left in it."""
     before = tempfile.tempdir
-    with tempfile.TemporaryDirectory(prefix="tidelog-torture-", ignore_cleanup_errors=True) as folder:
+    place = str(_IN_MEMORY) if os.access(_IN_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory("", "tidelog-torture-", place, ignore_cleanup_errors=True) as folder:
         tempfile.tempdir = folder
         try:
             yield Path(folder)
