@@ -132,6 +132,8 @@ def test_several_filters_and_a_sort_go_together(client: Client) -> None:
         ("/api/facts/edge?limit=many", "bad-request", 400),
         ("/api/values/edge/5", "bad-request", 400),
         ("/api/epochs/3", "no-such-epoch", 404),
+        ("/api/epochs/" + "9" * 5000, "bad-request", 400),
+        ("/api/values/path/" + "9" * 5000, "bad-request", 400),
         ("/api/nothing", "no-such-page", 404),
         ("/static/../app.py", "no-such-page", 404),
         ("/static/..%2fapp.py", "no-such-page", 404),

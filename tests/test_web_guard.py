@@ -1,5 +1,6 @@
 """Who may ask the explorer for what, and how much."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -262,3 +263,27 @@ def test_a_port_that_is_taken_is_told() -> None:
         open_listener(WebSettings(port=listener.getsockname()[1]))
 
     assert codes(error) == ["cannot-listen"]
+
+
+async def _reply_to(app, path: str, length: str) -> int:
+    """Return the status of the reply to a POST request whose headers no server has looked at."""
+    sent = []
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    headers.append((b"content-length", length.encode()))
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return sent[0]["status"]
+
+
+def test_a_length_of_thousands_of_digits_is_too_large(db: Session) -> None:
+    """A length that Python would not even read as a number is refused like any other too large one."""
+    app = make_app(db)
+
+    assert asyncio.run(_reply_to(app, "/api/why", "9" * 5000)) == 413

@@ -27,44 +27,14 @@ _LONG: Final = 220
 # What is done with a text that parses, beside checking and planning it.
 _PRINT, _RUN = "print", "run"
 _LINES: Final = (
-    *(
-        '#include "x.dl"',
-        "#define A B",
-        "#define F(x) x##x",
-        "#define F(x, ...) #x",
-        "#if",
-        "#if 1/0",
-        "#elif x",
-    ),
-    *(
-        "#ifdef A",
-        "#ifndef A",
-        "#else",
-        "#endif",
-        "#undef A",
-        "#error no",
-        "#warning w",
-        "#line 3",
-        "#pragma once",
-    ),
-    *(
-        "#",
-        "##",
-        "#define",
-        "#define A A A",
-        "#define A F(A",
-        "#if (1 << 70) > 2",
-        "#if defined(A) && !B",
-        "#x",
-    ),
-    *(
-        "#if 1 ? 2 : 3",
-        "#define B A\n#define A B\nA(B).",
-        "#if 5 % 0",
-        "#if -1 >> 65",
-        '#include "."',
-        "#include <a>",
-    ),
+    *('#include "x.dl"', "#define A B", "#define F(x) x##x", "#define F(x, ...) #x", "#if", "#if 1/0"),
+    "#elif x",
+    *("#ifdef A", "#ifndef A", "#else", "#endif", "#undef A", "#error no", "#warning w", "#line 3"),
+    "#pragma once",
+    *("#", "##", "#define", "#define A A A", "#define A F(A", "#if (1 << 70) > 2"),
+    *("#if defined(A) && !B", "#x"),
+    *("#if 1 ? 2 : 3", "#define B A\n#define A B\nA(B).", "#if 5 % 0", "#if -1 >> 65", '#include "."'),
+    "#include <a>",
 )
 
 

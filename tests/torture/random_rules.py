@@ -46,33 +46,12 @@ _CONSTANTS: Final = {
 _NAMES: Final = {"number": "x", "Small": "x", "symbol": "y"}
 _FUNCTORS: Final = {
     "number": (
-        *(
-            "{0} + {1}",
-            "{0} - {1}",
-            "{0} * {1}",
-            "{0} / {1}",
-            "{0} % {1}",
-            "{0} ^ {1}",
-            "-{0}",
-            "min({0}, {1})",
-        ),
-        *(
-            "max({0}, {1}, 1)",
-            "{0} band {1}",
-            "{0} bshl 1",
-            "bnot {0}",
-            "{0} land {1}",
-            "strlen({s})",
-            "ord({s})",
-        ),
-        *(
-            "to_number({s})",
-            "range({0}, 4)",
-            "range({0}, {1}, 2)",
-            "as({0}, number)",
-            "autoinc()",
-            "ftoi(1.5)",
-        ),
+        *("{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} / {1}", "{0} % {1}", "{0} ^ {1}", "-{0}"),
+        "min({0}, {1})",
+        *("max({0}, {1}, 1)", "{0} band {1}", "{0} bshl 1", "bnot {0}", "{0} land {1}", "strlen({s})"),
+        "ord({s})",
+        *("to_number({s})", "range({0}, 4)", "range({0}, {1}, 2)", "as({0}, number)", "autoinc()"),
+        "ftoi(1.5)",
     ),
     "symbol": ("cat({s}, {s})", "substr({s}, 0, 1)", "to_string({0})", 'cat({s}, "z", {s})'),
 }

@@ -72,7 +72,7 @@ def _reading(explorer: Explorer, workers: Workers) -> list[Route]:
         return Route(path, endpoint, methods=["GET"])
 
     def epoch_facts(request: Request) -> Plain:
-        number, name = int(request.path_params["epoch"]), request.path_params["name"]
+        number, name = _number(request.path_params["epoch"]), request.path_params["name"]
         is_inserted = request.query_params.get("side", "inserted") == "inserted"
         return explorer.epoch_facts(number, name, _page_request(request), is_inserted=is_inserted)
 
@@ -81,16 +81,16 @@ def _reading(explorer: Explorer, workers: Workers) -> list[Route]:
         get("/api/rules", lambda _: explorer.rules()),
         get("/api/facts/{name}", lambda r: explorer.facts(r.path_params["name"], _page_request(r))),
         get(
-            "/api/values/{name}/{column:int}",
+            "/api/values/{name}/{column}",
             lambda r: explorer.values(
                 r.path_params["name"],
-                r.path_params["column"],
+                _number(r.path_params["column"]),
                 r.query_params.get("typed", "")[:_MOST_FILTER_CHARACTERS],
             ),
         ),
         get("/api/epochs", lambda _: explorer.timeline()),
-        get("/api/epochs/{epoch:int}", lambda r: explorer.epoch(r.path_params["epoch"])),
-        get("/api/epochs/{epoch:int}/{name}", epoch_facts),
+        get("/api/epochs/{epoch}", lambda r: explorer.epoch(_number(r.path_params["epoch"]))),
+        get("/api/epochs/{epoch}/{name}", epoch_facts),
     ]
 
 

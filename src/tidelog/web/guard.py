@@ -38,6 +38,7 @@ _READS: Final = frozenset({"GET", "HEAD"})
 _FETCH_SITE: Final = "sec-fetch-site"
 _CONTENT_TYPE: Final = "content-type"
 _CONTENT_LENGTH: Final = "content-length"
+_MOST_DIGITS: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,8 @@ class Guard:
             raise mistake("bad-request", "a request with a body is sent as application/json")
         length = headers.get(_CONTENT_LENGTH, "0")
         most = self._settings.limits.body_bytes
-        if not length.isdecimal() or int(length) > most:
+        # A number with so many digits is too large, and Python refuses to read it.
+        if not length.isdecimal() or len(length) > _MOST_DIGITS or int(length) > most:
             raise mistake("request-too-large", f"a request has at most {most:,} bytes")
 
     def _is_own(self, host: str) -> bool:
