@@ -19,7 +19,9 @@ def _check_small(number: int) -> int:
     return 1
 
 
-NUMBERS = RandomKind("numbers", "numbers", lambda: st.integers(0, 10**6), _check_small, lambda n: f"n = {n}\n")
+NUMBERS = RandomKind(
+    "numbers", "numbers", lambda: st.integers(0, 10**6), _check_small, lambda n: f"n = {n}\n"
+)
 
 
 def test_a_failing_case_is_shrunk_and_told_once():
@@ -67,7 +69,7 @@ def test_a_worker_that_dies_is_replaced_and_its_seed_told(monkeypatch: pytest.Mo
 class _Deadly:
     name = unit = "deadly"
 
-    def run(self, seeds, deadline):
+    def run(self, seeds, _deadline):
         """Die at the third seed."""
         for number, _ in enumerate(seeds):
             if number == 2:

@@ -10,7 +10,7 @@ from tidelog.source import Source
 from tidelog.syntax import parse
 from tidelog.syntax.scanner import scan
 
-_ROOT: Final = Path(__file__).parent.parent
+_ROOT: Final = Path(__file__).parents[2]
 _FOLDERS: Final = ("examples", "tests/conformance/cases", "tests/golden")
 _BLOCK: Final = re.compile(r"^```(?:datalog|souffle)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

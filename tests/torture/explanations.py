@@ -1,4 +1,4 @@
-"""Explanations after random epochs: proofs that hold and suffice, near misses that would do, repairs that are least.
+"""Explanations after random epochs: proofs that suffice, near misses that would do, repairs that are least.
 
 Every kind takes a session through a history and asks about facts at random after each epoch; what must
 hold of an answer is in `explanations_oracle`.
@@ -9,6 +9,7 @@ from random import Random
 from typing import Final
 
 from explanations_oracle import check_blame, check_proofs, check_why_not
+
 from torture.histories import History, histories, write_script
 from torture.searching import RandomKind
 from torture.sessions import Followed, valid_texts
@@ -31,9 +32,7 @@ def replay_repairs(history: History) -> int:
     for number, text in enumerate(valid_texts(history)):
         before = {name: set(facts) for name, facts in followed.inputs.items()}
         followed.step(number, text)
-        checked += check_blame(
-            followed.session, followed.text, before, followed.inputs, _chance(followed)
-        )
+        checked += check_blame(followed.session, followed.text, before, followed.inputs, _chance(followed))
     followed.session.close()
     return checked
 
@@ -53,7 +52,9 @@ def _chance(followed: Followed) -> Random:
     return Random(followed.session.epoch)
 
 
-def _kind(name: str, unit: str, replay: Callable[[History], int], *, changes_rules: bool) -> RandomKind[History]:
+def _kind(
+    name: str, unit: str, replay: Callable[[History], int], *, changes_rules: bool
+) -> RandomKind[History]:
     return RandomKind(
         name,
         unit,

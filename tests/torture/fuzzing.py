@@ -34,6 +34,7 @@ class FuzzKind:
     attempt: Callable[..., object]
     load: Callable[[], object] = tuple
     limits: Limits = Limits()  # noqa: RUF009 - frozen, and the same for all kinds
+    unit: str = "inputs"
 
     def run(self, seeds: Iterator[int], deadline: float) -> Iterator[int | Failure]:
         """Try the inputs of the seeds; a mistake is reported for the first seed that meets it."""

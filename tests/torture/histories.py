@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from epochs_programs import SPECIAL, tangled_epochs, tangled_programs
-from strategies import RandomEpoch, RandomProgram, dense_programs, epochs, programs
+from language_functions import FUNCTIONS
+from strategies import RandomEpoch, RandomProgram, dense_programs, epochs, programs, whole_language_programs
 from tidelog.engine.epoch import Strategy
+from tidelog.engine.protocol import UserFunctions
 from tidelog.values import Fact
 
 T = TypeVar("T")
@@ -40,6 +42,11 @@ class History:
     inputs: Facts
     steps: tuple[Step, ...]
     jobs: int = 1
+
+    @property
+    def functions(self) -> UserFunctions:
+        """Return the Python functions that the program may call."""
+        return {name: function for name, function in FUNCTIONS.items() if f"@{name}" in self.text}
 
     def texts(self) -> Iterator[str]:
         """Return the program's text after each step."""
@@ -107,13 +114,16 @@ def histories(
 
 @st.composite
 def _programs_with_epochs(draw: Draw[Any], max_steps: int) -> tuple[RandomProgram, list[RandomEpoch]]:
-    match draw(st.sampled_from(["tangled", "language", "dense", "laws"])):
+    match draw(st.sampled_from(["tangled", "language", "dense", "laws", "whole", "whole"])):
         case "tangled":
             program = draw(tangled_programs())
             return program, draw(tangled_epochs(program, max_epochs=max_steps))
         case "laws":
             program = draw(tangled_programs(special=SPECIAL))
             return program, draw(tangled_epochs(program, max_epochs=max_steps))
+        case "whole":
+            program = draw(whole_language_programs())
+            return program, draw(epochs(program, max_epochs=max_steps))
         case "dense":
             program = draw(dense_programs())
             return program, draw(epochs(program, max_epochs=max_steps))

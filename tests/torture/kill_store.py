@@ -239,4 +239,4 @@ def load() -> None:
     attempt("\n".join([*changes, f"add {_RULES[0]}"]), "")
 
 
-KIND: Final = FuzzKind("kill-store", make, attempt, load, Limits(seconds=60.0))
+KIND: Final = FuzzKind("kill-store", make, attempt, load, Limits(seconds=60.0), unit="kills")

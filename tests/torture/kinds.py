@@ -12,6 +12,11 @@ MODULES: Final[Mapping[str, tuple[str, str]]] = {
     "sessions": ("torture.sessions", "SESSIONS"),
     "stores": ("torture.sessions", "STORES"),
     "partners": ("torture.partners", "PARTNERS"),
+    "fuzz-programs": ("torture.fuzz_programs", "KIND"),
+    "fuzz-facts": ("torture.fuzz_facts", "KIND"),
+    "fuzz-changes": ("torture.fuzz_changes", "KIND"),
+    "fuzz-http": ("torture.fuzz_http", "KIND"),
+    "kill-store": ("torture.kill_store", "KIND"),
 }
 SLOW: Final = frozenset[str]()
 

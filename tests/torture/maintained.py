@@ -18,7 +18,7 @@ from torture.searching import RandomKind
 def replay(history: History) -> int:
     """Take the engine through the history, checking everything after each epoch."""
     settings = Settings(jobs=history.jobs, iteration_limit=LIMIT.iteration_limit)
-    run = Maintained(build(history.text), settings=settings).start(history.inputs)
+    run = Maintained(build(history.text), history.functions, settings).start(history.inputs)
     before = run.check()
     present = history.text
     checked = 1

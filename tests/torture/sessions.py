@@ -43,6 +43,7 @@ class Followed:
             jobs=self.history.jobs,
             store=self.store,
             iteration_limit=_ITERATIONS,
+            functions=self.history.functions,
         )
         self.expected = self.check()
 
@@ -50,8 +51,7 @@ class Followed:
         """Take the session through one step of the history and check everything."""
         step = self.history.steps[number]
         if step.is_reopened and self.store is not None:
-            self.session.close()
-            self.session = tidelog.open(store=self.store, jobs=self.history.jobs, iteration_limit=_ITERATIONS)
+            self.reopen()
             assert self.session.epoch == number
         heard: list[int] = []
         subscriptions = [
@@ -85,10 +85,20 @@ class Followed:
         for subscription in subscriptions:
             subscription()
 
+    def reopen(self) -> None:
+        """Close the session and open its store again."""
+        self.session.close()
+        self.session = tidelog.open(
+            store=self.store,
+            jobs=self.history.jobs,
+            iteration_limit=_ITERATIONS,
+            functions=self.history.functions,
+        )
+
     def check(self) -> Relations:
         """Assert that every relation is as evaluation from nothing gives it."""
         inputs = {name: sorted(facts, key=repr) for name, facts in self.inputs.items() if facts}
-        expected = run(self.text, inputs=inputs)
+        expected = run(self.text, inputs=inputs, functions=self.history.functions)
         found = {name: frozenset(map(_canonical, self.session[name])) for name in self.session.relations}
         assert found == expected
         return expected
@@ -111,10 +121,9 @@ def replay_store(history: History) -> int:
     try:
         followed = Followed(history, folder / "store")
         checked = _replay(followed)
-        again = tidelog.open(store=folder / "store", jobs=1, iteration_limit=_ITERATIONS)
-        followed.session = again
+        followed.reopen()
         followed.check()
-        again.close()
+        followed.session.close()
         return checked
     finally:
         shutil.rmtree(folder)
