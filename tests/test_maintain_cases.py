@@ -132,6 +132,22 @@ def test_negated_atoms_with_wildcards_and_constants(strategy: Strategy):
     follow(text, {"edge": [(1, 2)], "n": [(1,), (2,)]}, changes, strategy)
 
 
+def test_an_ordered_rule_with_an_aggregate(strategy: Strategy):
+    """`.plan` orders the atoms that are written; an aggregate is computed when they are joined."""
+    text = """
+    .decl e(x: number, y: number)
+    .input e
+    .decl r(x: number, z: number, n: number)
+    r(x, z, n) :- n = count : { e(x, _) }, e(x, y), e(y, z).
+    .plan 0:(2,1)
+    .decl s(n: number)
+    s(x + sum y : { e(x, y) }) :- e(_, x).
+    .plan 0:(1)
+    """
+
+    follow(text, {"e": [(1, 2), (2, 3)]}, [({"e": [(2, 4), (3, 1)]}, {}), ({}, {"e": [(1, 2)]})], strategy)
+
+
 def test_aggregates_follow(strategy: Strategy):
     """Counts, sums and extremes are as from nothing, empty groups included."""
     text = f"""{EDGE}

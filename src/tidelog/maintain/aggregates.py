@@ -165,7 +165,7 @@ class _Namer:
         group = tuple(Variable(name, type_, span=aggregate.span) for name, type_ in types.items())
         before, after = rule.body[:place], rule.body[place + 1 :]
         read = Atom(grouped.relation, (*group, literal.left), span=aggregate.span)
-        yield replace(rule, body=(*before, read, *after))
+        yield replace(rule, body=(*before, read, *after), plan=_plan_with(rule, before))
         if grouped.some is not None:
             empty = Atom(grouped.some, group, span=aggregate.span)
             value = replace(literal, right=_empty_value(aggregate))
@@ -243,6 +243,15 @@ class _Namer:
             rule = Rule(self.fresh_id(), head, outside, span=aggregate.span)
             self.waiting.append(Stratum((relation,), (rule,), (), is_recursive=False))
         return head
+
+
+def _plan_with(rule: Rule, before: Sequence[Literal]) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Return the orders of `.plan` for a rule with one more atom behind these literals: it comes last.
+
+    `.plan` numbers the atoms from 1, in the order of the text.
+    """
+    made = 1 + sum(isinstance(literal, Atom) for literal in before)
+    return tuple((number, (*(atom + (atom >= made) for atom in order), made)) for number, order in rule.plan)
 
 
 def _flat_aggregates(program: Program) -> Iterator[Aggregate]:
