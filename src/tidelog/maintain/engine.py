@@ -44,7 +44,7 @@ from tidelog.maintain.projections import project_negations
 from tidelog.maintain.row_change import RowChange, compare_states
 from tidelog.maintain.rule_change import RuleChange, rule_change
 from tidelog.maintain.small.stratum import SmallStratum
-from tidelog.maintain.work import evaluation_work
+from tidelog.maintain.work import stratum_work
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
@@ -116,7 +116,7 @@ class MaintainedEngine(LocalEngine):
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Bring every relation to its fixpoint and annotate every fact."""
         statistics = super().evaluate(observer)
-        self._start_maintenance([_work(stratum) for stratum in statistics.strata])
+        self._start_maintenance([stratum_work(stratum) for stratum in statistics.strata])
         self.groups.commit()
         self.paths.commit()
         return statistics
@@ -336,7 +336,7 @@ class MaintainedEngine(LocalEngine):
             change = compare_states(relation, self._state.relations[name])
             if change.deleted.size or change.inserted.size:
                 changes[name] = change
-        return changes, _work(statistics)
+        return changes, stratum_work(statistics)
 
     def _run_paths(self, stratum: Stratum, around: Surroundings) -> PathStratum | None:
         """Evaluate a stratum that is a graph, and keep the graph."""
@@ -502,12 +502,6 @@ class MaintainedEngine(LocalEngine):
                     self._run_stratum(number, stratum, around, SilentObserver())
         self.groups.commit()
         self._start_maintenance(state.stratum_work or (0,) * len(self._program.strata))
-
-
-def _work(statistics: StratumStatistics) -> int:
-    """Return what evaluating a stratum from nothing takes, as the work of an update is counted."""
-    joined = max(statistics.derivations, statistics.bindings)
-    return evaluation_work(joined, statistics.facts, statistics.iterations)
 
 
 def _wide(columns: Sequence[Codes], count: int) -> CodeArray:

@@ -34,7 +34,7 @@ from tidelog.maintain.small.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUD
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.maintain.trace import WORTH_A_TRACE, TraceKeeper
 from tidelog.maintain.update import OverBudget, StratumUpdate
-from tidelog.maintain.work import FREE_WORK, LARGE_SHARE_RECURSIVE, UPDATE_COST, Learned, surviving_share
+from tidelog.maintain.work import LARGE_SHARE_RECURSIVE, Learned, surviving_share, update_budget
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
 from tidelog.plan.own_rules import own_forms
 from tidelog.program.nodes import Program, Stratum
@@ -186,12 +186,12 @@ class Maintainer:
             who[list(rewritten)] = FORCED
         if not is_auto:
             return EpochLimits(who, np.full(who.size, np.inf), np.zeros(who.size), np.inf)
-        learned = np.array([(x.recompute_work, x.work_per_row) for x in self.learned], np.float64).reshape(
-            -1, 2
+        budgets = np.array(
+            [update_budget(settings.switch, x.recompute_work) for x in self.learned], np.float64
         )
-        budgets = np.maximum(settings.switch * learned[:, 0] / UPDATE_COST, FREE_WORK)
         budgets[~self._has_rules] = np.inf
-        return EpochLimits(who, budgets, np.ascontiguousarray(learned[:, 1]), WORTH_A_TRACE)
+        rates = np.array([x.work_per_row for x in self.learned], np.float64)
+        return EpochLimits(who, budgets, rates, WORTH_A_TRACE)
 
     def _take_outcomes(self, epoch: "_Epoch", first: int, last: int, seconds: float) -> None:
         """Take over what the kernel did to a range of strata."""
@@ -331,7 +331,7 @@ class Maintainer:
         budget = float("inf")
         if settings.strategy is Strategy.AUTO:
             work = self.learned[number].recompute_work
-            budget = max(settings.switch * work / UPDATE_COST, FREE_WORK)
+            budget = update_budget(settings.switch, work)
         return _Decision(Action.UPDATED, Strategy.UPDATE, str(rules), budget=budget, rules=rules)
 
     def _decide(
@@ -374,7 +374,7 @@ class Maintainer:
         predicted = rows * learned.work_per_row
         share = rows / self._rows_read(number, own)
         expected = self._expected_recompute(number, own, lower)
-        budget = max(switch * expected / UPDATE_COST, FREE_WORK)
+        budget = update_budget(switch, expected)
         update = replace(update, strategy=Strategy.UPDATE, predicted=predicted, budget=budget)
         if learned.goes_without_indexes(
             share, expected, is_recursive=self.program.strata[number].is_recursive

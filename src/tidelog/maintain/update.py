@@ -42,7 +42,7 @@ from tidelog.maintain.labels import (
 from tidelog.maintain.literals import EpochLiterals
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
-from tidelog.maintain.work import FACT_WORK, LEVEL_WORK
+from tidelog.maintain.work import level_work
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
@@ -133,7 +133,7 @@ class StratumUpdate(EpochLiterals):
         found: dict[str, list[Int64s]] = defaultdict(list)
         while buckets:
             current = self._without_proof(buckets.pop(min(buckets)))
-            self._spend(LEVEL_WORK + FACT_WORK * sum(rows.size for rows in current.values()))
+            self._spend(level_work(sum(rows.size for rows in current.values())))
             for name, rows in current.items():
                 self.labels[name].marks[rows] = CURRENT
                 found[name].append(rows)
@@ -343,7 +343,7 @@ class StratumUpdate(EpochLiterals):
         while (taken := offers.take_lowest()) is not None:
             label, batch = taken
             self.check_level(label)
-            self._spend(LEVEL_WORK + FACT_WORK * sum(rows.size for rows in batch.values()))
+            self._spend(level_work(sum(rows.size for rows in batch.values())))
             for name, rows in batch.items():
                 self.labels[name].settle(rows)
             for rule, place, rows in self._stratum_literals(self.rules, batch):

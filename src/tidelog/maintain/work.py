@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tidelog.engine.protocol import StratumStatistics
 from tidelog.storage import StoredRelation
 
 # A derivation of an update costs this many of an evaluation from nothing, which goes through rows in
@@ -36,6 +37,22 @@ _POINTS = 16
 def evaluation_work(derivations: int, facts: int, iterations: int) -> int:
     """Return what evaluating a stratum from nothing takes, as the work of an update is counted."""
     return derivations + FACT_WORK * facts + ITERATION_WORK * iterations
+
+
+def stratum_work(statistics: StratumStatistics) -> int:
+    """Return what a stratum took, from what its evaluation reports."""
+    joined = max(statistics.derivations, statistics.bindings)
+    return evaluation_work(joined, statistics.facts, statistics.iterations)
+
+
+def level_work(facts: int) -> int:
+    """Return what one level of an update costs beside its derivations and bindings."""
+    return LEVEL_WORK + FACT_WORK * facts
+
+
+def update_budget(switch: float, recompute_work: float) -> float:
+    """Return the work after which an update is given up, `switch` being the share it may cost."""
+    return max(switch * recompute_work / UPDATE_COST, float(FREE_WORK))
 
 
 def surviving_share(relations: Iterable[StoredRelation], deleted: float) -> float:

@@ -365,7 +365,7 @@ class CheckStep(SelectingStep):
 
 
 class FindStep(SelectingStep):
-    """Binds the number of a fact's row."""
+    """Binds the number of a fact's row, -1 where a negated fact is not there."""
 
     def __init__(self, find: Find, layout: Layout, state: LocalState, expressions: Expressions) -> None:
         super().__init__(find.outputs, layout, (find.row,), state, expressions)
@@ -379,17 +379,14 @@ class FindStep(SelectingStep):
         relation = self._relation
         found = np.empty(batch.shape[0], np.int64)
         find_bindings(batch, self._constants, self._key, relation.slots, relation.rows, found)
+        if relation.alive.size:
+            # A hidden row is no fact, neither of the old epoch nor of the new one.
+            found[(found >= 0) & (relation.alive[np.maximum(found, 0)] == 0)] = -1
         wide = np.empty((batch.shape[0], batch.shape[1] + 1), self._state.dtype)
         wide[:, :-1] = batch
         wide[:, -1] = found
-        if self._is_negated:
-            keep = np.ones(batch.shape[0], np.uint8)
-        else:
-            present = found >= 0
-            if relation.alive.size:
-                present &= relation.alive[np.maximum(found, 0)] != 0
-            keep = present.view(np.uint8)
-        self.push(wide, keep)
+        is_kept = np.ones(batch.shape[0], np.bool_) if self._is_negated else found >= 0
+        self.push(wide, is_kept.view(np.uint8))
 
 
 class FilterStep(SelectingStep):

@@ -173,7 +173,7 @@ class PartnerRun:
 
         The rows from `Visible.delta` on are then what the last one found.
         """
-        begun = time.perf_counter()
+        begun, bindings = time.perf_counter(), self.state.bindings
         if not iteration:
             for name in self.stratum.relations:
                 visible, relation = self.state.visible[name], self.state.relations[name]
@@ -195,7 +195,7 @@ class PartnerRun:
         facts = sum(self.owned(name) for name in self.stratum.relations)
         return StratumStatistics(
             self.stratum.relations, self.stratum.is_recursive, iteration, facts,
-            self._derivations, time.perf_counter() - begun,
+            self._derivations, time.perf_counter() - begun, self.state.bindings - bindings,
         )  # fmt: skip
 
     def owned(self, name: str) -> int:

@@ -28,7 +28,7 @@ from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.partners.update import PartnerDerivations, PartnerUpdate
 from tidelog.maintain.row_change import RowChange, compare_states
 from tidelog.maintain.update import OverBudget
-from tidelog.maintain.work import FREE_WORK, ITERATION_WORK, evaluation_work
+from tidelog.maintain.work import evaluation_work, stratum_work, update_budget
 from tidelog.plan.maintenance import maintained_rule
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
@@ -128,8 +128,10 @@ class PartnerEngine:
         return PartnerRun(stratum, self.routes[number], around).run(number, SilentObserver())
 
     def _total_work(self, statistics: StratumStatistics) -> int:
-        own = evaluation_work(statistics.derivations, statistics.facts, 0)
-        return total(self.wire, own)[0] + ITERATION_WORK * statistics.iterations
+        # All go through the same iterations, which count once.
+        return total(self.wire, stratum_work(replace(statistics, iterations=0)))[0] + evaluation_work(
+            0, 0, statistics.iterations
+        )
 
     # --- an epoch ---------------------------------------------------------------------------------
 
@@ -188,7 +190,7 @@ class PartnerEngine:
             )
         budget = float("inf")
         if settings.strategy is Strategy.AUTO and stratum.rules:
-            budget = max(settings.switch * self.work[number], FREE_WORK)
+            budget = update_budget(settings.switch, self.work[number])
         labels = {name: self._label(name) for name in stratum.relations}
         update = PartnerUpdate(
             self._rules[number], self.routes[number], self.state.relations, labels, lower, self._derivations,

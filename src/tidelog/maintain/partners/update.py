@@ -26,7 +26,7 @@ from tidelog.maintain.labels import AFFECTED, CURRENT, UNTOUCHED, RelationLabels
 from tidelog.maintain.literals import EpochLiterals, Mask
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.update import OverBudget
-from tidelog.maintain.work import LEVEL_WORK
+from tidelog.maintain.work import level_work
 from tidelog.plan.maintenance import MaintainedRule, backward_chain
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
@@ -79,8 +79,9 @@ class PartnerUpdate(EpochLiterals):
     check_level: Callable[[int], None] = field(default=lambda _: None)
 
     def __post_init__(self) -> None:
+        self._derivations_seen = 0
         self._work_before = self.derivations.work
-        self._levels = 0
+        self._level_work = 0
         self._outbox: dict[str, list[tuple[CodeArray, Int32s]]] = defaultdict(list)
         self._buckets: dict[int, dict[str, list[Int64s]]] = defaultdict(lambda: defaultdict(list))
         self.work = 0
@@ -155,9 +156,10 @@ class PartnerUpdate(EpochLiterals):
             rows[name] = numbers[self.labels[name].marks[numbers] == UNTOUCHED]
         messages = self._tell_copies(rows, lowest)
         level = min(message.numbers[0] for message in messages)
-        self._spend(messages)
         if level == _NEVER:
+            self._check_work(messages)
             return None
+        self._spend_level(messages, level)
         if lowest == level:
             del self._buckets[lowest]
         else:
@@ -280,13 +282,12 @@ class PartnerUpdate(EpochLiterals):
         """Settle offers in increasing order, all partners at the same level."""
         while True:
             lowest = min(self._buckets, default=_NEVER)
-            here = Message((lowest, self.derivations.work - self._work_before))
+            here = Message((lowest, self._own_work()))
             messages = self.wire.exchange([here] * self.wire.partners)
             level = min(message.numbers[0] for message in messages)
-            self._spend(messages)
+            self._check_work(messages)
             if level == _NEVER:
                 return
-            self.check_level(level)
             current = self._settle_level(level)
             for rule, place, rows in self._stratum_literals(current):
                 self.derivations.forward(rule, rule.literals[place], rows, self._relaxing(rule, place))
@@ -303,7 +304,11 @@ class PartnerUpdate(EpochLiterals):
                 own[name] = numbers
                 self.labels[name].settle(numbers)
         current = {name: [numbers] for name, numbers in own.items()}
-        for partner, message in enumerate(self._tell_copies(own, level)):
+        messages = self._tell_copies(own, level)
+        if any(message.numbers[2] for message in messages):
+            self.check_level(level)
+            self._spend_level(messages, level)
+        for partner, message in enumerate(messages):
             if partner == self.wire.me:
                 continue
             for table in message.tables:
@@ -382,13 +387,21 @@ class PartnerUpdate(EpochLiterals):
             content = self.relations[name].rows[numbers]
             for partner, part in copies_to_send(content, self.routes.relations[name], self.wire):
                 parcels[partner].append(Rows(name, part))
-        numbers_told = (level, self.derivations.work - self._work_before)
+        numbers_told = (level, self._own_work(), sum(numbers.size for numbers in rows.values()))
         return self.wire.exchange([Message(numbers_told, tuple(parcel)) for parcel in parcels])
 
-    def _spend(self, messages: Sequence[Message]) -> None:
+    def _own_work(self) -> int:
+        """Return the derivations found here so far, and the bindings gone through to find them."""
+        return self._derivations_seen + self.derivations.work - self._work_before
+
+    def _spend_level(self, messages: Sequence[Message], level: int) -> None:
+        """Add what a level costs with the facts that their owners found there."""
+        self._level_work += level_work(sum(m.numbers[2] for m in messages if m.numbers[0] == level))
+        self._check_work(messages)
+
+    def _check_work(self, messages: Sequence[Message]) -> None:
         """Add up the work of all partners; all give up here if it is too much."""
-        self._levels += 1
-        self.work = sum(message.numbers[1] for message in messages) + LEVEL_WORK * self._levels
+        self.work = sum(message.numbers[1] for message in messages) + self._level_work
         if self.work > self.budget:
             raise OverBudget
 
@@ -398,7 +411,12 @@ class PartnerUpdate(EpochLiterals):
         return numbers
 
     def _belongs(self, rule: MaintainedRule, batch: CodeArray, first_row: int) -> Mask:
-        """Say which derivations are for this partner to find."""
+        """Say which derivations are for this partner to find, and count them."""
+        mine = self._are_mine(rule, batch, first_row)
+        self._derivations_seen += int(np.count_nonzero(mine))
+        return mine
+
+    def _are_mine(self, rule: MaintainedRule, batch: CodeArray, first_row: int) -> Mask:
         if self.wire.partners == 1:
             return np.ones(batch.shape[0], np.bool_)
         columns = self.routes.rules[rule.rule.id].columns

@@ -18,7 +18,15 @@ from tidelog.maintain.small.layout import (
     SLOT_COUNT,
     SLOTS,
 )
-from tidelog.storage.address import load_code, load_word, store_byte, store_code, store_int32, store_word
+from tidelog.storage.address import (
+    load_byte,
+    load_code,
+    load_word,
+    store_byte,
+    store_code,
+    store_int32,
+    store_word,
+)
 from tidelog.storage.hashing import mix
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined
 
@@ -72,6 +80,23 @@ def find_row(
             if same:
                 return row
         slot = (slot + _ONE) & mask
+
+
+@inlined
+def find_visible(
+    relations: Int64s, relation: Integer, registers: Int64s, constants: Int64s, code: Int64s, place: Integer,
+    like: CodeArray,
+) -> Integer:  # fmt: skip
+    """Return the number of the row whose columns are in the registers, or -1 if joins see none.
+
+    A hidden row is no fact, neither of the old epoch nor of the new one.
+    """
+    digest = hash_of(registers, constants, code, place, relations[relation, ARITY])
+    found = np.int64(find_row(relations, relation, registers, constants, code, place, digest, like))
+    alive = relations[relation, ALIVE]
+    if found >= 0 and alive != 0 and load_byte(alive, found) == 0:
+        return np.int64(-1)
+    return found
 
 
 @inlined

@@ -4,7 +4,6 @@ import numpy as np
 
 from tidelog.maintain.small.joins import compare, compute, find_posting, next_entry, open_posting
 from tidelog.maintain.small.layout import (
-    ALIVE,
     ARITY,
     CHAIN_FIRST_VARIANT,
     CHAIN_RELATION,
@@ -17,9 +16,9 @@ from tidelog.maintain.small.layout import (
     REMAINDER,
     ROWS,
 )
-from tidelog.maintain.small.membership import find_row, hash_of, value_of
+from tidelog.maintain.small.membership import find_visible, value_of
 from tidelog.maintain.small.walk import cheapest_variant
-from tidelog.storage.address import load_byte, load_code
+from tidelog.storage.address import load_code
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined
 
 # Where a visit stands: the instruction to go on with, -1 for the next entry of the deepest join, and
@@ -79,12 +78,7 @@ def next_derivation(
             goes_on = False
         elif op == FIND:
             width = code[at + 2]
-            relation = code[at + 1]
-            digest = hash_of(registers, constants, code, at + 3, width)
-            found = np.int64(find_row(relations, relation, registers, constants, code, at + 3, digest, like))
-            alive = relations[relation, ALIVE]
-            if found >= 0 and alive != 0 and load_byte(alive, found) == 0:
-                found = np.int64(-1)
+            found = find_visible(relations, code[at + 1], registers, constants, code, at + 3, like)
             goes_on = found >= 0 or code[at + 4 + width] != 0
             registers[code[at + 3 + width]] = found
             at += 5 + width

@@ -5,7 +5,6 @@ import numpy as np
 from tidelog.maintain.small.derivations import offer_found, offer_smaller, take_lost
 from tidelog.maintain.small.joins import compare, compute, find_posting, next_entry, open_posting
 from tidelog.maintain.small.layout import (
-    ALIVE,
     ARITY,
     CHAIN_FIRST_VARIANT,
     CHAIN_PLACE,
@@ -32,8 +31,8 @@ from tidelog.maintain.small.layout import (
     WORK_LIMIT,
     WORK_PER_LEVEL,
 )
-from tidelog.maintain.small.membership import find_row, hash_of, value_of
-from tidelog.storage.address import load_byte, load_code, load_int64
+from tidelog.maintain.small.membership import find_visible, value_of
+from tidelog.storage.address import load_code, load_int64
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined
 from tidelog.storage.postings import LENGTH
 
@@ -104,13 +103,8 @@ def walk(
                 depth += 1
         elif op == FIND:
             width = code[at + 2]
-            relation = code[at + 1]
-            digest = hash_of(registers, constants, code, at + 3, width)
-            found = find_row(relations, relation, registers, constants, code, at + 3, digest, like)
-            is_negated = code[at + 4 + width]
-            if is_negated == 0:
-                alive = relations[relation, ALIVE]
-                goes_on = found >= 0 and (alive == 0 or load_byte(alive, found) != 0)
+            found = find_visible(relations, code[at + 1], registers, constants, code, at + 3, like)
+            goes_on = found >= 0 or code[at + 4 + width] != 0
             registers[code[at + 3 + width]] = found
             at += 5 + width
         elif op == COMPARE:
