@@ -201,3 +201,18 @@ def test_an_epoch_that_fails_never_happened(tmp_path: Path, engine: str) -> None
     with tidelog.open(**options) as again:  # type: ignore[arg-type]
         assert again.epoch == 2
         assert again["c"] == {(1,), (2,)}
+
+
+@pytest.mark.parametrize(("first", "second"), [("reference", "local"), ("local", "reference")])
+def test_a_store_of_another_engine_is_evaluated_again(first: str, second: str, tmp_path: Path) -> None:
+    """Iterations and counts that an engine does not know are not taken from its snapshot."""
+    edges = {("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("a", "c")}
+    tidelog.open(PROGRAM, facts={"edge": sorted(edges)}, engine=first, store=tmp_path / "s").close()
+
+    with tidelog.open(store=tmp_path / "s", engine=second) as db:
+        for edge in [("b", "c"), ("a", "c"), ("c", "d")]:
+            db.apply(delete={"edge": [edge]})
+            edges.remove(edge)
+
+            with tidelog.open(PROGRAM, facts={"edge": sorted(edges)}, engine="reference") as expected:
+                assert set(db["path"]) == set(expected["path"])

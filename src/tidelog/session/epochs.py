@@ -186,8 +186,9 @@ class Epochs:
         """Write the present state to the store."""
         if self._store is not None:
             self._store.inputs = tuple(self._prepared.given)
-            program = self._machine.kind.passes(self.program)
-            self._store.snapshot(self._machine.engine.export_state(), program, fingerprint(program))
+            kind = self._machine.kind
+            program = kind.passes(self.program)
+            self._store.snapshot(self._machine.engine.export_state(), program, fingerprint(program, kind))
 
     def close(self) -> None:
         """Let go of the store and of all facts; only the program and its text can be asked for."""
@@ -252,11 +253,15 @@ class Epochs:
             _LOGGER.warning("the store goes on without a new snapshot: %s", error)
 
 
-def fingerprint(program: Program) -> str:
-    """Return a text that tells apart programs whose annotations may differ, and versions of Tidelog."""
+def fingerprint(program: Program, kind: EngineKind) -> str:
+    """Return a text that tells apart states whose annotations may differ.
+
+    They differ with the rules, with the version of Tidelog, and with the engine: only the local one knows
+    iterations and counts.
+    """
     from tidelog import __version__  # noqa: PLC0415 - the package imports sessions
 
-    text = f"{__version__}\n{print_program(program)}"
+    text = f"{__version__}\n{kind.name}\n{print_program(program)}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

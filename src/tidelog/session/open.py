@@ -168,7 +168,7 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
         loaded = store.load(codec)
         program = kind.passes(prepared.program)
         engine = kind.maintain(program, codec, request.settings, prepared.functions)
-        if loaded.fingerprint == fingerprint(program):
+        if loaded.fingerprint == fingerprint(program, kind):
             engine.import_state(loaded.state)
         else:
             engine.numbering.take(loaded.state.numbers)
