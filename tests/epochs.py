@@ -22,6 +22,7 @@ from tidelog.engine.epoch import (
 from tidelog.engine.protocol import Codes, Settings, SilentObserver, UserFunctions
 from tidelog.maintain import MaintainedEngine
 from tidelog.program.nodes import Program, Relation
+from tidelog.storage.annotations import ABSENT
 from tidelog.values import Codec, Fact
 from tidelog.values.functors import canonical_value, order_key
 
@@ -206,6 +207,7 @@ class Maintained:
         assert self.relations() == expected
         self._check_given(expected)
         self._check_look_ups(expected)
+        self._check_rows()
         self.check_labels(expected)
         return expected
 
@@ -226,6 +228,14 @@ class Maintained:
             answers = self.engine.given(name, self._encode(relation, asked))
             given = {fact for fact, is_given in zip(asked, answers.tolist(), strict=True) if is_given}
             assert given == self.inputs.get(name, set()), f"what {name} was given"
+
+    def _check_rows(self) -> None:
+        """Assert that nothing of the epoch is left in the rows: the next one begins where it ended."""
+        for name, relation in self.engine.relations.items():
+            levels = relation.levels[: relation.count]
+            assert (relation.previous[: relation.count] == levels).all(), f"old levels of {name}"
+            alive = relation.alive[: relation.count] if relation.alive.size else np.ones(relation.count)
+            assert ((alive != 0) == (levels != ABSENT)).all(), f"hidden rows of {name}"
 
     def _check_look_ups(self, expected: Relations) -> None:
         """Assert that looking facts up by their first column finds those that are there, no others."""

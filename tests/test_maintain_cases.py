@@ -231,6 +231,16 @@ def test_a_fact_given_and_derived(strategy: Strategy):
     follow(text, {"a": [(1,)], "b": [(1,)]}, changes, strategy)
 
 
+def test_a_derived_fact_is_given_by_a_recompute_and_taken_back(strategy: Strategy):
+    """What a recompute did to the level of a fact that stays is known to the next epoch."""
+    text = ".decl a(x: number) .input a .decl b(x: number) .input b b(x) :- a(x)."
+    changes = [({"b": [(1,)]}, {}), ({}, {"b": [(1,)]})]
+
+    run = follow(text, {"a": [(1,)]}, changes, [Strategy.RECOMPUTE, strategy])
+
+    assert run.relations()["b"] == {(1,)}
+
+
 def test_a_fact_of_the_program_can_be_given_too(strategy: Strategy):
     """Deleting the input leaves what the program itself states."""
     text = ".decl a(x: number) .input a a(1)."

@@ -242,6 +242,10 @@ class MaintainedEngine(LocalEngine):
             raise
         result = self._result(found, reports)
         self._maintainer.commit(found)
+        for name in self._replaced:
+            # Of a recomputed relation also facts that stay may have other levels.
+            relation = self._state.relations[name]
+            relation.previous[: relation.count] = relation.levels[: relation.count]
         self.groups.commit()
         self.paths.commit()
         for name in inputs.keys() & self._given_apart.keys():
