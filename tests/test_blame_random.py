@@ -3,39 +3,44 @@
 from hypothesis import given, settings
 
 from epochs import examples
-from fault_cases import Oracle, RandomFaults, as_triples, random_faults
+from epochs_programs import AGGREGATES, LAWS
+from explanations_oracle import check_blamed
+from fault_cases import RandomFaults, random_faults
 
 
 def _check_blame(faults: RandomFaults, method: str = "reasons") -> None:
     with faults.open() as session:
-        oracle = Oracle(faults, session)
+        before = {name: set(session[name]) for name in session}
 
-        blame = session.blame(faults.unwanted_texts, faults.missing_texts, method=method)
+        check_blamed(session, faults.faults, faults.worlds(session), method)
 
         assert session.epoch == 1
-    blamed = as_triples(blame)
-    assert oracle.reproduces(blamed)
-    for change in blamed:
-        assert not oracle.reproduces(other for other in blamed if other != change)
-    assert len(blame.proofs) == len(faults.unwanted) + len(faults.missing)
+        assert {name: set(session[name]) for name in session} == before
 
 
 @settings(max_examples=examples(20))
 @given(random_faults())
 def test_blame_reproduces_and_is_minimal(faults: RandomFaults) -> None:
-    """The blamed changes alone bring all faults about, and no one of them can be left out."""
+    """The blamed changes alone bring all faults about, none can be left out, and the proofs are right."""
     _check_blame(faults)
 
 
-@settings(max_examples=examples(6))
-@given(random_faults(special=("eqrel", "choice", "least")))
+@settings(max_examples=examples(15))
+@given(random_faults(special=LAWS))
 def test_blame_under_laws(faults: RandomFaults) -> None:
-    """The same holds for equivalences, choices and subsumption."""
+    """The same holds for equivalences, choices, subsumption, lattices, keys and size limits."""
+    _check_blame(faults)
+
+
+@settings(max_examples=examples(15))
+@given(random_faults(aggregates=AGGREGATES))
+def test_blame_above_aggregates(faults: RandomFaults) -> None:
+    """The same holds for every aggregate, one in Python among them."""
     _check_blame(faults)
 
 
 @settings(max_examples=examples(8))
-@given(random_faults())
+@given(random_faults(special=LAWS, aggregates=AGGREGATES))
 def test_blame_by_delta_debugging(faults: RandomFaults) -> None:
     """Delta debugging answers the same question over the same interface."""
     _check_blame(faults, "ddmin")

@@ -166,18 +166,12 @@ class MaintainedEngine(LocalEngine):
         observer: Observer,  # noqa: ARG002 - an epoch reports in its result
     ) -> EpochResult:
         """Bring the state to the next epoch; on any exception the state is as it was."""
-        if not self._fits(changes):
-            self._widen()
+        self.make_room(_codes_of(changes))
         try:
             return self._apply(changes, settings)
         except NeedsWideCodes:
             self._widen()
             return self._apply(changes, settings)
-
-    def _fits(self, changes: Mapping[str, RelationChange]) -> bool:
-        """Say whether the codes of changes fit those of the state."""
-        codes = [column for change in changes.values() for column in (*change.inserted, *change.deleted)]
-        return self._state.is_wide or all(fits_narrow(column) for column in codes)
 
     def _apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
@@ -192,8 +186,7 @@ class MaintainedEngine(LocalEngine):
         Inside, `levels` of `relations` tell the facts of the trial epoch and `previous` those of the
         present one; joins see both. Afterwards the state is as it was, whatever happened.
         """
-        if not self._fits(changes):
-            self._widen()
+        self.make_room(_codes_of(changes))
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
         self._mark = self.numbering.mark()
         try:
@@ -207,6 +200,11 @@ class MaintainedEngine(LocalEngine):
             yield self._result(found, reports)
         finally:
             self._go_back()
+
+    def make_room(self, codes: Sequence[Codes]) -> None:
+        """Be able to store these codes; row numbers and tables known before may be others afterwards."""
+        if not self._state.is_wide and not all(fits_narrow(column) for column in codes):
+            self._widen()
 
     def tables(self, number: int) -> SmallStratum | None:
         """Return a stratum as kernels take it, None if its rules are beyond them."""

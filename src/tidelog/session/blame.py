@@ -17,7 +17,7 @@ from tidelog.session.wishes import Method, Question, SomeEpochs, Wishes
 from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.answers import AskedFaults, Blame, InputChange, Repair
 from tidelog.views.blame.case import Case, Faults
-from tidelog.views.blame.ground import Ground
+from tidelog.views.blame.ground import Ground, by_relation, merged
 from tidelog.views.blame.incremental import Storyteller
 from tidelog.views.blame.localize import Localization
 from tidelog.views.blame.repair import Demands, Found, Search
@@ -132,10 +132,12 @@ def _proofs(case: Case, blamed: frozenset[int], notes: list[str]) -> tuple[Step,
     steps: list[Step] = []
     possible = case.prepare()
     faults = [(True, key) for key in case.faults.unwanted] + [(False, key) for key in case.faults.missing]
-    with case.world(taken), case.ground.showing(possible.rows):
+    difference = case.difference()
+    old = merged(possible.rows, difference.deleted)
+    with case.world(taken), case.ground.showing(old):
         for are_there, fault in faults[:_MOST_PROOFS]:
             explanation = case.explain(taken, [fault], are_there=are_there)
-            steps.append(Storyteller(case, explanation).tell(fault))
+            steps.append(Storyteller(case, explanation, difference, taken).tell(fault))
     if len(faults) > _MOST_PROOFS:
         notes.append(f"proofs are shown for the first {_MOST_PROOFS} of {len(faults)} faults")
     return tuple(steps)
@@ -228,12 +230,15 @@ def _make_case(epochs: Epochs, between: Between, bench: Bench, faults: Faults) -
         if name in bench.engine.program.relations
         for row in rows.tolist()
     ]
-    suspects += [Suspect((bench.guard, (number,)), is_added) for number, (is_added, _) in bench.rules.items()]
+    rules = [Suspect((bench.guard, (number,)), is_added) for number, (is_added, _) in bench.rules.items()]
+    added, removed = (
+        by_relation(each.key for each in rules if each.is_insert == is_added) for is_added in (True, False)
+    )
     known = bench.engine.program.relations
     return Case(
-        bench.engine, bench.codec or epochs.machine.codec, tuple(suspects), faults,
-        {name: rows for name, rows in between.inserted.items() if name in known},
-        {name: rows for name, rows in between.deleted.items() if name in known},
+        bench.engine, bench.codec or epochs.machine.codec, (*suspects, *rules), faults,
+        {**{name: rows for name, rows in between.inserted.items() if name in known}, **added},
+        {**{name: rows for name, rows in between.deleted.items() if name in known}, **removed},
         {(bench.guard, (number,)): f"rule {text}" for number, (_, text) in bench.rules.items()},
     )  # fmt: skip
 

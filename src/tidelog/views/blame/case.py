@@ -3,14 +3,16 @@
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from tidelog.engine.epoch import EpochResult, MaintenanceSettings
+from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange
 from tidelog.engine.protocol import SilentObserver
+from tidelog.errors import TidelogError
 from tidelog.maintain import MaintainedEngine
+from tidelog.storage.annotations import ABSENT
 from tidelog.values import Codec
 from tidelog.views.blame.cone import Cones
 from tidelog.views.blame.explanation import Explanation
@@ -18,7 +20,7 @@ from tidelog.views.blame.ground import Ground
 from tidelog.views.blame.marks import Marks
 from tidelog.views.blame.possible import Possible, find_possible
 from tidelog.views.blame.reasons import Explainer
-from tidelog.views.blame.suspects import Key, Rows, Suspect, applied, taken_back, turned
+from tidelog.views.blame.suspects import Key, Reason, Rows, Suspect, applied, taken_back, turned
 from tidelog.views.fact_text import write_value
 
 _NOTHING = EpochResult({}, {}, ())
@@ -57,6 +59,25 @@ class Faults:
     patterns: tuple[Pattern, ...] = ()
 
 
+@dataclass(frozen=True)
+class Difference:
+    """What holds only in the newer and only in the older epoch, relations that maintenance made too."""
+
+    inserted: Rows
+    deleted: Rows
+
+
+class RefusedWorldError(Exception):
+    """A world that cannot be: two facts for a key, a function that raises, a fixpoint that does not end.
+
+    `codes` are those of the diagnostics that say so.
+    """
+
+    def __init__(self, codes: set[str]) -> None:
+        super().__init__(", ".join(sorted(codes)))
+        self.codes = codes
+
+
 @dataclass
 class Case:
     """Two epochs and the faults in the newer one, in which the engine stands.
@@ -79,6 +100,10 @@ class Case:
     end: float = math.inf
 
     def __post_init__(self) -> None:
+        # An engine that never saw the older epoch may have no room for its codes.
+        older = taken_back(self.suspects, self.everything)
+        self.engine.make_room([column for change in older.values() for column in change.inserted])
+        self.engine.make_room([rows.ravel() for rows in self.deleted.values()])
         self._look_around()
 
     def _look_around(self) -> None:
@@ -115,7 +140,10 @@ class Case:
 
     @contextmanager
     def world(self, taken: frozenset[int]) -> Iterator[EpochResult]:
-        """Take the engine to the world in which these suspects are taken back, and back again."""
+        """Take the engine to the world in which these suspects are taken back, and back again.
+
+        Raises `RefusedWorldError` if the program has no such world; the engine stays where it is.
+        """
         if not taken:
             with nullcontext(_NOTHING) as nothing:
                 yield nothing
@@ -123,13 +151,35 @@ class Case:
         self.trials += 1
         self.ground.tables.forget()
         try:
-            with self.engine.trial(taken_back(self.suspects, taken), self.settings) as result:
+            with self._trial(taken_back(self.suspects, taken)) as result:
                 self._result = result
                 yield result
         finally:
             self._result = _NOTHING
             self.marks.end_trial()
             self.ground.tables.forget()
+
+    def difference(self) -> Difference:
+        """Return how the epochs differ in all relations; the engine must stand in the newer one.
+
+        Users do not know of relations that are made for aggregates and negated atoms: where a fault
+        depends on some, they are looked at in the older epoch.
+        """
+        made = [name for name in self.engine.program.relations if "/" in name]
+        above = self.ground.above(made) if made else frozenset()
+        if not any(name in above for name, _ in (*self.faults.unwanted, *self.faults.missing)):
+            return Difference(self.inserted, self.deleted)
+        inserted, deleted = dict(self.inserted), dict(self.deleted)
+        with self.world(self.everything):
+            for name in made:
+                stored = self.ground.relation(name)
+                is_old, is_new = (
+                    levels[: stored.count] != ABSENT for levels in (stored.levels, stored.previous)
+                )
+                for side, differs in ((inserted, is_new & ~is_old), (deleted, is_old & ~is_new)):
+                    if differs.any():
+                        side[name] = stored.rows[: stored.count][differs].astype(np.int64)
+        return Difference(inserted, deleted)
 
     @contextmanager
     def older_epoch(self) -> Iterator[None]:
@@ -153,8 +203,27 @@ class Case:
         """Take the engine from the older epoch to the world that has only these changes, and back."""
         self.trials += 1
         self.ground.tables.forget()
-        with self.engine.trial(applied(self.suspects, chosen), self.settings) as result:
+        with self._trial(applied(self.suspects, chosen)) as result:
             yield result
+
+    @contextmanager
+    def _trial(self, changes: Mapping[str, RelationChange]) -> Iterator[EpochResult]:
+        with ExitStack() as stack:
+            try:
+                result = stack.enter_context(self.engine.trial(changes, self.settings))
+            except TidelogError as cause:
+                raise RefusedWorldError({each.code for each in cause.diagnostics}) from cause
+            yield result
+
+    def refusal(self, refused: RefusedWorldError, taken: frozenset[int]) -> Reason:
+        """Return a reason why the world that takes these suspects back is refused."""
+        found = self.everything
+        if refused.codes == {"two-values"}:
+            # Facts of relations with keys are told by the suspects that these can depend on.
+            keyed = [relation for relation in self.engine.program.relations.values() if relation.keys]
+            cones = (self.cones.of((each.name, (None,) * each.arity)) for each in keyed)
+            found = frozenset(number for cone in cones for number in cone)
+        return frozenset((number, number in taken) for number in found)
 
     def remaining(self, faults: Faults, result: EpochResult) -> Faults:
         """Return the faults of the world that the engine stands in, with those that are new there."""

@@ -1,10 +1,12 @@
 """A minimal set of suspects that brings all faults about on top of the older epoch."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
-from tidelog.views.blame.case import Case
+from tidelog.engine.epoch import EpochResult
+from tidelog.views.blame.case import Case, RefusedWorldError
 from tidelog.views.blame.ddmin import ddmin, drop_one_by_one
 
 # Up to so many suspects each is tried alone; more are halved first.
@@ -34,18 +36,19 @@ class Localization:
 
     def reproduces(self, blamed: Sequence[int]) -> bool:
         """Say whether these suspects alone bring all faults about."""
-        if not blamed:
-            # No fault was there before.
-            return False
-        with self.case.world(self.case.everything - frozenset(blamed)):
-            return self._are_faults_here()
+        # No fault was there before.
+        return bool(blamed) and self._has_faults(self.case.world(self.case.everything - frozenset(blamed)))
 
     def _reproduces_from_older(self, blamed: Sequence[int]) -> bool:
         """Say the same; the engine stands in the older epoch."""
-        if not blamed:
+        return bool(blamed) and self._has_faults(self.case.with_only(frozenset(blamed)))
+
+    def _has_faults(self, world: AbstractContextManager[EpochResult]) -> bool:
+        try:
+            with world:
+                return self._are_faults_here()
+        except RefusedWorldError:
             return False
-        with self.case.with_only(frozenset(blamed)):
-            return self._are_faults_here()
 
     def _are_faults_here(self) -> bool:
         ground, faults = self.case.ground, self.case.faults
@@ -53,11 +56,15 @@ class Localization:
 
     def _minimal(self, suspects: list[int]) -> frozenset[int]:
         case = self.case
-        with case.world(case.everything - frozenset(suspects)) as result:
-            assert self._are_faults_here(), "a reason holds in every world"
-            taken = sum(
-                len(columns[0]) for side in (result.inserted, result.deleted) for columns in side.values()
-            )
+        try:
+            with case.world(case.everything - frozenset(suspects)) as result:
+                assert self._are_faults_here(), "a reason holds in every world"
+                taken = sum(
+                    len(columns[0]) for side in (result.inserted, result.deleted) for columns in side.values()
+                )
+        except RefusedWorldError:
+            # It takes others to make a world of them, as when a key has another value than before.
+            return self.by_ddmin()
         if len(suspects) == 1:
             return frozenset(suspects)
         if not self._is_older_nearer(len(suspects), taken):

@@ -14,7 +14,7 @@ from itertools import count
 from typing import Final
 
 from tidelog.views.blame.block import Block, find_block
-from tidelog.views.blame.case import Case, Faults
+from tidelog.views.blame.case import Case, Faults, RefusedWorldError
 from tidelog.views.blame.ddmin import ddmin
 from tidelog.views.blame.explanation import Explanation
 from tidelog.views.blame.ground import merged
@@ -212,6 +212,17 @@ class Search:
 
         Explanations that are to be noted take untouched facts for granted.
         """
+        try:
+            return self._faults_in(taken, master, noted)
+        except RefusedWorldError as refused:
+            reason = self.case.refusal(refused, taken)
+            master.forbid(reason)
+            self._master.forbid(reason)
+            return self._faults
+
+    def _faults_in(
+        self, taken: frozenset[int], master: Master, noted: list[Explanation] | None
+    ) -> Faults | None:
         case = self.case
         with case.world(taken) as result:
             left = case.remaining(self._faults, result)
@@ -233,8 +244,11 @@ class Search:
         return left
 
     def _is_repair(self, taken: Sequence[int]) -> bool:
-        with self.case.world(frozenset(taken)) as result:
-            left = self.case.remaining(self._faults, result)
+        try:
+            with self.case.world(frozenset(taken)) as result:
+                left = self.case.remaining(self._faults, result)
+        except RefusedWorldError:
+            return False
         return not left.unwanted and not left.missing
 
     @property

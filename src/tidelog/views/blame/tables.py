@@ -31,6 +31,8 @@ class Tables:
 
     def forget(self) -> None:
         """Say that relations or their indexes may be others from now on."""
+        # The engine keeps the tables, and makes others when its codes become wide.
+        self._laid.clear()
         self._fresh.clear()
 
     def stratum(self, number: int) -> SmallStratum | None:
