@@ -9,7 +9,7 @@ from tidelog.values import Codec, Fact
 from value_types import TYPES
 
 
-def relation_of(name: str, **columns: str) -> Relation:
+def relation_of(name: str, /, **columns: str) -> Relation:
     """Return a relation with these columns, given by name and type."""
     return Relation(name, tuple(Column(column, type_name) for column, type_name in columns.items()))
 

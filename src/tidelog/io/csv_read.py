@@ -116,7 +116,7 @@ def _read_quickly(data: bytes, relation: Relation, layout: CsvLayout, codec: Cod
 
 def _is_plain(data: bytes, layout: CsvLayout, kinds: list[Kind]) -> bool:
     """Say whether Arrow cuts the data into fields as we do."""
-    if len(layout.delimiter) != 1 or not layout.delimiter.isascii():
+    if len(layout.delimiter) != 1 or not layout.delimiter.isascii() or layout.delimiter == "\0":
         return False
     # Arrow drops a byte order mark from the start of every window, not of the file alone.
     if data.startswith(_BYTE_ORDER_MARK):

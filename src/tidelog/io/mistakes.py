@@ -71,7 +71,7 @@ def missing_file(path: Path, span: Span | None = None) -> TidelogError:
         otherwise = f"put the facts there, or name the folder that has them; `{path.parent}` does not"
     except FileNotFoundError:
         names, otherwise = [], f"there is no folder `{path.parent}`"
-    except OSError:
+    except (OSError, ValueError):
         names, otherwise = [], f"the folder `{path.parent}` cannot be read"
     hint = did_you_mean(path.name, names, otherwise)
     message = f"there is no fact file `{path}`"

@@ -44,7 +44,7 @@ class Staging:
             try:
                 folder = self._folder_for(output)
                 handle, name = tempfile.mkstemp(prefix=f".{output.name[:100]}.", suffix=".part", dir=folder)
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 raise unwritable(output, error) from error
             os.close(handle)
             # mkstemp makes files for the owner alone; outputs are as readable as others are.
