@@ -34,7 +34,7 @@ def kernels_of(text: str) -> Iterator[str]:
 
 
 def judged_in(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the module and the name of every kernel that tests in a file judge, and that the file calls."""
+    """Yield the module and the name of every kernel that tests in a file judge, and that the file uses."""
     tree = ast.parse(text)
     imported = {
         alias.asname or alias.name: (node.module or "", alias.name)
@@ -42,11 +42,16 @@ def judged_in(text: str) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    called = {_name(call.func) for call in calls}
-    for call in calls:
-        if _name(call.func) == "oracle_of":
-            yield from (imported[_name(each)] for each in call.args if _name(each) in called)
+    judged = [
+        _name(each)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _name(node.func) == "oracle_of"
+        for each in node.args
+    ]
+    named = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    for name in dict.fromkeys(judged):
+        if named.count(name) > judged.count(name):
+            yield imported[name]
 
 
 def _name(node: ast.expr) -> str:

@@ -28,7 +28,7 @@ def test_kernels_are_known_by_their_decorator():
 
 
 def test_a_kernel_that_is_only_named_is_not_judged():
-    """A file that names a kernel for an oracle must also call it."""
+    """A file that names a kernel for an oracle must also use it."""
     head = "from tidelog.x import one as first, two\n@oracle_of(first, two)\ndef test(): "
 
     assert list(judged_in(head + "first(1)")) == [("tidelog.x", "one")]
