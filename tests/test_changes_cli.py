@@ -1,14 +1,13 @@
 """`tidelog apply`, `shell` and `status`, and `run --store`."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from command_line import Command, make_command
+from processes import started
 from tidelog.cli.prompt import Prompt
 from tidelog.cli.shell import Shell
 from tidelog.cli.shell_help import HELP
@@ -166,9 +165,7 @@ def test_a_pipe_is_a_stream(tmp_path: Path) -> None:
     """Each delta comes out before the next change goes in."""
     (tmp_path / "p.dl").write_text(PROGRAM)
     command = [sys.executable, "-m", "tidelog", "apply", "p.dl", "-", "-w"]
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ
-    ) as process:
+    with started(command, tmp_path, stderr=None) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         seen = []

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Command, make_command
+from processes import started
 from tidelog.cli import app as cli_app
 from tidelog.cli.main import as_command
 
@@ -253,7 +254,7 @@ def test_ctrl_c_and_terminate_leave_no_output(folder: Path) -> None:
     statuses = []
 
     for stop in (signal.SIGINT, signal.SIGTERM):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        with started(command, stderr=subprocess.DEVNULL) as process:
             assert process.stdout is not None
             process.stdout.readline()
             process.send_signal(stop)

@@ -3,7 +3,6 @@
 import io
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import started
 from tidelog.cli.main import main
 from tidelog.cli.shell import Shell
 from tidelog.cli.shell_blame import read_fault
@@ -252,25 +252,19 @@ def test_ctrl_c_interrupts_only_what_runs(tmp_path: Path) -> None:
     """An interrupt while a query runs leaves the shell, which answers the next line."""
     (tmp_path / "p.dl").write_text(PROGRAM)
     (tmp_path / "edge.facts").write_text("".join(f"{x}\t{y}\n" for x in range(60) for y in range(60)))
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "tidelog", "shell", "p.dl", "-F", "."],
-        cwd=tmp_path,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write("rules\n")
-    process.stdin.flush()
-    assert process.stdout.readline().startswith("1: path")
-    process.stdin.write("edge(a, b), edge(b, c), edge(c, d), edge(d, e), edge(e, a), a < b\n")
-    process.stdin.flush()
-    time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
+    command = [sys.executable, "-u", "-m", "tidelog", "shell", "p.dl", "-F", "."]
 
-    out, err = process.communicate("relations\n", timeout=120)
+    with started(command, tmp_path) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("rules\n")
+        process.stdin.flush()
+        assert process.stdout.readline().startswith("1: path")
+        process.stdin.write("edge(a, b), edge(b, c), edge(c, d), edge(d, e), edge(e, a), a < b\n")
+        process.stdin.flush()
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate("relations\n", timeout=120)
 
     assert process.returncode == 0
     assert "interrupted: nothing has changed" in err

@@ -53,16 +53,26 @@ SUFFIXES = [
 ]
 
 
+def check_outcome(read, relation):
+    """Assert that reading gives facts of the relation, or diagnostics that can be shown."""
+    facts, failure = [], None
+    try:
+        facts = read()
+    except TidelogError as error:
+        failure = error
+
+    assert all(len(fact) == relation.arity for fact in facts)
+    assert failure is None or all(each.code and each.message for each in failure.diagnostics)
+    assert failure is None or str(failure).encode()
+
+
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 @given(relation=st.sampled_from(RELATIONS), content=contents | broken_files())
 def test_random_files(tmp_path_factory, layout, relation, content):
     """No exception but `TidelogError` comes out, and its text can be shown."""
     folder = tmp_path_factory.getbasetemp()
 
-    try:
-        read_text(folder, relation, content, **layout)
-    except TidelogError as error:
-        str(error).encode()
+    check_outcome(lambda: read_text(folder, relation, content, **layout), relation)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -73,10 +83,7 @@ def test_random_files_by_their_path(tmp_path_factory, suffix, relation, content)
     path.write_bytes(content)
     codec = Codec(TYPES)
 
-    try:
-        facts_of(io.columns_from(path, relation, codec), relation, codec)
-    except TidelogError as error:
-        str(error).encode()
+    check_outcome(lambda: facts_of(io.columns_from(path, relation, codec), relation, codec), relation)
 
 
 @given(relation=st.sampled_from(RELATIONS), given_parameters=parameters, content=contents)
@@ -87,10 +94,13 @@ def test_random_parameters_of_inputs(tmp_path_factory, relation, given_parameter
     folder = tmp_path_factory.getbasetemp()
     directive = Directive("input", "r", given_parameters)
 
-    with suppress(TidelogError):
-        read_text(folder, relation, content, **given_parameters)
-    with suppress(TidelogError):
-        io.columns_from(folder / "r.facts", relation, Codec(TYPES), [directive])
+    codec = Codec(TYPES)
+
+    check_outcome(lambda: read_text(folder, relation, content, **given_parameters), relation)
+    check_outcome(
+        lambda: facts_of(io.columns_from(folder / "r.facts", relation, codec, [directive]), relation, codec),
+        relation,
+    )
 
 
 @given(case=relations_with_facts(), given_parameters=parameters)
@@ -136,8 +146,9 @@ def test_random_json(tmp_path_factory, relation, facts):
     """Well-formed JSON of any shape gives facts or diagnostics."""
     folder = tmp_path_factory.getbasetemp()
 
-    with suppress(TidelogError):
-        read_text(folder, relation, json.dumps(facts), IO="jsonfile", filename="r.facts")
+    check_outcome(
+        lambda: read_text(folder, relation, json.dumps(facts), IO="jsonfile", filename="r.facts"), relation
+    )
 
 
 @given(
@@ -146,5 +157,6 @@ def test_random_json(tmp_path_factory, relation, facts):
 )
 def test_random_python_data(relation, data):
     """Any Python data gives facts or diagnostics."""
-    with suppress(TidelogError):
-        io.columns_from(data, relation, Codec(TYPES))
+    codec = Codec(TYPES)
+
+    check_outcome(lambda: facts_of(io.columns_from(data, relation, codec), relation, codec), relation)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from building import build, diagnostics, mistakes
+from building import diagnostics, mistakes
+from programs import run
 
 BASE = """
 .type P = [a: number, b: number]
@@ -39,7 +40,9 @@ BASE = """
 )
 def test_bodies_that_bind(body: str) -> None:
     """Atoms, equalities, patterns, ranges and aggregates give a variable its value."""
-    build(BASE + f"o(x) :- {body}.")
+    facts = "e(1, 2). p([1, 2]). t($N(3, [4, 5]))."
+
+    assert run(BASE + facts + f"o(x) :- {body}.")["o"]
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,10 @@ def test_an_alias_is_the_type_it_stands_for() -> None:
 
 def test_constants_and_results_fit_every_type_of_their_kind() -> None:
     """A constant, or what a functor gives, may be written to a subtype's column."""
-    build(NAMES + 'person(cat("a", x)) :- person(x). pet(y) :- y = cat("b", "c").')
+    rules = 'person(cat("a", x)) :- person(x). pet(y) :- y = cat("b", "c").'
+
+    assert core(NAMES + rules, "person")[1] == 'person(cat("a", x)) :- person(x).'
+    assert core(NAMES + rules, "pet")[1] == 'pet(y) :- y = cat("b", "c").'
 
 
 def test_a_cast_changes_the_type() -> None:

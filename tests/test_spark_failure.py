@@ -17,6 +17,9 @@ from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark.job import reason_unfit
 from tidelog.values import Codec
 
+# Some minutes of executors that die and are started again.
+pytestmark = pytest.mark.timeout(900)
+
 SIZED = ("ValueFlow", "ValueAlias", "MemoryAlias")
 
 
@@ -33,7 +36,7 @@ def told(folder):
         pytest.skip(reason)
     script = Path(__file__).parent / "spark_cluster.py"
     done = subprocess.run(
-        [sys.executable, str(script), str(folder)], capture_output=True, text=True, timeout=1800, check=False
+        [sys.executable, str(script), str(folder)], capture_output=True, text=True, timeout=800, check=False
     )
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert lines, done.stderr[-3000:]

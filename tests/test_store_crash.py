@@ -7,6 +7,7 @@ from pathlib import Path
 
 import tidelog
 from benchmarks.crash import History
+from processes import started
 
 ROOT = Path(__file__).parent.parent
 
@@ -37,7 +38,7 @@ def test_readers_and_a_busy_writer(tmp_path):
     history = History(3)
     seen = []
 
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as writer:
+    with started(command, ROOT, stderr=None) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "0\n"
         for _ in range(12):

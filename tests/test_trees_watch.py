@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from processes import started
 from tidelog.cli.app import app
 from tidelog.errors import TidelogError
 from tidelog.session.follow import Follow
@@ -193,10 +194,7 @@ def test_saving_files(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "a.py").write_text(BAD)
     command = [sys.executable, "-m", "tidelog", "watch", str(program), "--tree", str(folder)]
-    process = subprocess.Popen(
-        [*command, "--interval", "0.05"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
+    with started([*command, "--interval", "0.05"]) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "# 1 file, 1 found\n"
         assert "a.py:1:1" in process.stdout.readline()
@@ -210,9 +208,6 @@ def test_saving_files(tmp_path: Path) -> None:
         assert "0 new, 1 gone" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
-    finally:
-        process.kill()
-        process.wait()
 
     assert "error[source-syntax]" in told
     assert "Traceback" not in told

@@ -54,14 +54,17 @@ def test_text_is_read_back(typed):
 
 @given(typed_columns(max_size=20))
 def test_json_is_valid(typed):
-    """JSON texts of values are JSON, in lists and in objects."""
+    """JSON texts of values are JSON, in lists and in objects, and different values have different ones."""
     name, values = typed
     codec = Codec(TYPES)
     codes = codec.encode_column(values, name)
 
     for has_objects in (False, True):
-        for text in codec.column_to_json(codes, name, has_objects=has_objects).to_pylist():
-            json.loads(text)
+        texts = codec.column_to_json(codes, name, has_objects=has_objects).to_pylist()
+        meant = [json.dumps(json.loads(text), sort_keys=True) for text in texts]
+        assert (
+            len(set(zip(meant, codes.tolist(), strict=True))) == len(set(meant)) == len(set(codes.tolist()))
+        )
 
 
 @given(typed_columns(max_size=30))
@@ -303,11 +306,14 @@ def test_a_malformed_text_says_what_is_wrong_where(text, name, code, wrong):
 
 @given(type_names, st.text())
 def test_any_text_is_a_value_or_a_text_error(name, text):
-    """`parse` raises nothing but `TextError`."""
+    """`parse` raises nothing but `TextError`; the text of what it reads means the same."""
     codec = Codec(TYPES)
 
+    code = None
     with suppress(TextError):
-        codec.format(codec.parse(text, name), name)
+        code = codec.parse(text, name)
+
+    assert code is None or codec.parse(codec.format(code, name), name) == code
 
 
 def test_columns_have_the_arrow_types_people_expect():

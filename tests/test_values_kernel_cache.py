@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from processes import started
 from tidelog.values.kernel import IS_COMPILED
 
 KERNEL = """
@@ -73,10 +75,11 @@ def test_processes_that_compile_at_once_do_not_mix_their_code(tmp_path: Path):
     kinds = ["i1", "i2", "i4", "i8", "u4", "f8"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
 
-    def start(kind: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", call.format(kind, hits)]
-        return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environment)
-
     for expected in ("6 0", "6 1"):
-        running = [start(kind) for kind in kinds]
-        assert [process.communicate()[0].strip() for process in running] == [expected] * len(kinds)
+        with ExitStack() as stack:
+            commands = [[sys.executable, "-c", call.format(kind, hits)] for kind in kinds]
+            running = [
+                stack.enter_context(started(command, tmp_path, stderr=None, env=environment))
+                for command in commands
+            ]
+            assert [process.communicate()[0].strip() for process in running] == [expected] * len(kinds)

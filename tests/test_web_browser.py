@@ -403,8 +403,9 @@ def test_the_token_is_asked_for(page: Page, db: Session) -> None:
         page.open(client.address)
         page.type("#token", "something else")
         page.press(Keys.ENTER)
-        page.find(".wrong", "not the token")
+        refused = page.find(".wrong", "not the token").is_displayed()
         page.type("#token", TOKEN)
         page.press(Keys.ENTER)
 
-        page.find("main a", "vpt")
+        assert refused
+        assert page.find("main a", "vpt").is_displayed()

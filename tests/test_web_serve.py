@@ -13,6 +13,7 @@ import pytest
 
 import tidelog
 from benchmarks import explorer
+from processes import started
 from tidelog.cli.main import main
 from tidelog.cli.sessions import SessionOptions, open_target
 from web_serving import serving
@@ -38,14 +39,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_serve_prints_its_address_and_stops(folder: Path, arguments: tuple[str, ...], facts: int) -> None:
     """A program with its facts, or a store, is served on a free port until Ctrl-C, which is no failure."""
     command = [sys.executable, "-m", "tidelog", "serve", *arguments, "--port", "0"]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
+
+    with started(command, folder) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         address = line.split()[0]
         with urlopen(f"{address}api/session") as reply:  # noqa: S310 - the address is ours
             about = json.load(reply)
-    finally:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
 

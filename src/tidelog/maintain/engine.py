@@ -394,8 +394,7 @@ class MaintainedEngine(LocalEngine):
         the same relations, where derivations by the rules that come or go can be enumerated; the others
         are recomputed.
         """
-        if not self._fits(changes):
-            self._widen()
+        self.make_room(_codes_of(changes))
         before = dict(self.__dict__)
         old_program = self._program
         known = {stratum.relations: _content(stratum, self._program) for stratum in self._program.strata}
@@ -504,6 +503,11 @@ class MaintainedEngine(LocalEngine):
                     self._run_stratum(number, stratum, around, SilentObserver())
         self.groups.commit()
         self._start_maintenance(state.stratum_work or (0,) * len(self._program.strata))
+
+
+def _codes_of(changes: Mapping[str, RelationChange]) -> list[Codes]:
+    """Return all codes of changes, column by column."""
+    return [column for change in changes.values() for column in (*change.inserted, *change.deleted)]
 
 
 def _wide(columns: Sequence[Codes], count: int) -> CodeArray:

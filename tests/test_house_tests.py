@@ -1,0 +1,61 @@
+"""What must be true of every test: it asserts what it is about, and leaves nothing running."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+# What functions that assert for a test are called: `follow` checks every epoch, `agree` compares with a
+# golden file, `survive` checks what was read from a damaged text.
+CHECKING = ("assert", "check", "follow", "agree", "survive")
+
+
+@cache
+def functions_of(path: Path) -> tuple[ast.FunctionDef, ...]:
+    """Return all functions of a file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def is_asserting(function: ast.FunctionDef, path: Path) -> bool:
+    """Say whether a function has an assertion, expects an exception, or calls what asserts for it."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assert):
+            return True
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if name in ("pytest.raises", "pytest.fail", "pytest.warns"):
+                return True
+            name = name.rpartition(".")[2]
+            may_assert = name.lstrip("_").startswith(CHECKING) and name != function.name
+            if may_assert and any(is_asserting(each, place) for each, place in _named(name, path)):
+                return True
+    return False
+
+
+def _named(name: str, path: Path) -> list[tuple[ast.FunctionDef, Path]]:
+    """Return the functions of a name: those of the file, or else of the files that tests share."""
+    own = [(each, path) for each in functions_of(path) if each.name == name]
+    shared = [place for place in TESTS.glob("*.py") if not place.name.startswith("test_")]
+    return own or [(each, place) for place in shared for each in functions_of(place) if each.name == name]
+
+
+def test_every_test_asserts_something():
+    """No test passes only because nothing was raised."""
+    silent = [
+        f"{path.name}: {function.name}"
+        for path in sorted(TESTS.glob("test_*.py"))
+        for function in functions_of(path)
+        if function.name.startswith("test_") and not is_asserting(function, path)
+    ]
+
+    assert silent == []
+
+
+def test_processes_are_started_where_they_are_ended():
+    """Only `processes.started`, after which a process is gone, starts one that a test talks to."""
+    start = "Pope" + "n("
+
+    begun = [path.name for path in sorted(TESTS.glob("*.py")) if start in path.read_text(encoding="utf-8")]
+
+    assert begun == ["processes.py"]
