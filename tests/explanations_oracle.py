@@ -12,12 +12,11 @@ from itertools import chain, combinations
 from random import Random
 from typing import TypeVar
 
-from tidelog.views.walk import walk
-
 from programs import Relations, build, run_program
 from tidelog.engine.protocol import Settings, UserFunctions
 from tidelog.errors import TidelogError
 from tidelog.program.nodes import Aggregate, Atom, NegatedAtom, Program, Rule
+from tidelog.program.walk_nodes import walk
 from tidelog.session import Session
 from tidelog.values import Fact, Value
 from tidelog.values.functors import canonical_value, order_key
@@ -215,7 +214,7 @@ def _has_lattice(program: Program, name: str) -> bool:
 
 def _read(rule: Rule) -> tuple[frozenset[str], frozenset[str]]:
     """Return the relations that a rule reads as they grow, and those it negates or aggregates."""
-    closed = [node for node in walk((rule.head, rule.body)) if isinstance(node, NegatedAtom | Aggregate)]
+    closed = [node for node in walk((rule,)) if isinstance(node, NegatedAtom | Aggregate)]
     held = {id(atom): atom for atom in walk(closed) if isinstance(atom, Atom)}
     read = [atom for atom in walk(rule.body) if isinstance(atom, Atom)]
     grown = frozenset(atom.relation for atom in read if id(atom) not in held)
