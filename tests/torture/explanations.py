@@ -9,7 +9,8 @@ from random import Random
 from typing import Final
 
 from explanations_oracle import check_blame, check_proofs, check_why_not
-
+from tidelog.session import Session
+from tidelog.values import Fact
 from torture.histories import History, histories, write_script
 from torture.searching import RandomKind
 from torture.sessions import Followed, valid_texts
@@ -17,12 +18,12 @@ from torture.sessions import Followed, valid_texts
 
 def replay_proofs(history: History) -> int:
     """Check proofs of facts after every epoch; return how many."""
-    return _replay(history, lambda now: check_proofs(now.session, now.text, now.inputs, _chance(now)))
+    return _replay(history, lambda now: check_proofs(*_asked(now), functions=history.functions))
 
 
 def replay_why_not(history: History) -> int:
     """Check refutations of absent facts after every epoch; return how many."""
-    return _replay(history, lambda now: check_why_not(now.session, now.text, now.inputs, _chance(now)))
+    return _replay(history, lambda now: check_why_not(*_asked(now), functions=history.functions))
 
 
 def replay_repairs(history: History) -> int:
@@ -32,7 +33,14 @@ def replay_repairs(history: History) -> int:
     for number, text in enumerate(valid_texts(history)):
         before = {name: set(facts) for name, facts in followed.inputs.items()}
         followed.step(number, text)
-        checked += check_blame(followed.session, followed.text, before, followed.inputs, _chance(followed))
+        checked += check_blame(
+            followed.session,
+            followed.text,
+            before,
+            followed.inputs,
+            _chance(followed),
+            functions=history.functions,
+        )
     followed.session.close()
     return checked
 
@@ -45,6 +53,10 @@ def _replay(history: History, ask: Callable[[Followed], int]) -> int:
         checked += ask(followed)
     followed.session.close()
     return checked
+
+
+def _asked(followed: Followed) -> tuple[Session, str, dict[str, set[Fact]], Random]:
+    return followed.session, followed.text, followed.inputs, _chance(followed)
 
 
 def _chance(followed: Followed) -> Random:
