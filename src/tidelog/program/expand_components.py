@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from tidelog.errors import Diagnostic
 from tidelog.program.component_scope import Scope
@@ -11,6 +12,9 @@ from tidelog.program.suggest import counted, did_you_mean
 from tidelog.syntax import tree
 
 Bindings = Mapping[str, str]
+
+# A few components that instantiate each other can double a program thirty times over.
+ITEMS_LIMIT: Final = 100_000
 
 
 def expand_components(items: Iterable[tree.Item]) -> tuple[tuple[Plain, ...], list[Diagnostic]]:
@@ -24,8 +28,26 @@ def expand_components(items: Iterable[tree.Item]) -> tuple[tuple[Plain, ...], li
         .decl g.edge(x: number, y: number)
     """
     expander = _Expander()
-    expander.fill(Scope("", None), [_Part(item, {}) for item in items], ())
+    try:
+        expander.fill(Scope("", None), [_Part(item, {}) for item in items], ())
+    except _TooManyError as error:
+        expander.diagnostics.append(
+            Diagnostic(
+                code="program-too-large",
+                message=f"the instances of components have more than {ITEMS_LIMIT} items",
+                span=error.reference.span,
+                hint=f"`{error.reference.name}` is instantiated or inherited too often: share an instance",
+            )
+        )
     return tuple(expander.found), expander.diagnostics
+
+
+class _TooManyError(Exception):
+    """Instances have more items than the limit; carries the component that was being expanded."""
+
+    def __init__(self, reference: tree.ComponentReference) -> None:
+        self.reference = reference
+        super().__init__(reference.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +65,7 @@ class _Expander:
         self.found: list[Plain] = []
         self.diagnostics: list[Diagnostic] = []
         self.functors: set[str] = set()
+        self.items = 0
 
     def fill(self, scope: Scope, parts: list[_Part], instantiated: tuple[str, ...]) -> None:
         """Declare the names of the parts in the scope, then add their items and instances."""
@@ -143,6 +166,10 @@ class _Expander:
                 )
             )
             return None
+        # An empty component costs something too.
+        self.items += len(component.items) + 1
+        if self.items > ITEMS_LIMIT:
+            raise _TooManyError(reference)
         inner = {**outer, **dict(zip(component.parameters, arguments, strict=True))}
         inherited: list[_Part] = []
         for base in component.bases:

@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import assert_never
+from typing import Final, assert_never
 
 from tidelog.errors import Diagnostic
 from tidelog.source import Span
 from tidelog.syntax import tree
-from tidelog.syntax.walk_tree import map_atom, map_body, map_term
+from tidelog.syntax.walk_tree import Node, children, map_atom, map_body, map_term
+
+# Terms of most facts, of which there may be very many.
+PLAIN: Final = tree.NumberLiteral | tree.StringLiteral | tree.FloatLiteral | tree.UnsignedLiteral
 
 FlatLiteral = tree.Atom | tree.Negation | tree.Constraint
 Alternative = tuple[FlatLiteral, ...]
@@ -26,7 +29,9 @@ INVERSE = {
     "!contains": "contains",
 }
 
-ALTERNATIVES_LIMIT = 4096
+# What disjunctions or inlined relations may make of one rule: rules, and literals in all of them.
+ALTERNATIVES_LIMIT: Final = 4096
+LITERALS_LIMIT: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,8 @@ def flatten_rules(items: Iterable[tree.Item]) -> tuple[list[FlatRule], list[Diag
             diagnostics.append(
                 Diagnostic(
                     code="rule-too-large",
-                    message=f"the disjunctions of this rule make more than {ALTERNATIVES_LIMIT} rules",
+                    message=f"the disjunctions of this rule make more than {ALTERNATIVES_LIMIT} rules, "
+                    f"or more than {LITERALS_LIMIT} literals",
                     span=item.span,
                     hint="give the disjunctions relations of their own",
                 )
@@ -79,13 +85,38 @@ class _TooManyError(Exception):
 def _flatten(item: tree.Rule | tree.Subsumption) -> list[FlatRule]:
     if isinstance(item, tree.Subsumption):
         less, greater = _flat_atom(item.less), _flat_atom(item.greater)
-        return [FlatRule(less, body, greater, item.plan, span=item.span) for body in alternatives(item.body)]
+        bodies = alternatives(item.body)
+        _check_size((less, greater), bodies)
+        return [FlatRule(less, body, greater, item.plan, span=item.span) for body in bodies]
     bodies = [()] if item.body is None else alternatives(item.body)
-    return [
-        FlatRule(_flat_atom(head), body, None, item.plan, span=item.span)
-        for head in item.heads
-        for body in bodies
-    ]
+    heads = tuple(_flat_atom(head) for head in item.heads)
+    if item.body is not None or not all(isinstance(term, PLAIN) for head in heads for term in head.terms):
+        _check_size(heads, bodies)
+    return [FlatRule(head, body, None, item.plan, span=item.span) for head in heads for body in bodies]
+
+
+def _check_size(heads: tuple[tree.Atom, ...], bodies: list[Alternative]) -> None:
+    """Give up if the rules have too many literals, those of their aggregates counted for each rule."""
+    sizes = _Sizes()
+    of_heads = sum(map(sizes.of, heads))
+    of_bodies = sum(sizes.of(literal) for body in bodies for literal in body)
+    if of_heads * len(bodies) + of_bodies * len(heads) > LITERALS_LIMIT:
+        raise _TooManyError
+
+
+class _Sizes:
+    """Counts literals; alternatives share nodes, and each is looked at once."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, int] = {}
+
+    def of(self, node: Node) -> int:
+        """Return how many literals there are in a node, itself included."""
+        size = self.known.get(id(node))
+        if size is None:
+            size = sum(map(self.of, children(node))) + isinstance(node, tree.Atom | tree.Constraint)
+            self.known[id(node)] = size
+        return size
 
 
 def alternatives(body: tree.Body) -> list[Alternative]:

@@ -67,21 +67,64 @@ def _equal(
     return [nodes.Constraint("=", types.kind(left.type), left, right, span=right.span)]
 
 
+class TooManyAlternativesError(Exception):
+    """The negation of a relation's rules has more alternatives than allowed."""
+
+
 def inline_negated(
-    atom: nodes.Atom, rules: list[TypedRule], fresh: FreshNames, types: TypeEnvironment
+    atom: nodes.Atom, rules: list[TypedRule], fresh: FreshNames, types: TypeEnvironment, limit: int
 ) -> list[Body] | None:
     """Return the alternatives for a negated atom, or None if negation does not pass inside.
 
     The rules may have no variables but those of their heads: `!r(y)` with `r(x) :- a(x), x < 9.`
-    becomes `!a(y)` or `y >= 9`.
+    becomes `!a(y)` or `y >= 9`. One literal of each rule is false in an alternative, so rules multiply: with
+    more than `limit` alternatives `TooManyAlternativesError` is raised, before more of them are made.
     """
-    alternatives: list[Body] = [()]
+    if not all(map(is_determined, rules)):
+        return None
+    named = _name_terms(atom, fresh, types)
+    if named is None:
+        return None
+    simple, computed = named
+    found: dict[frozenset[nodes.Literal], Body] = {frozenset(): computed}
     for rule in rules:
-        if not is_determined(rule) or any(isinstance(term, nodes.Wildcard) for term in atom.terms):
-            return None
-        body = inline_positive(atom, rule, fresh, types)
-        alternatives = [(*before, _negated(literal)) for before in alternatives for literal in body]
-    return alternatives
+        refuted = [_negated(literal) for literal in inline_positive(simple, rule, fresh, types)]
+        # An alternative that refutes the rule already covers those that say more. That is so if all
+        # literals have a value: one without refutes nothing.
+        is_plain = is_total(rule)
+        longer: dict[frozenset[nodes.Literal], Body] = {}
+        for said, before in found.items():
+            if is_plain and not said.isdisjoint(refuted):
+                longer.setdefault(said, before)
+                continue
+            for literal in refuted:
+                longer.setdefault(said | {literal}, (*before, literal))
+            if len(longer) > limit:
+                raise TooManyAlternativesError
+        found = longer
+    return list(found.values())
+
+
+def _name_terms(
+    atom: nodes.Atom, fresh: FreshNames, types: TypeEnvironment
+) -> tuple[nodes.Atom, Body] | None:
+    """Return the atom with a variable for each term that is computed, and what binds these.
+
+    A term without a value makes a negated atom false, whichever literal of a rule is refuted. None if a
+    wildcard stands in the atom: no value takes its place.
+    """
+    if any(isinstance(part, nodes.Wildcard) for term in atom.terms for part in subterms(term)):
+        return None
+    terms: list[nodes.Term] = []
+    computed: list[nodes.Literal] = []
+    for term in atom.terms:
+        if isinstance(term, nodes.Variable | nodes.Constant):
+            terms.append(term)
+            continue
+        variable = nodes.Variable(fresh.like("given"), term.type, span=term.span)
+        terms.append(variable)
+        computed.append(nodes.Constraint("=", types.kind(term.type), variable, term, span=term.span))
+    return replace(atom, terms=tuple(terms)), tuple(computed)
 
 
 def is_determined(rule: TypedRule) -> bool:

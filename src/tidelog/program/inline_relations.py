@@ -1,15 +1,18 @@
 """Rules of `inline` relations put where the relations are used."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
+from math import inf, prod
+from typing import Final
 
-from tidelog.errors import Diagnostic
+from tidelog.errors import Diagnostic, Severity
 from tidelog.program import nodes
 from tidelog.program.check_safety import unbound_variables
 from tidelog.program.declare_relations import Declarations
-from tidelog.program.flatten_rules import ALTERNATIVES_LIMIT
+from tidelog.program.flatten_rules import ALTERNATIVES_LIMIT, LITERALS_LIMIT
 from tidelog.program.inline_atom import (
     Body,
+    TooManyAlternativesError,
     has_wildcard,
     inline_negated,
     inline_positive,
@@ -20,7 +23,15 @@ from tidelog.program.merge_variables import merge_variables
 from tidelog.program.resolve_rules import TypedRule, TypedRules
 from tidelog.program.strongly_connected import strongly_connected
 from tidelog.program.substitute import FreshNames, names_in
+from tidelog.program.virtual_relations import PREFIX
 from tidelog.program.walk_nodes import map_literal, map_parts, relations_read
+
+# What inlining may make of one body and of a whole program, in literals.
+BODY_LIMIT: Final = 500
+PROGRAM_LIMIT: Final = 1_000_000
+
+# For each literal of a body the alternatives for it; None if there are too many.
+Choices = list[list[Body] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +47,8 @@ def inline_relations(typed: TypedRules, declarations: Declarations) -> tuple[Inl
 
     An inlined relation stays, with its rules, where it is read in a way that cannot be replaced
     without changing the answer: in an aggregate, or negated with variables of its own. It must then
-    bind its variables like any other relation.
+    bind its variables like any other relation. A relation that does so also stays where inlining it would
+    make too many rules of one.
     """
     candidates = _candidates(typed, declarations)
     if not candidates:
@@ -112,6 +124,11 @@ def _order(typed: TypedRules, candidates: frozenset[str]) -> tuple[list[str], li
     return order, diagnostics
 
 
+def _weight(choice: list[Body] | None) -> tuple[float, int]:
+    """Return how much the alternatives of a literal make of a rule."""
+    return (inf, 0) if choice is None else (len(choice), sum(map(len, choice)))
+
+
 class _Inliner:
     """Expands rules one by one; `rules` has the expanded rules of inlined relations."""
 
@@ -120,6 +137,7 @@ class _Inliner:
         self.diagnostics = diagnostics
         self.rules: dict[str, list[TypedRule]] = {}
         self.kept: set[str] = set()
+        self.made = 0
 
     def all_kept(self) -> frozenset[str]:
         """Return the inlined relations that stay, and those that only they read."""
@@ -140,50 +158,130 @@ class _Inliner:
         if relations_read((*atoms, *rule.body)).isdisjoint(self.rules):
             return [rule]
         fresh = FreshNames(names_in((*atoms, *rule.body)))
-        bodies: list[Body] = [()]
-        for literal in rule.body:
-            alternatives = list(self.literal(literal, fresh))
-            bodies = [(*before, *after) for before in bodies for after in alternatives]
-            if len(bodies) > ALTERNATIVES_LIMIT:
-                self.diagnostics.append(
-                    Diagnostic(
-                        code="rule-too-large",
-                        message=f"inlining makes more than {ALTERNATIVES_LIMIT} rules of this one",
-                        span=rule.span,
-                        hint="take `inline` away from the relations it reads",
-                    )
-                )
+
+        def change(term: nodes.Term) -> nodes.Term:
+            return self.term(term, fresh)
+
+        head = map_literal(rule.head, change)
+        greater = None if rule.greater is None else map_literal(rule.greater, change)
+        body = tuple(map_literal(literal, change) for literal in rule.body)
+        choices = [self.literal(literal, fresh) for literal in body]
+        while not self.fits(choices):
+            place = self.largest(body, choices)
+            if place is None:
+                self.report(rule, choices)
                 return [rule]
-        head = replace(rule.head, terms=tuple(self.term(term, fresh) for term in rule.head.terms))
-        return [merge_variables(replace(rule, head=head, body=body, plan=None)) for body in bodies]
+            choices[place] = [self.keep(body[place])]
+        bodies = [
+            tuple(literal for part in chosen for literal in part)
+            for chosen in product(*(choice or () for choice in choices))
+        ]
+        self.made += sum(map(len, bodies))
+        changed = replace(rule, head=head, greater=greater, plan=None)
+        return [merge_variables(replace(changed, body=each)) for each in bodies]
+
+    # --- how much a rule may become ------------------------------------------------------------
+
+    def fits(self, choices: Choices) -> bool:
+        """Say whether the alternatives for the literals of a body make few enough rules together."""
+        if any(choice is None for choice in choices):
+            return False
+        known = [choice for choice in choices if choice is not None]
+        rules = prod(map(len, known))
+        literals = sum(rules // len(choice) * sum(map(len, choice)) for choice in known if rules)
+        longest = sum(max(map(len, choice), default=0) for choice in known)
+        return (
+            rules <= ALTERNATIVES_LIMIT
+            and longest <= max(BODY_LIMIT, len(choices))
+            and literals <= min(LITERALS_LIMIT, PROGRAM_LIMIT - self.made)
+        )
+
+    def largest(self, body: Body, choices: Choices) -> int | None:
+        """Return the place of the largest atom that may as well stay; None if there is none."""
+        stays = [
+            (_weight(choice), -place)
+            for place, (literal, choice) in enumerate(zip(body, choices, strict=True))
+            if choice != [(literal,)]
+            and (name := self.inlined_name(literal)) is not None
+            and self.is_safe(name)
+        ]
+        return -max(stays)[1] if stays else None
+
+    def keep(self, literal: nodes.Literal) -> Body:
+        """Leave an atom as it is: inlining its relation would only have saved time."""
+        name = self.inlined_name(literal)
+        assert name is not None
+        self.kept.add(name)
+        # Relations that nobody declared as `inline` are inlined by our own choice.
+        if not name.startswith(PREFIX):
+            self.diagnostics.append(
+                Diagnostic(
+                    code="not-inlined",
+                    message=f"`{name}` is not inlined here: that would make too many rules of this one, "
+                    "or too long ones",
+                    span=literal.span,
+                    hint=f"take `inline` away from `{name}`",
+                    severity=Severity.WARNING,
+                )
+            )
+        return (literal,)
+
+    def report(self, rule: TypedRule, choices: Choices) -> None:
+        """Report a rule that inlining would blow up."""
+        weights = [
+            (_weight(choice), name)
+            for literal, choice in zip(rule.body, choices, strict=True)
+            if (name := self.inlined_name(literal)) is not None and _weight(choice) > (1, 1)
+        ]
+        names = list(dict.fromkeys(name for _, name in sorted(weights, reverse=True)))
+        shown = ", ".join(f"`{name}`" for name in names)
+        self.diagnostics.append(
+            Diagnostic(
+                code="rule-too-large",
+                message=f"inlining {shown} makes too many rules of this one, or too long ones",
+                span=rule.span,
+                hint=f"bind the variables of `{names[0]}` with positive atoms in its own rules, "
+                "and take `inline` away from it",
+            )
+        )
+
+    # --- one literal -----------------------------------------------------------------------------
+
+    def inlined_name(self, literal: nodes.Literal) -> str | None:
+        """Return the relation of an atom, perhaps negated, that is to be replaced."""
+        atom = literal.atom if isinstance(literal, nodes.NegatedAtom) else literal
+        return atom.relation if isinstance(atom, nodes.Atom) and self.is_inlined(atom) else None
 
     def is_inlined(self, atom: nodes.Atom) -> bool:
         """Say whether an atom is to be replaced; one of wrong arity is reported elsewhere."""
         rules = self.rules.get(atom.relation)
         return rules is not None and all(len(rule.head.terms) == len(atom.terms) for rule in rules)
 
-    def literal(self, literal: nodes.Literal, fresh: FreshNames) -> Iterator[Body]:
-        """Yield the alternatives for one literal."""
+    def literal(self, literal: nodes.Literal, fresh: FreshNames) -> list[Body] | None:
+        """Return the alternatives for one literal; None if there are too many of them."""
         if isinstance(literal, nodes.Atom) and self.is_inlined(literal):
-            for rule in self.rules[literal.relation]:
-                yield inline_positive(literal, rule, fresh, self.declarations.types)
-            return
+            rules = self.rules[literal.relation]
+            return [inline_positive(literal, rule, fresh, self.declarations.types) for rule in rules]
         if isinstance(literal, nodes.NegatedAtom) and self.is_inlined(literal.atom):
-            yield from self.negated(literal, fresh)
-            return
-        yield (map_literal(literal, lambda term: self.term(term, fresh)),)
+            return self.negated(literal, fresh, ALTERNATIVES_LIMIT)
+        return [(literal,)]
 
-    def negated(self, literal: nodes.NegatedAtom, fresh: FreshNames) -> Iterator[Body]:
-        """Yield the alternatives for a negated atom, or the atom of a relation that stays."""
+    def negated(self, literal: nodes.NegatedAtom, fresh: FreshNames, limit: int) -> list[Body] | None:
+        """Return the alternatives for a negated atom, or the atom of a relation that stays.
+
+        None if there are too many of them.
+        """
         name = literal.atom.relation
         rules = self.rules[name]
         if all(is_total(rule) for rule in rules) or not self.is_safe(name):
-            alternatives = inline_negated(literal.atom, rules, fresh, self.declarations.types)
+            try:
+                alternatives = inline_negated(literal.atom, rules, fresh, self.declarations.types, limit)
+            except TooManyAlternativesError:
+                return None
             if alternatives is not None:
-                yield from alternatives
-                return
+                return alternatives
         self.kept.add(name)
-        yield (literal,)
+        return [(literal,)]
 
     def term(self, term: nodes.Term, fresh: FreshNames) -> nodes.Term:
         """Return the term with the relations in its aggregates inlined."""
@@ -191,7 +289,8 @@ class _Inliner:
             return map_parts(term, lambda part: self.term(part, fresh))
         body: list[nodes.Literal] = []
         for literal in term.body:
-            body.extend(self.aggregated(literal, fresh))
+            changed = map_literal(literal, lambda part: self.term(part, fresh))
+            body.extend(self.aggregated(changed, fresh))
         target = None if term.target is None else self.term(term.target, fresh)
         init = None if term.init is None else self.term(term.init, fresh)
         return replace(term, target=target, init=init, body=tuple(body))
@@ -207,13 +306,13 @@ class _Inliner:
                 self.kept.add(literal.relation)
                 return (literal,)
             case nodes.NegatedAtom() if self.is_inlined(literal.atom):
-                alternatives = list(self.negated(literal, fresh))
-                if len(alternatives) == 1:
+                alternatives = self.negated(literal, fresh, limit=1)
+                if alternatives is not None and len(alternatives) == 1:
                     return alternatives[0]
                 self.kept.add(literal.atom.relation)
                 return (literal,)
             case _:
-                return (map_literal(literal, lambda term: self.term(term, fresh)),)
+                return (literal,)
 
     def is_safe(self, name: str) -> bool:
         """Say whether the rules of a relation bind all their variables by themselves."""

@@ -8,7 +8,7 @@ from tidelog.program import nodes
 from tidelog.program.binding import bound_variables
 from tidelog.program.declare_relations import Declarations
 from tidelog.program.flat_terms import bodies, inside, literals_of, terms_of
-from tidelog.program.flatten_rules import Alternative, FlatLiteral, FlatRule
+from tidelog.program.flatten_rules import PLAIN, Alternative, FlatLiteral, FlatRule
 from tidelog.program.infer_types import infer_types
 from tidelog.program.resolve_terms import Place, TermResolver
 from tidelog.program.scope_aggregates import scope_aggregates
@@ -340,9 +340,8 @@ class _RuleResolver(TermResolver):
 
 def _is_constant(rule: FlatRule) -> bool:
     """Say whether a rule is a fact of plain constants."""
-    plain = tree.NumberLiteral | tree.StringLiteral | tree.FloatLiteral | tree.UnsignedLiteral
     is_fact = not rule.body and rule.greater is None
-    return is_fact and all(isinstance(term, plain) for term in rule.head.terms)
+    return is_fact and all(isinstance(term, PLAIN) for term in rule.head.terms)
 
 
 def _direct_names(terms: Sequence[tree.Term]) -> frozenset[str]:

@@ -16,6 +16,9 @@ from tidelog.syntax.scanner import Token, scan
 _CONDITIONALS: Final = frozenset({"if", "ifdef", "ifndef", "elif", "else", "endif"})
 _LINES: Final = (*sorted(_CONDITIONALS), "define", "error", "include", "line", "pragma", "undef", "warning")
 _MAX_INCLUDES: Final = 50
+# Files that include others twice double a text again and again: so many files, and characters in them.
+_MAX_FILES: Final = 10_000
+_MAX_INCLUDED: Final = 50_000_000
 # What Soufflé tells programs about the width of its numbers.
 _KNOWN: Final = {"RAM_DOMAIN_SIZE": "64"}
 
@@ -67,6 +70,9 @@ class _Preprocessor:
         self.diagnostics: list[Diagnostic] = []
         self._open_files: list[Path] = []
         self._once: set[Path] = set()
+        self._files = 0
+        self._included = 0
+        self._is_full = False
         self._conditions: list[_Condition] = []
 
     def complain(self, diagnostic: Diagnostic) -> None:
@@ -263,7 +269,7 @@ class _Preprocessor:
             self._missing(name, folders, span)
             return
         identity = _identity(path)
-        if identity in self._once:
+        if identity in self._once or self._is_full:
             return
         if identity in self._open_files or len(self._open_files) > _MAX_INCLUDES:
             chain = " -> ".join(open_file.name for open_file in [*self._open_files, identity])
@@ -283,7 +289,25 @@ class _Preprocessor:
                 Diagnostic(code="missing-include", message=f"`{name}` cannot be read: {error}", span=span)
             )
             return
+        self._files += 1
+        self._included += len(text)
+        if self._files > _MAX_FILES or self._included > _MAX_INCLUDED:
+            self._too_much(name, span)
+            return
         self.file(Source(str(path), text), path)
+
+    def _too_much(self, name: str, span: Span) -> None:
+        """Report, once, that files are included too often."""
+        if not self._is_full:
+            self._is_full = True
+            self.complain(
+                Diagnostic(
+                    code="program-too-large",
+                    message=f"more than {_MAX_FILES} files are included, or {_MAX_INCLUDED} characters",
+                    span=span,
+                    hint=f"`{name}` is included too often: guard it with `#pragma once`",
+                )
+            )
 
     def _missing(self, name: str, folders: list[Path], span: Span) -> None:
         near: list[str] = []
