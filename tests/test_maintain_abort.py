@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tidelog.maintain.epoch as epoch_module
+import tidelog.maintain.work as work_module
 from epochs import LIMIT, Maintained, difference, each_strategy, examples
 from epochs_programs import SPECIAL, tangled_epochs, tangled_programs
 from programs import build
@@ -197,7 +197,7 @@ def test_an_epoch_without_a_fixpoint_is_stopped(strategy: Strategy):
 @pytest.fixture
 def no_free_work(monkeypatch):
     """Let `auto` count every derivation, so that small programs go over their budget."""
-    monkeypatch.setattr(epoch_module, "FREE_WORK", 0)
+    monkeypatch.setattr(work_module, "FREE_WORK", 0)
 
 
 @pytest.mark.usefixtures("no_free_work")
@@ -232,3 +232,72 @@ def test_budgets_of_any_size_give_the_same(no_free_work):
             before = after
 
     follow_budget()
+
+
+# --- aggregates of the user's that fail ----------------------------------------------------------
+
+
+class Total:
+    """The sum of values; 13 cannot be added, and a sum of 99 cannot be told."""
+
+    def __init__(self) -> None:
+        self.values: list[int] = []
+
+    def add(self, value: int) -> None:
+        """Take a value."""
+        if value == 13:
+            raise ValueError("13 is bad luck")
+        self.values.append(value)
+
+    def result(self) -> int:
+        """Return the sum."""
+        if sum(self.values) == 99:
+            raise ValueError("99 is not to be told")
+        return sum(self.values)
+
+
+class RemovingTotal(Total):
+    """A sum from which values can be taken out."""
+
+    def remove(self, value: int) -> None:
+        """Take a value out."""
+        self.values.remove(value)
+
+
+class MergingTotal(Total):
+    """A sum that can be merged with another."""
+
+    def merge(self, other: "MergingTotal") -> "MergingTotal":
+        """Return the sum of both."""
+        merged = MergingTotal()
+        merged.values = [*self.values, *other.values]
+        return merged
+
+
+TOTALS = """
+.functor total(x: number): number
+.decl pay(who: symbol, x: number) .input pay
+.decl sums(who: symbol, s: number)
+sums(who, s) :- pay(who, _), s = @@total x : { pay(who, x) }.
+.decl large(who: symbol)
+large(who) :- sums(who, s), s > 9.
+"""
+
+
+@pytest.mark.parametrize("strategy", each_strategy())
+@pytest.mark.parametrize("total", [Total, RemovingTotal, MergingTotal])
+def test_an_aggregate_of_the_user_fails_and_goes_on(total: type[Total], strategy: Strategy) -> None:
+    """Whether `add` or `result` fails, the groups are as they were before the epoch."""
+    run = Maintained(build(TOTALS), functions={"total": total})
+    run.start({"pay": [("a", 1), ("a", 2), ("b", 5)]})
+    before = seen(run)
+    for bad in ([("a", 7), ("a", 13)], [("b", 94)], [("a", 3), ("b", 13)], [("c", 99)]):
+        with pytest.raises(TidelogError, match=r"bad luck|not to be told"):
+            run.change({"pay": bad}, {"pay": [("a", 2)]}, strategy=strategy)
+
+        assert seen(run) == before
+
+    for inserts, deletes in [([("b", 6), ("a", 8)], [("a", 2)]), ([("c", 1)], [("b", 5), ("a", 1)])]:
+        run.change({"pay": inserts}, {"pay": deletes}, strategy=strategy)
+
+        run.check()

@@ -46,6 +46,7 @@ from tidelog.storage.paths import Unsuitable
 NO_RULE_CHANGES: Mapping[int, RuleChange | None] = {}
 _UNTOUCHED = "nothing it reads changed"
 _NO_RULES = "it has no rules"
+_LOST_GROUPS = "its aggregate failed in an epoch that was taken back"
 _GROWING = "only insertions through positive atoms"
 
 
@@ -345,6 +346,8 @@ class Maintainer:
         if not rows:
             return _Decision(Action.SKIPPED, settings.strategy, _UNTOUCHED)
         strategy = settings.strategy
+        if not self._has_groups(number):
+            return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, _LOST_GROUPS)
         if self._reasons[number] is not None and not self._is_followed(number):
             return _Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, f"{self._reasons[number]}")
         if not self._rules[number]:
@@ -487,6 +490,11 @@ class Maintainer:
         if number not in self._traces:
             self._traces[number] = TraceKeeper(self.program.strata[number], self._rules[number], self.program)
         return self._traces[number]
+
+    def _has_groups(self, number: int) -> bool:
+        """Say whether a stratum that is an aggregate's has its groups."""
+        name, groups = self.program.strata[number].relations[0], self.engine.groups
+        return name not in groups.aggregates or groups.follows(name)
 
     def _is_followed(self, number: int) -> bool:
         """Say whether a stratum whose rules cannot be followed one by one is followed as a whole."""

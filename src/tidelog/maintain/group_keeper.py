@@ -12,6 +12,7 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import StratumStatistics
 from tidelog.engine.user_aggregates import UserAggregate
+from tidelog.errors import TidelogError
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.group_values import GroupValues, numeric_values
@@ -29,7 +30,9 @@ from tidelog.storage.kernel import CodeArray, Int64s
 class GroupKeeper:
     """The groups of every aggregate that has a relation.
 
-    What an epoch does to them is remembered until `commit` or `undo`.
+    What an epoch does to them is remembered until `commit` or `undo`. Groups whose values are the user's
+    objects cannot always go back: after a call that failed nobody knows what is in an object. They are
+    lost then, and their stratum is evaluated from nothing when it is next reached.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class GroupKeeper:
             name: groups for name, groups in before.items() if name in aggregates
         }
         self._changes: list[tuple[Groups, Int64s, Int64s]] = []
+        self._failed: Groups | None = None
         self._replaced: dict[str, Groups | None] = {}
 
     def evaluate(self, stratum: Stratum, statistics: Statistics) -> StratumStatistics:
@@ -79,6 +83,10 @@ class GroupKeeper:
             stratum.relations, False, 1, facts, len(derivations), time.perf_counter() - start
         )
 
+    def follows(self, relation: str) -> bool:
+        """Say whether the groups of an aggregate are known, so that they can be followed."""
+        return relation in self.groups and not self.groups[relation].is_lost
+
     def follow(
         self,
         rules: Sequence[MaintainedRule],
@@ -91,8 +99,10 @@ class GroupKeeper:
         rows, diffs = changed_derivations(rules, state.relations, lower, derivations)
         if not len(rows):
             return {}, 0
-        self._changes.append((groups, rows, diffs))
+        self._failed = groups
         change = groups.change(rows, diffs)
+        self._failed = None
+        self._changes.append((groups, rows, diffs))
         aggregate = groups.aggregate
         contents = {aggregate.relation: value_rows(change)}
         if aggregate.some is not None:
@@ -113,12 +123,18 @@ class GroupKeeper:
             else:
                 self.groups[name] = groups
         for groups, rows, diffs in reversed(self._changes):
-            groups.change(rows, -diffs)
+            try:
+                groups.change(rows, -diffs)
+            except TidelogError:
+                groups.is_lost = True
+        if self._failed is not None:
+            self._failed.is_lost = True
         self.commit()
 
     def commit(self) -> None:
         """Forget what the epoch did."""
         self._changes = []
+        self._failed = None
         self._replaced = {}
 
     def _values(self, aggregate: GroupedAggregate) -> GroupValues:

@@ -40,11 +40,13 @@ class GroupChange:
 class Groups:
     """The groups of one aggregate with their values.
 
-    `change` can be taken back by the same change with opposite diffs.
+    `change` can be taken back by the same change with opposite diffs, unless it failed: the groups are lost
+    then.
     """
 
     def __init__(self, aggregate: GroupedAggregate, values: GroupValues) -> None:
         self.aggregate = aggregate
+        self.is_lost = False
         self._values = values
         self._table = StoredRelation(len(aggregate.group_types), np.int64, counting=True)
         self._counts: Int64s = np.zeros(0, np.int64)
