@@ -8,6 +8,7 @@ from collections import OrderedDict, deque, namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from types import MappingProxyType
 
@@ -109,6 +110,7 @@ RIGHT: dict[str, Callable[[], object]] = {
     "pandas": lambda: pd.DataFrame(NAMED),
     "pandas in another order": lambda: pd.DataFrame(TURNED),
     "pandas of other names": lambda: pd.DataFrame(OTHER),
+    "pandas of names in capitals": lambda: pd.DataFrame({"X": [1, 2], "Y": ["a", "b"]}),
     "pandas with numbered columns": lambda: pd.DataFrame(FACTS),
     "pandas with another index": lambda: pd.DataFrame(NAMED, index=[7, 7]),
     "pandas Int64": lambda: pd.DataFrame(NAMED).astype({"x": "Int64", "y": "string"}),
@@ -168,6 +170,18 @@ WRONG: dict[str, tuple[Callable[[], object], str, tuple[str, ...]]] = {
     "None": (lambda: None, "wrong-value-type", ("NoneType",)),
     "a number": (lambda: 5, "wrong-value-type", ("int",)),
     "bytes": (lambda: b"shop", "wrong-value-type", ("bytes",)),
+    "an open file": (lambda: StringIO("1,a"), "wrong-value-type", ("StringIO", "a path")),
+    "columns that match but for case": (
+        lambda: {"Y": ["a"], "X": [1]},
+        "column-names",
+        ("`Y` is in the place of `x`, and differs from `y` in case only",),
+    ),
+    "array of texts": (lambda: np.array(FACTS), "wrong-value-type", ("dtype=object",)),
+    "numbers that do not fit": (
+        lambda: pd.DataFrame({"x": np.array([1, 2**63], np.uint64), "y": ["a", "b"]}),
+        "wrong-value-type",
+        ("in row 2, 9223372036854775808 does not fit number",),
+    ),
     "a class": (lambda: Edge, "wrong-value-type", ("give tuples",)),
     "a text": (lambda: "shop", "missing-fact-file", ("`shop`", "a text is the path of a file")),
     "a text of lines": (lambda: "1\ta\n2\tb", "missing-fact-file", ("a text is the path of a file",)),

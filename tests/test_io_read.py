@@ -3,8 +3,10 @@
 import gzip
 import io as streams
 import json
+import os
 import sqlite3
 import sys
+import threading
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -268,7 +270,7 @@ def test_json_lists_and_objects(tmp_path):
         ("{}", ["malformed-json"]),
         ("[1]", ["malformed-json"]),
         ("[[1]]", ["wrong-column-count"]),
-        ('[{"x": 1}]', ["wrong-column-count"]),
+        ('[{"x": 1}]', ["column-names"]),
         ('[["a", "b"], [true, "b"], [1, 2]]', ["wrong-value-type"] * 3),
         ('[[99999999999999999999, "b"]]', ["wrong-value-type"]),
         ("[" * 100_000, ["malformed-json"]),
@@ -333,3 +335,52 @@ def test_suffixes_say_how_a_file_is_read(tmp_path, name, content):
     columns = io.read_file(EDGE, tmp_path / name, codec)
 
     assert facts_of(columns, EDGE, codec) == [(1, "a, b")]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"IO": "jsonfile", "filename": "r.facts"}])
+def test_floats_that_are_too_large_do_not_become_infinity(tmp_path, parameters):
+    """A text of an infinite float says so; any other one must fit."""
+    relation = relation_of("r", f="float")
+    word = "Infinity" if parameters else "inf"
+    wrap = "[[{}]]" if parameters else "{}\n"
+
+    assert read_text(tmp_path, relation, wrap.format(word), **parameters) == [(float("inf"),)]
+    with pytest.raises(TidelogError) as caught:
+        read_text(tmp_path, relation, wrap.format("-1e999"), **parameters)
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["number-too-large"]
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "words"),
+    [
+        ('[{"x": 1}]', "column-names", "fact 1 has no `y`"),
+        ('[{"x": 1, "y": "a", "z": 2}]', "column-names", "has 'z', which is not a column"),
+        ('[{"x": 1, "y": "a", "x": 2}]', "malformed-json", "the name 'x' twice"),
+    ],
+)
+def test_objects_of_json_have_the_columns_names(tmp_path, content, code, words):
+    """The names that are missing, unknown or there twice are told."""
+    with pytest.raises(TidelogError, match=words) as caught:
+        read_text(tmp_path, EDGE, content, IO="jsonfile", filename="edge.facts")
+
+    assert [diagnostic.code for diagnostic in caught.value.diagnostics] == [code]
+
+
+def test_pipes_are_read_once(tmp_path):
+    """A pipe given by its path is read from its beginning, though nobody can look at it first."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    codec = Codec(TYPES)
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe.csv").write_text("1,a\n2,b\n"))
+
+    writer.start()
+    columns = io.read_file(EDGE, tmp_path / "pipe.csv", codec)
+    writer.join()
+
+    assert facts_of(columns, EDGE, codec) == [(1, "a"), (2, "b")]
+
+
+def test_lines_of_megabytes_are_read(tmp_path):
+    """A line may be longer than what Arrow reads at a time."""
+    text = "x" * 5_000_000
+
+    assert read_text(tmp_path, EDGE, f"1\ta\n2\t{text}\n3\tb\n") == [(1, "a"), (2, text), (3, "b")]

@@ -6,7 +6,7 @@ import pyarrow as pa
 from tidelog.errors import TidelogError
 from tidelog.io.column_names import ColumnNamesError, match_columns
 from tidelog.values import Codec, Codes, Kind, TextError, Value
-from tidelog.values.codes import floats_to_codes, unsigneds_to_codes
+from tidelog.values.codes import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX, floats_to_codes, unsigneds_to_codes
 
 
 class ArrowMistakeError(ValueError):
@@ -60,8 +60,16 @@ def _integers(column: pa.ChunkedArray, kind: Kind) -> Codes:
     try:
         values = (column if column.type == target else column.cast(target)).to_numpy()
     except pa.ArrowInvalid as error:
-        raise ArrowMistakeError(str(error)) from error
+        raise ArrowMistakeError(_out_of_range(column, kind)) from error
     return values if kind is Kind.NUMBER else unsigneds_to_codes(values)
+
+
+def _out_of_range(column: pa.ChunkedArray, kind: Kind) -> str:
+    low, high = (NUMBER_MIN, NUMBER_MAX) if kind is Kind.NUMBER else (0, UNSIGNED_MAX)
+    for number, value in enumerate(column.to_pylist(), start=1):
+        if not low <= value <= high:
+            return f"in row {number}, {value} does not fit {kind.value} ({low} to {high})"
+    raise AssertionError("a column that cannot be cast holds a value that does not fit")
 
 
 def _is_text(arrow_type: pa.DataType) -> bool:

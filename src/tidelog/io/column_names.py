@@ -30,6 +30,7 @@ def match_columns(found: Sequence[str], wanted: Sequence[str]) -> tuple[int, ...
         message = f"{_columns(found)} where {_columns(wanted)} should be"
         raise ColumnNamesError("wrong-column-count", message, f"give {', '.join(wanted) or 'no columns'}")
     if not shared:
+        _check_case(found, wanted)
         return tuple(range(len(wanted)))
     if len(shared) == len(wanted) and len(set(found)) == len(found):
         return tuple(found.index(name) for name in wanted)
@@ -42,6 +43,18 @@ def match_columns(found: Sequence[str], wanted: Sequence[str]) -> tuple[int, ...
     parts += [f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} missing"] if missing else []
     hint = f"name the columns {', '.join(wanted)}, or give none of them these names to take them by position"
     raise ColumnNamesError("column-names", ", ".join(parts), hint)
+
+
+def _check_case(found: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse to take columns by position where names that differ in case alone say another order."""
+    folded = [name.casefold() for name in wanted]
+    for place, name in enumerate(found):
+        if name.casefold() in folded and folded[place] != name.casefold():
+            other = wanted[folded.index(name.casefold())]
+            message = (
+                f"`{name}` is in the place of `{wanted[place]}`, and differs from `{other}` in case only"
+            )
+            raise ColumnNamesError("column-names", message, f"name the columns {', '.join(wanted)}")
 
 
 def _columns(names: Sequence[str]) -> str:

@@ -15,6 +15,16 @@ from tidelog.values import Kind
 
 NULL_HINT: Final = "only a record can be null, which is nil; "
 
+# What a column of each kind may hold.
+EXPECTED: Final = {
+    Kind.NUMBER: "give integers",
+    Kind.UNSIGNED: "give integers that are not negative",
+    Kind.FLOAT: "give floats or integers",
+    Kind.SYMBOL: "give texts",
+    Kind.RECORD: "give texts such as `[1, a]`, lists, structs or Python tuples",
+    Kind.ADT: "give texts such as `$Branch(1)`, or tidelog.Branch",
+}
+
 _CASTS: Final = {
     "pandas": {Kind.NUMBER: "int64", Kind.UNSIGNED: "uint64", Kind.FLOAT: "float64", Kind.SYMBOL: "str"},
     "polars": {Kind.NUMBER: "Int64", Kind.UNSIGNED: "UInt64", Kind.FLOAT: "Float64", Kind.SYMBOL: "String"},
@@ -81,7 +91,7 @@ def _plain_way(value: object, kind: Kind) -> str | None:
     is_number = isinstance(value, (bool, np.bool_, int, float, np.number, Decimal))
     if kind is Kind.SYMBOL and (is_number or isinstance(value, (uuid.UUID, PurePath))):
         return "str(value)"
-    if kind is Kind.FLOAT and (is_number or isinstance(value, str)):
+    if kind is Kind.FLOAT and isinstance(value, (bool, np.bool_, Decimal, str)):
         return "float(value)"
     if kind in (Kind.NUMBER, Kind.UNSIGNED) and (
         isinstance(value, str) or (is_number and not _is_integer(value))
@@ -108,17 +118,17 @@ def hint_for_nulls(library: str) -> str:
     return NULL_HINT + f"leave those rows out with `{drop[library]}`, or fill them with `{fill[library]}`"
 
 
-def hint_for_column(name: str, arrow_type: pa.DataType, kind: Kind, library: str) -> str | None:
-    """Return how to convert a column of a frame, None if there is no usual way.
+def hint_for_column(name: str, arrow_type: pa.DataType, kind: Kind, library: str) -> str:
+    """Return how to convert a column of a frame, or what to give if there is no usual way.
 
     hint_for_column("t", pa.bool_(), Kind.NUMBER, "polars")
     # 'convert it first: `frame["t"].cast(pl.Int64)`'
     """
     if kind in (Kind.RECORD, Kind.ADT):
-        return "give texts such as `[1, a]`, or Python tuples" if kind is Kind.RECORD else None
+        return EXPECTED[kind]
     frame = f'table["{name}"]' if library == "pyarrow" else f'frame["{name}"]'
     way = _column_way(frame, arrow_type, kind, library)
-    return None if way is None else f"convert it first: `{way}`"
+    return EXPECTED[kind] if way is None else f"convert it first: `{way}`"
 
 
 def _column_way(frame: str, arrow_type: pa.DataType, kind: Kind, library: str) -> str | None:

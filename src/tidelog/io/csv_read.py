@@ -18,6 +18,7 @@ from tidelog.io.places import CsvLayout
 from tidelog.io.quotes import quotes_are_closed
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Codes, Kind
+from tidelog.values.codes import codes_to_floats
 
 WINDOW_BYTES: Final = 8 * 2**20
 _BLOCK_BYTES: Final = 2**20
@@ -107,6 +108,9 @@ def _read_quickly(data: bytes, relation: Relation, layout: CsvLayout, codec: Cod
             codes = codes_from_arrow(table.column(position), column.type, codec)
             # Arrow takes the 16 hexadecimal digits of a negative number; we say it does not fit.
             if kind is Kind.NUMBER and (codes < 0).any() and (b"0x" in data or b"0X" in data):
+                return None
+            # Arrow rounds 1e999 to infinity; we say it does not fit.
+            if kind is Kind.FLOAT and np.isinf(codes_to_floats(codes)).any():
                 return None
             columns.append(codes)
     except (pa.ArrowException, ArrowMistakeError):

@@ -5,6 +5,7 @@ type is its text, `"$Leaf(1)"`.
 """
 
 import json
+import math
 
 import numpy as np
 
@@ -73,17 +74,39 @@ def _load_lines(text: str, mistakes: Mistakes) -> list[object]:
 
 def _parse(text: str, lines_before: int, mistakes: Mistakes) -> object:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object, parse_float=_float)
     except json.JSONDecodeError as error:
         line = text.split("\n")[error.lineno - 1]
         place = TextPlace(lines_before + error.lineno, line, error.colno - 1, error.colno)
         mistakes.report("malformed-json", error.msg, place)
     except RecursionError:
         mistakes.note("malformed-json", "the values are nested too deeply", "use a .facts file")
+    except _TwiceError as error:
+        mistakes.note("malformed-json", str(error), "give every name once")
     except ValueError as error:
         # Python refuses to read integers of thousands of digits.
         mistakes.note("number-too-large", str(error).partition(":")[0])
     return None
+
+
+class _TwiceError(ValueError):
+    pass
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object; of a name that occurs twice JSON does not say which value counts."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        name = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
+        raise _TwiceError(f"an object has the name {name!r} twice")
+    return found
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:40]} does not fit float")
+    return value
 
 
 class _FactReader:
@@ -101,8 +124,7 @@ class _FactReader:
             case dict() if set(fact) == set(self._names):
                 items = [fact[name] for name in self._names]
             case dict():
-                wanted = ", ".join(self._names)
-                self._mistakes.note("wrong-column-count", f"fact {number} must have the names {wanted}")
+                self._note_names(fact, number)
                 return None
             case _:
                 self._mistakes.note("malformed-json", f"fact {number} is neither a list nor an object")
@@ -112,6 +134,12 @@ class _FactReader:
             self._mistakes.note("wrong-column-count", message)
             return None
         return self._encode(items, number)
+
+    def _note_names(self, fact: dict[str, object], number: int) -> None:
+        parts = [f"has no `{name}`" for name in self._names if name not in fact]
+        parts += [f"has {name!r}, which is not a column" for name in fact if name not in self._names]
+        hint = f"give the names {', '.join(self._names)}" if self._names else "give empty lists"
+        self._mistakes.note("column-names", f"fact {number} {', '.join(parts[:10])}", hint)
 
     def _encode(self, items: list[object], number: int) -> list[int] | None:
         codes = []

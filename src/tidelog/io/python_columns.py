@@ -9,7 +9,14 @@ import pyarrow as pa
 
 from tidelog.errors import TidelogError
 from tidelog.io.arrow import ArrowMistakeError, codes_from_arrow
-from tidelog.io.conversions import hint_for_column, hint_for_nulls, hint_for_value, is_missing, library_of
+from tidelog.io.conversions import (
+    EXPECTED,
+    hint_for_column,
+    hint_for_nulls,
+    hint_for_value,
+    is_missing,
+    library_of,
+)
 from tidelog.io.mistakes import Mistakes
 from tidelog.program.nodes import Column
 from tidelog.values import Codec, Codes, Kind, Value
@@ -54,7 +61,8 @@ def encode_values(values: Sequence[Value], column: Column, codec: Codec, mistake
         except TidelogError as error:
             mistake = error.diagnostics[0]
             hint = hint_for_value(value, kind) or mistake.hint
-            mistakes.note(mistake.code, f"row {number}, column `{column.name}`: {mistake.message}", hint)
+            message = mistake.message.replace("\n", " ")
+            mistakes.note(mistake.code, f"row {number}, column `{column.name}`: {message}", hint)
     return _NO_CODES
 
 
@@ -79,7 +87,7 @@ def _arrow_codes(
         values.validate(full=True)
         return codes_from_arrow(values, column.type, codec)
     except ArrowMistakeError as error:
-        message, hint = f"column `{column.name}` of type `{column.type}`: {error}", None
+        message, hint = f"column `{column.name}` of type `{column.type}`: {error}", EXPECTED[kind]
         if error.is_null:
             hint = hint_for_nulls(library)
         elif error.is_type:
@@ -87,11 +95,11 @@ def _arrow_codes(
             place = _first_missing(values)
             if place is not None and kind is not Kind.FLOAT:
                 message += f", and row {place + 1} is missing (NaN)"
-                hint = f"{hint_for_nulls(library)}; then {hint}" if hint else hint_for_nulls(library)
+                hint = f"{hint_for_nulls(library)}; then {hint}"
         mistakes.note("wrong-value-type", message, hint)
     except (pa.ArrowException, TypeError, ValueError) as error:
         message = f"column `{column.name}` holds no `{column.type}` values: {_first_line(error)}"
-        mistakes.note("wrong-value-type", message)
+        mistakes.note("wrong-value-type", message, EXPECTED[kind])
     return _NO_CODES
 
 

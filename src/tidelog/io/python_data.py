@@ -1,6 +1,7 @@
 """Facts given in Python: tuples, frames, Arrow data, columns by name, files."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from io import IOBase
 from os import PathLike
 from pathlib import Path
 from typing import Final, cast
@@ -38,13 +39,13 @@ def columns_from(
     match data:
         case str() | PathLike():
             return _from_file(data, relation, codec, directives)
-        case bool() if relation.arity == 0:
+        case bool() | np.bool_() if relation.arity == 0:
             return [] if data else None
         case Mapping():
             return _from_named([(str(name), column) for name, column in data.items()], relation, codec)
         case np.ndarray():
             return _from_array(data, relation, codec)
-        case bytes() | bytearray() | memoryview() | type():
+        case bytes() | bytearray() | memoryview() | type() | IOBase():
             raise _wrong_data(relation, f"facts cannot be read from {type(data).__name__}")
     return _from_object(data, relation, codec)
 
@@ -128,9 +129,16 @@ def _from_array(
         raise _wrong_data(relation, f"an array of {array.ndim} dimensions is not facts", hint=hint)
     if relation.arity == 0:
         return [] if len(array) else None
+    if isinstance(array, np.matrix):
+        array = np.asarray(array)
     if array.shape[1] != relation.arity:
         message = f"an array of {array.shape[1]} columns where {relation.arity} should be"
         raise _wrong_data(relation, message, code="wrong-column-count")
+    kinds = {codec.resolve(column.type).kind for column in relation.columns}
+    if len(array) and array.dtype.kind == "U" and kinds - {Kind.SYMBOL}:
+        # NumPy makes texts of all values if one of them is a text.
+        hint = "give dtype=object to np.array, or give tuples"
+        raise _wrong_data(relation, "an array of texts, where some columns are not symbols", hint=hint)
     return _from_columns([array[:, place] for place in range(relation.arity)], relation, codec)
 
 

@@ -6,6 +6,7 @@ back), a symbol as its bare text, a record as `[1, a, nil]`, a value of an algeb
 could not be told from its surroundings.
 """
 
+import math
 import re
 from typing import Final
 
@@ -65,7 +66,11 @@ def parse_float(text: str, start: int = 0) -> float:
     """Return the float that a text writes."""
     if _FLOAT.fullmatch(text.strip()) is None:
         raise TextError("malformed-value", f"`{_shorten(text)}` is no float", start, start + len(text))
-    return float(text)
+    value = float(text)
+    if math.isinf(value) and "inf" not in text.lower():
+        message = f"`{_shorten(text)}` does not fit float"
+        raise TextError("number-too-large", message, start, start + len(text))
+    return value
 
 
 def quote_inside(text: str) -> str:
