@@ -151,6 +151,23 @@ def test_check_names_its_steps():
     assert listed[1] == by_default[1]
 
 
+def test_check_runs_every_step_and_says_how_long_it_took(tmp_path):
+    """A step that fails does not keep the next from running; the failed ones are named at the end."""
+    shutil.copy(ROOT / "check", tmp_path)
+    write_program(tmp_path / "bin" / "set-up", "exit 0")
+    write_program(tmp_path / ".venv" / "bin" / "ruff", "exit 1")
+    write_program(tmp_path / ".venv" / "bin" / "codespell", "exit 0")
+
+    done = subprocess.run(
+        [tmp_path / "check", "lint", "spelling"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert re.sub(r"\d+ s", "0 s", done.stdout).splitlines() == [
+        "== lint", "== lint took 0 s", "== spelling", "== spelling took 0 s", "== failed: lint",
+    ]  # fmt: skip
+
+
 # --- the demo ------------------------------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """A driver that is killed in the middle of an epoch."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -34,7 +35,7 @@ def test_a_killed_driver_is_continued(spark, tmp_path: Path):
 
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, str(path)],
-        env={"PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
         check=False,
