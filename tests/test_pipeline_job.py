@@ -84,6 +84,8 @@ every = 5
 WRONG = {
     "no TOML": ("[job\n", [("job-syntax", 1)]),
     "an open list": (HEAD + "include = [1,", [("job-syntax", 4)]),
+    "deep lists": ("x = " + "[" * 2000, [("job-syntax", 1)]),
+    "a number of thousands of digits": ("x = " + "9" * 5000, [("job-syntax", 1)]),
     "empty": ("", [("missing-job-key", 1)]),
     "unknown part": (HEAD + "[sources]\n", [("unknown-job-key", 4)]),
     "unknown key": (HEAD + 'enigne = "local"\n', [("unknown-job-key", 4)]),

@@ -230,3 +230,11 @@ def test_includes_and_macros_are_passed_on(tmp_path: Path) -> None:
     db = tidelog.open(program, engine="reference", include_path=[tmp_path], defines={"LAST": "7"})
 
     assert list(db["edge"]) == [(1, 7)]
+
+
+def test_a_name_that_no_file_can_have_is_unreadable():
+    """A path with a null byte in it is told like any other that cannot be read."""
+    with pytest.raises(TidelogError) as caught:
+        tidelog.open(Path("a\0b.dl"))
+
+    assert [each.code for each in caught.value.diagnostics] == ["unreadable-program"]

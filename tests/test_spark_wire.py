@@ -1,15 +1,18 @@
 """Partners over real sockets: what is sent arrives, and nobody else is let in."""
 
+import json
 import shutil
 import socket
+import struct
 import subprocess
 import threading
 
 import numpy as np
 import pytest
 
-from tidelog.engine.spark.message import Message, Rows, decode, encode
-from tidelog.engine.spark.sockets import Access, Tls, connect, listen
+from tidelog.engine.spark import sockets
+from tidelog.engine.spark.message import BadMessageError, Message, Rows, decode, encode
+from tidelog.engine.spark.sockets import Access, Tls, admit, connect, greet, listen, receive
 from tidelog.engine.spark.wire import PartnerLostError, total
 
 SECRET = b"s" * 32
@@ -145,3 +148,88 @@ def test_connections_can_be_encrypted(tmp_path):
     found = together([Access(SECRET, tls)] * 2, exchange)
 
     assert [sums for _, sums in found] == [(1, 2), (1, 2)]
+
+
+def with_header(head, rest=b""):
+    """Return the bytes of a message with any header."""
+    header = json.dumps(head).encode()
+    return struct.pack("<I", len(header)) + header + rest
+
+
+GOOD = {"numbers": [1], "tables": [["r", 2, 1, 8, 0]], "text": ""}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x01\0",
+        struct.pack("<I", 1 << 31) + b"{}",
+        struct.pack("<I", 3) + b"abc",
+        with_header([]),
+        with_header({**GOOD, "numbers": ["1"]}, bytes(16)),
+        with_header({**GOOD, "tables": {}}),
+        with_header({**GOOD, "text": None}, bytes(16)),
+        with_header({**GOOD, "tables": [["r", 2, 1]]}, bytes(16)),
+        with_header({**GOOD, "tables": [["r", -1, 2, 8, 0]]}, bytes(16)),
+        with_header({**GOOD, "tables": [["r", 1 << 40, 1 << 40, 8, 0]]}, bytes(16)),
+        with_header(GOOD, bytes(15)),
+        with_header(GOOD, bytes(17)),
+        with_header(GOOD)[:-1] + b"[" * 5000,
+    ],
+)
+def test_damaged_messages_are_refused(data):
+    """Bytes that are no message are told to be none, by the decoder and by the wire."""
+    ours, theirs = socket.socketpair()
+    theirs.sendall(struct.pack("<Q", len(data)) + data)
+
+    with pytest.raises(BadMessageError):
+        decode(data)
+    with ours, theirs, pytest.raises(PartnerLostError, match="what is no message"):
+        receive(ours)
+
+
+def test_a_length_that_lies_costs_no_memory():
+    """A frame that announces more than any machine holds is read as far as it goes, and is a loss."""
+    ours, theirs = socket.socketpair()
+    theirs.sendall(struct.pack("<Q", 1 << 50) + b"little")
+    theirs.shutdown(socket.SHUT_WR)
+
+    with ours, theirs, pytest.raises(PartnerLostError):
+        receive(ours)
+
+
+def test_long_messages_arrive_in_pieces(monkeypatch):
+    """A message longer than the first room for it is put together as it was sent."""
+    monkeypatch.setattr(sockets, "_ROOM_BYTES", 64)
+
+    found = together([Access(SECRET)] * 2, exchange)
+
+    assert found[1][0][0] == ((1,), [[0, 1]], 0)
+
+
+def test_a_partner_with_an_impossible_number_is_hung_up_on():
+    """Who knows the secret but is none of the partners does not take the place of one."""
+    listeners = [listen("127.0.0.1") for _ in range(2)]
+    places = [listener.getsockname()[:2] for listener in listeners]
+    wires = []
+    other = threading.Thread(target=lambda: wires.append(connect(listeners[0], 0, places, Access(SECRET))))
+    other.start()
+
+    imposter = greet(socket.create_connection(places[0]), 7, Access(SECRET))
+    wires.append(connect(listeners[1], 1, places, Access(SECRET)))
+    other.join(60)
+
+    assert len(wires) == 2
+    for closed in (imposter, *wires, *listeners):
+        closed.close()
+
+
+def test_a_silent_stranger_is_hung_up_on(monkeypatch):
+    """Who says too little too slowly does not keep partners waiting as long as they would for each other."""
+    monkeypatch.setattr(sockets, "_GREETING_SECONDS", 0.05)
+    ours, theirs = socket.socketpair()
+    theirs.sendall(b"half a greeting")
+
+    with ours, theirs:
+        assert admit(ours, Access(SECRET, wait_seconds=3600)) is None

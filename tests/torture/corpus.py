@@ -13,6 +13,7 @@ from tidelog.syntax.scanner import scan
 _ROOT: Final = Path(__file__).parents[2]
 _FOLDERS: Final = ("examples", "tests/conformance/cases", "tests/golden")
 _BLOCK: Final = re.compile(r"^```(?:datalog|souffle)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_JOB_BLOCK: Final = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @cache
@@ -49,3 +50,14 @@ def _items_of(text: str) -> tuple[str, ...]:
     return tuple(
         text[start:end].rstrip() + "\n" for start, end in zip(starts, [*starts[1:], len(text)], strict=True)
     )
+
+
+@cache
+def jobs() -> tuple[str, ...]:
+    """Return the pipeline jobs of the examples and of the documentation."""
+    found: dict[str, None] = {}
+    for path in sorted((_ROOT / "examples").rglob("*.toml")):
+        found[path.read_text(encoding="utf-8")] = None
+    for path in sorted((_ROOT / "docs").glob("*.md")):
+        found.update(dict.fromkeys(_JOB_BLOCK.findall(path.read_text(encoding="utf-8"))))
+    return tuple(found)

@@ -48,10 +48,12 @@ def read_toml(source: Source) -> tuple[dict[str, object], Places]:
     Raises `TidelogError` where the text is no TOML.
     """
     try:
-        content = tomllib.loads(source.text)
-    except tomllib.TOMLDecodeError as cause:
+        return tomllib.loads(source.text), _Walk(source).walk()
+    except RecursionError as cause:
+        raise TidelogError([_no_toml(source, "Values are nested too deeply")]) from cause
+    except ValueError as cause:
+        # `TOMLDecodeError`, or a number of more digits than Python reads.
         raise TidelogError([_no_toml(source, str(cause))]) from cause
-    return content, _Walk(source).walk()
 
 
 def _no_toml(source: Source, message: str) -> Diagnostic:

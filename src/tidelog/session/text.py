@@ -24,7 +24,8 @@ def read_source(path: Path) -> Source:
     """Return the text of a file, named as the user named it."""
     try:
         content = path.read_bytes()
-    except OSError as cause:
+    except (OSError, ValueError) as cause:
+        # A name that no file can have, with a null byte in it, is a `ValueError`.
         raise TidelogError([_unreadable(path, cause)]) from cause
     try:
         return Source(str(path), content.decode("utf-8-sig"))
@@ -32,13 +33,13 @@ def read_source(path: Path) -> Source:
         raise TidelogError([_bad_encoding(path, content, cause)]) from cause
 
 
-def _unreadable(path: Path, cause: OSError) -> Diagnostic:
+def _unreadable(path: Path, cause: OSError | ValueError) -> Diagnostic:
     folder = path.parent
     names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
     near = get_close_matches(path.name, names, n=1)
     return Diagnostic(
         code="unreadable-program",
-        message=f"cannot read {path}: {cause.strerror or cause}",
+        message=f"cannot read {path}: {getattr(cause, 'strerror', None) or cause}",
         hint=f"did you mean {folder / near[0]}?" if near and near[0] != path.name else None,
     )
 

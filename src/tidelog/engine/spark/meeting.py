@@ -44,11 +44,11 @@ class Meeting:
             if found is None:
                 continue
             partner, connection = found
-            try:
-                cards[partner] = json.loads(receive(connection).text)
-            except PartnerLostError:
+            card = _card(connection) if partner < self._partners else None
+            if card is None:
                 connection.close()
                 continue
+            cards[partner] = card
             self.connections[partner] = connection
         everybody = Message(text=json.dumps([cards[partner] for partner in range(self._partners)]))
         for connection in self.connections.values():
@@ -67,6 +67,15 @@ class Meeting:
         self._thread.join(5)
         for connection in self.connections.values():
             connection.close()
+
+
+def _card(connection: socket.socket) -> object | None:
+    """Return what a partner says about itself, or None if it says nothing that can be read."""
+    try:
+        card = json.loads(receive(connection).text)
+    except (PartnerLostError, ValueError):
+        return None
+    return card if isinstance(card, dict) else None
 
 
 def meet_at_driver(

@@ -14,7 +14,12 @@ import numpy as np
 from tidelog.storage.kernel import CodeArray, Int32s
 
 _LENGTH = struct.Struct("<I")
+_WEIGHT_BYTES = 4
 NO_WEIGHTS: Int32s = np.empty(0, np.int32)
+
+
+class BadMessageError(ValueError):
+    """Bytes that are no message: damaged on their way, or from somebody who is no partner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +57,54 @@ def encode(message: Message) -> list[bytes | memoryview]:
 
 
 def decode(data: bytes | bytearray | memoryview) -> Message:
-    """Return the message in these bytes; its arrays share them."""
+    """Return the message in these bytes; its arrays share them.
+
+    Raises `BadMessageError` if they are no message: too short or too long for what the header says,
+    or with a header of another form.
+    """
+    if len(data) < _LENGTH.size:
+        raise BadMessageError("the message ends before its header")
     (length,) = _LENGTH.unpack_from(data)
-    head = json.loads(bytes(data[4 : 4 + length]))
-    place = 4 + length
+    place = _LENGTH.size + length
+    try:
+        head = json.loads(bytes(data[_LENGTH.size : place]))
+    except (ValueError, RecursionError) as error:
+        raise BadMessageError("the header of the message is no JSON") from error
+    match head:
+        case {"numbers": [*numbers], "tables": [*described], "text": str(text)}:
+            pass
+        case _:
+            raise BadMessageError("the header of the message is of another form")
+    if not all(_is_number(number) for number in numbers):
+        raise BadMessageError("the message has a number that is none")
     tables = []
-    for name, count, arity, itemsize, is_weighted in head["tables"]:
-        dtype = np.dtype(np.int32 if itemsize == 4 else np.int64)
-        rows = np.frombuffer(data, dtype, count * arity, place).reshape(count, arity)
-        place += rows.nbytes
-        weights = NO_WEIGHTS
-        if is_weighted:
-            weights = np.frombuffer(data, np.int32, count, place)
-            place += weights.nbytes
-        tables.append(Rows(name, rows, weights))
-    return Message(tuple(head["numbers"]), tuple(tables), head["text"])
+    for each in described:
+        table, place = _table(each, data, place)
+        tables.append(table)
+    if place != len(data):
+        raise BadMessageError(f"the message has {len(data)} bytes where {place} should be")
+    return Message(tuple(numbers), tuple(tables), text)
+
+
+def _table(described: object, data: bytes | bytearray | memoryview, place: int) -> tuple[Rows, int]:
+    """Return rows that begin at a place, and where they end."""
+    match described:
+        case [str(name), int(count), int(arity), 4 | 8 as width, 0 | 1 as is_weighted]:
+            pass
+        case _:
+            raise BadMessageError("the header of the message describes no rows")
+    end = place + count * arity * width
+    weighted_end = end + count * _WEIGHT_BYTES * is_weighted
+    if count < 0 or arity < 0 or weighted_end > len(data):
+        raise BadMessageError("the message ends before its rows")
+    dtype = np.dtype(np.int32 if width == 4 else np.int64)
+    rows = np.frombuffer(data, dtype, count * arity, place) if count * arity else np.empty(0, dtype)
+    weights = np.frombuffer(data, np.int32, count, end) if is_weighted and count else NO_WEIGHTS
+    return Rows(name, rows.reshape(count, arity), weights), weighted_end
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def size(pieces: Sequence[bytes | memoryview]) -> int:

@@ -11,10 +11,11 @@ import socket
 import ssl
 import struct
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tidelog.engine.spark.message import Message, decode, encode, size
+from tidelog.engine.spark.message import BadMessageError, Message, decode, encode, size
 from tidelog.engine.spark.wire import PartnerLostError
 
 _FRAME = struct.Struct("<Q")
@@ -24,6 +25,10 @@ _BUFFER_BYTES = 1 << 20
 # Messages up to this size fit the buffers of a connection twice over: sending them never waits.
 _SMALL_BYTES = 1 << 17
 _GIVE_UP = (1 << 64) - 1
+_MOST_REASON_BYTES = 1 << 16
+_ROOM_BYTES = 1 << 24
+# A caller has so long to prove who it is: meanwhile nobody else is let in.
+_GREETING_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +67,22 @@ def connect(
 ) -> "SocketWire":
     """Return the wire to all others; partners with a lower number are called, the others call."""
     connections: dict[int, socket.socket] = {}
-    listener.settimeout(access.wait_seconds)
+    deadline = time.monotonic() + access.wait_seconds
     try:
         for other in range(me):
             raw = socket.create_connection(places[other], timeout=access.wait_seconds)
             connections[other] = greet(raw, me, access)
         while len(connections) < len(places) - 1:
+            listener.settimeout(max(deadline - time.monotonic(), 0.001))
             raw, _ = listener.accept()
             found = admit(raw, access)
-            if found is not None:
-                number, connection = found
-                connections[number] = connection
+            if found is None:
+                continue
+            number, connection = found
+            if not me < number < len(places):
+                connection.close()
+                continue
+            connections[number] = connection
     except (OSError, PartnerLostError) as error:
         for connection in connections.values():
             connection.close()
@@ -107,7 +117,8 @@ def greet(raw: socket.socket, me: int, access: Access) -> socket.socket:
 
 def admit(raw: socket.socket, access: Access) -> tuple[int, socket.socket] | None:
     """Return who calls and the connection; None, hung up, if the caller does not know the secret."""
-    raw.settimeout(access.wait_seconds)
+    seconds = min(_GREETING_SECONDS, access.wait_seconds)
+    raw.settimeout(seconds)
     connection = raw
     try:
         if access.tls is not None:
@@ -117,9 +128,8 @@ def admit(raw: socket.socket, access: Access) -> tuple[int, socket.socket] | Non
             connection = context.wrap_socket(raw, server_side=True)
         nonce = secrets.token_bytes(_NONCE_BYTES)
         connection.sendall(nonce)
-        theirs = _receive(connection, _NONCE_BYTES)
-        hello = _receive(connection, _HELLO.size)
-        proof = _receive(connection, _NONCE_BYTES)
+        said = _receive(connection, 2 * _NONCE_BYTES + _HELLO.size, time.monotonic() + seconds)
+        theirs, hello, proof = said[:_NONCE_BYTES], said[_NONCE_BYTES:-_NONCE_BYTES], said[-_NONCE_BYTES:]
         if not hmac.compare_digest(proof, _proof(access, b"caller", hello, nonce)):
             connection.close()
             return None
@@ -143,15 +153,18 @@ def _ready(connection: socket.socket) -> socket.socket:
     return connection
 
 
-def _receive(connection: socket.socket, count: int) -> bytes:
+def _receive(connection: socket.socket, count: int, deadline: float | None = None) -> bytes:
     data = bytearray(count)
-    receive_into(connection, memoryview(data))
+    receive_into(connection, memoryview(data), deadline)
     return bytes(data)
 
 
-def receive_into(connection: socket.socket, view: memoryview) -> None:
-    """Fill the view with what arrives."""
+def receive_into(connection: socket.socket, view: memoryview, deadline: float | None = None) -> None:
+    """Fill the view with what arrives, before the deadline if there is one."""
     while view:
+        if deadline is not None:
+            # Whoever sends byte by byte does not get more time for it.
+            connection.settimeout(max(deadline - time.monotonic(), 0.001))
         got = connection.recv_into(view)
         if not got:
             raise PartnerLostError
@@ -172,17 +185,31 @@ def send_pieces(connection: socket.socket, pieces: Sequence[bytes | memoryview])
 
 
 def receive(connection: socket.socket) -> Message:
-    """Return the next message; raise `PartnerLostError` if the other one gave up or is gone."""
+    """Return the next message; raise `PartnerLostError` if the other gave up, is gone or sends nonsense."""
     try:
         (length,) = _FRAME.unpack(_receive(connection, _FRAME.size))
         if length == _GIVE_UP:
             (length,) = _FRAME.unpack(_receive(connection, _FRAME.size))
-            raise PartnerLostError(_receive(connection, length).decode())
-        data = bytearray(length)
-        receive_into(connection, memoryview(data))
+            raise PartnerLostError(
+                _receive(connection, min(length, _MOST_REASON_BYTES)).decode(errors="replace")
+            )
+        return decode(_receive_long(connection, length))
     except OSError as error:
         raise PartnerLostError from error
-    return decode(data)
+    except BadMessageError as error:
+        raise PartnerLostError(f"a partner sent what is no message: {error}") from error
+
+
+def _receive_long(connection: socket.socket, count: int) -> bytearray:
+    """Return so many bytes; room is made as they arrive, for a damaged length may be any number."""
+    data = bytearray(min(count, _ROOM_BYTES))
+    receive_into(connection, memoryview(data))
+    while len(data) < count:
+        have = len(data)
+        data.extend(bytes(min(count - have, have)))
+        with memoryview(data) as view:
+            receive_into(connection, view[have:])
+    return data
 
 
 class SocketWire:
