@@ -19,6 +19,8 @@ MODULES: Final[Mapping[str, tuple[str, str]]] = {
     "fuzz-facts": ("torture.fuzz_facts", "KIND"),
     "fuzz-changes": ("torture.fuzz_changes", "KIND"),
     "fuzz-http": ("torture.fuzz_http", "KIND"),
+    "fuzz-jobs": ("torture.fuzz_jobs", "KIND"),
+    "fuzz-messages": ("torture.fuzz_messages", "KIND"),
     "kill-store": ("torture.kill_store", "KIND"),
 }
 SLOW: Final = frozenset[str]()
