@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
+import tidelog
 from torture.kind import Failure
 from torture.kinds import MODULES, SLOW, find_kind
+from torture.planted import MISTAKES, Mistake
 from torture.runner import Runner
 from torture.searching import RandomKind
 
@@ -77,6 +79,16 @@ class _Deadly:
 
                 os._exit(3)
             yield 1
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.layer.partition(":")[0])
+def test_planted_mistakes_fit_the_source(mistake: Mistake):
+    """What a planted mistake replaces stands once in its file, and what replaces it can be compiled."""
+    path = Path(tidelog.__file__).parent / mistake.path
+    text = path.read_text(encoding="utf-8")
+
+    assert text.count(mistake.right) == 1
+    assert compile(text.replace(mistake.right, mistake.wrong), str(path), "exec")
 
 
 def test_the_command_refuses_what_it_does_not_know():

@@ -10,6 +10,7 @@ from typing import Final
 
 from torture.kind import Failure
 from torture.kinds import MODULES, SLOW, find_kind
+from torture.planted import plant
 from torture.runner import Outcome, Runner, try_seed
 
 _FOLDER: Final = Path("build/torture")
@@ -36,7 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--case", type=int, help="with one --only: try just the case of this seed, as a failure names it"
     )
+    parser.add_argument("--first", action="store_true", help="stop at the first failure")
+    parser.add_argument(
+        "what",
+        nargs="?",
+        choices=["plant"],
+        help="plant: plant mistakes in a copy of the source, and say which are caught within the minutes",
+    )
     chosen = parser.parse_args(arguments)
+    if chosen.what == "plant":
+        return 1 if plant(chosen.minutes, chosen.seed or 0) else 0
     kinds = chosen.only or [name for name in MODULES if name not in SLOW]
     if chosen.case is not None:
         if len(kinds) != 1:
@@ -51,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runner = Runner(kinds, seed, chosen.minutes * 60, tell=progress.tell)
     if chosen.jobs is not None:
         runner.jobs = chosen.jobs
+    if chosen.first:
+        runner.most_failures = 1
     outcome = runner.run()
     print(_table(outcome, kinds), flush=True)
     return _report(outcome.failures, is_told=True)
