@@ -15,8 +15,8 @@ from typing import TypeVar
 from programs import Relations, build, run_program
 from tidelog.engine.protocol import Settings, UserFunctions
 from tidelog.errors import TidelogError
-from tidelog.program.nodes import Aggregate, Atom, NegatedAtom, Program, Rule
-from tidelog.program.walk_nodes import walk
+from tidelog.program.nodes import Program, Rule
+from tidelog.program.walk_nodes import deep_atoms
 from tidelog.session import Session
 from tidelog.values import Fact, Value
 from tidelog.values.functors import canonical_value, order_key
@@ -113,7 +113,6 @@ def check_why_not(
     circle.
     """
     program = build(text)
-    book = db.proofs.book
     flow = Flow.of(program)
     checked = 0
     for atom in _sample(_absent(db, random), most, random):
@@ -121,18 +120,29 @@ def check_why_not(
 
         assert_not_circular(refutation)
         checked += 1
-        for miss in refutation.near_misses:
-            missing = _only_missing(miss)
-            is_tried = missing and all(book.is_stored(each.relation) for each in missing)
-            rule = book.find(miss.rule.name)
-            if is_tried and flow.is_sure(atom.relation, rule, {each.relation for each in missing}):
-                facts = {name: set(given) for name, given in inputs.items()}
-                for each in missing:
-                    facts.setdefault(each.relation, set()).add(each.fact)
-                found = evaluate(program, facts, functions)
-                assert found is None or atom.fact in found[atom.relation], (str(refutation), miss)
-                checked += found is not None
+        for asked, miss, missing in _trials(db, refutation, flow):
+            facts = {name: set(given) for name, given in inputs.items()}
+            for each in missing:
+                facts.setdefault(each.relation, set()).add(each.fact)
+            found = evaluate(program, facts, functions)
+            assert found is None or asked.fact in found[asked.relation], (str(refutation), miss)
+            checked += found is not None
     return checked
+
+
+def _trials(
+    db: Session, refutation: Refutation, flow: "Flow"
+) -> Iterator[tuple[GroundAtom, NearMiss, list[GroundAtom]]]:
+    """Yield the near misses that lack only facts, at every depth, and can be tried."""
+    book = db.proofs.book
+    for miss in refutation.near_misses:
+        missing = _only_missing(miss)
+        if missing and all(book.is_stored(each.relation) for each in missing):
+            relations = {each.relation for each in missing}
+            if flow.is_sure(refutation.atom.relation, book.find(miss.rule.name), relations):
+                yield refutation.atom, miss, missing
+    for deeper in refutation.deeper.values():
+        yield from _trials(db, deeper, flow)
 
 
 def assert_not_circular(refutation: Refutation, above: frozenset[GroundAtom] = frozenset()) -> None:
@@ -214,11 +224,9 @@ def _has_lattice(program: Program, name: str) -> bool:
 
 def _read(rule: Rule) -> tuple[frozenset[str], frozenset[str]]:
     """Return the relations that a rule reads as they grow, and those it negates or aggregates."""
-    closed = [node for node in walk((rule,)) if isinstance(node, NegatedAtom | Aggregate)]
-    held = {id(atom): atom for atom in walk(closed) if isinstance(atom, Atom)}
-    read = [atom for atom in walk(rule.body) if isinstance(atom, Atom)]
-    grown = frozenset(atom.relation for atom in read if id(atom) not in held)
-    return grown, frozenset(atom.relation for atom in held.values())
+    _, *atoms = deep_atoms((rule.head, *rule.body))
+    grown = frozenset(atom.relation for atom, is_read in atoms if is_read)
+    return grown, frozenset(atom.relation for atom, is_read in atoms if not is_read)
 
 
 # --- blame and repair ----------------------------------------------------------------------------------

@@ -55,15 +55,16 @@ class RandomFaults:
             for is_insert, facts in ((True, changes[name].inserted), (False, changes[name].deleted))
             for fact in facts
         )
-        return Worlds(build(self.program.text), self.program.inputs, found, _functions(self.program))
+        return Worlds(build(self.program.text), self.program.inputs, found, functions_of(self.program))
 
 
 def open_program(program: RandomProgram) -> Session:
     """Return a session over a random program."""
-    return tidelog.open(program.text, facts=dict(program.inputs), functions=_functions(program))
+    return tidelog.open(program.text, facts=dict(program.inputs), functions=functions_of(program))
 
 
-def _functions(program: RandomProgram) -> dict[str, Any] | None:
+def functions_of(program: RandomProgram) -> dict[str, Any] | None:
+    """Return the functions that a random program is opened with."""
     return FUNCTIONS if ".functor spread" in program.text else None
 
 

@@ -225,6 +225,47 @@ def test_the_smallest_proof_by_a_metric() -> None:
         assert other.why("top(1)").size == 3
 
 
+def test_the_size_of_a_proof_counts_every_place() -> None:
+    """A fact that stands twice in a body counts twice, with all below it; so do the smallest proofs."""
+    text = """
+    .decl e(x: number, y: number)
+    .input e
+    .decl p(x: number)
+    p(x) :- e(x, _).
+    .decl twice(x: number)
+    twice(x) :- p(x), p(y), e(x, y).
+    .decl total(n: number)
+    total(n) :- p(x), e(x, x), n = count : { p(_) }.
+    """
+    with tidelog.open(text, facts={"e": [(1, 1)]}) as db:
+        proof, total = db.why("twice(1)"), db.why("total(1)")
+        smallest = db.why("twice(1)", metric="nodes")
+
+        # twice(1), and below it p(1) with e(1, 1), p(1) with e(1, 1) once more, and e(1, 1).
+        assert proof.size == smallest.size == 6
+        assert len(list(proof.nodes())) == 3
+        # total(1), p(1) with e(1, 1), e(1, 1), and p(1) with e(1, 1) in the group.
+        assert total.size == 6
+        assert db.why("twice(1)", semiring="tropical") == 3.0
+
+
+def test_the_smallest_proof_counts_places_too() -> None:
+    """A body that reads one fact three times is larger than a chain of two steps."""
+    text = """
+    .decl a(x: number)
+    .input a
+    .decl mid(x: number)
+    mid(x) :- a(x).
+    .decl top(x: number)
+    top(x) :- a(x), a(y), a(z), x = y, y = z.
+    top(x) :- mid(x).
+    """
+    with tidelog.open(text, facts={"a": [(1,)]}) as db:
+        proof = db.why("top(1)", metric="nodes")
+
+    assert (proof.size, proof.rule.text if proof.rule else "") == (3, "top(x) :- mid(x).")
+
+
 def test_heights_cross_strata_and_survive_epochs() -> None:
     """With provenance="height" the default proof has minimal height, also after changes and in a store."""
     text = """

@@ -6,10 +6,10 @@ from typing import Final, Literal
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.views.proofs.atom import GroundAtom
-from tidelog.views.proofs.derivation import Derivation, Premise
+from tidelog.views.proofs.derivation import Derivation
 from tidelog.views.proofs.prover import Prover
 from tidelog.views.proofs.source import Level
-from tidelog.views.proofs.steps import Given, Step, is_asserted, premises_of
+from tidelog.views.proofs.steps import Given, Step, is_asserted, places_of
 
 FACT_LIMIT: Final = 100_000
 Cycles = Literal["refuse", "levels"]
@@ -77,15 +77,10 @@ def _steps(prover: Prover, place: Place, *, by_levels: bool) -> Iterator[tuple[S
 
 
 def _places(prover: Prover, step: Step, below: Level | None) -> tuple[Place, ...]:
-    if isinstance(step, Derivation):
-        positive = [part.atom for part in step.parts if isinstance(part, Premise)]
-        atoms = [*positive, *(each for aggregation in step.aggregations for each in aggregation.group)]
-    else:
-        atoms = list(premises_of(step))
     asserted = is_asserted(step)
     return tuple(
         (atom, below if asserted or not prover.book.is_stored(atom.relation) else None, asserted)
-        for atom in atoms
+        for atom in places_of(step)
     )
 
 

@@ -20,7 +20,8 @@ from tidelog.views.proofs.steps import Given, Step
 class Metric:
     """How large a proof is: `leaf` for an input fact, `combine` for a step over its premises.
 
-    `combine` is given the step and the sizes of its premises. It must be monotone, larger premises
+    `combine` is given the step and the sizes of its premises, that of a fact which stands twice in the
+    body twice. It must be monotone, larger premises
     giving no smaller a proof, and its result no smaller than any premise; sizes are compared by `<`.
 
         depth_of_joins = Metric("joins", lambda atom: 0, lambda step, sizes: sum(sizes) + len(sizes) - 1)
@@ -137,5 +138,5 @@ class _Search:
         missing.discard(place)
         if not missing and head not in self.settled:
             step, premises = self.cone.steps[head][number]
-            sizes = [self.settled[premise][0] for premise in dict.fromkeys(premises)]
+            sizes = [self.settled[premise][0] for premise in premises]
             self.offer(self.metric.combine(step, sizes), head, step)

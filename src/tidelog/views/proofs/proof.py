@@ -20,7 +20,7 @@ from tidelog.views.proofs.json_form import Json, proof_value, write_json
 from tidelog.views.proofs.prover import Prover
 from tidelog.views.proofs.rules import QuotedRule
 from tidelog.views.proofs.source import Level
-from tidelog.views.proofs.steps import Equivalence, Given, Step, is_asserted, premises_of
+from tidelog.views.proofs.steps import Equivalence, Given, Step, is_asserted, places_of, premises_of
 from tidelog.views.proofs.support import find_support
 from tidelog.views.proofs.text import draw_text
 
@@ -307,10 +307,16 @@ class Proof:
 
     @cached_property
     def size(self) -> int:
-        """Return the number of nodes when the proof is drawn as a tree, shared ones every time."""
+        """Return the number of facts in the whole tree, one for every place where a fact stands.
+
+        A fact that several steps rest on, or that stands twice in a body, counts every time, with all
+        that is below it: this is what `metric="nodes"` makes smallest. `len(list(proof.nodes()))` is the
+        number of distinct facts.
+        """
         sizes: dict[int, int] = {}
         for node in self.in_order():
-            sizes[id(node)] = 1 + sum(sizes[id(premise)] for premise in node.premises)
+            of_atom = {premise.atom: sizes[id(premise)] for premise in node.premises}
+            sizes[id(node)] = 1 + sum(of_atom[atom] for atom in places_of(node.step))
         return sizes[id(self)]
 
 

@@ -43,6 +43,10 @@ class NearMiss:
         """Return how many literals hold."""
         return sum(each.verdict is Verdict.HOLDS for each in self.literals)
 
+    def lacks(self, facts: Collection[GroundAtom]) -> bool:
+        """Say whether one of these facts is among those that are missing."""
+        return any(each.missing in facts for each in self.literals if each.missing is not None)
+
     def rank(self) -> tuple[int, int, int]:
         """Return what near misses are sorted by: few failing, many holding, few free variables."""
         free = {name for each in self.literals for name in each.free}
@@ -120,32 +124,44 @@ class Refuter:
         self.limit = limit
 
     def refute(self, atom: GroundAtom, depth: int = 1) -> Refutation:
-        """Return why a fact does not hold; missing facts are refuted in turn down to the depth."""
-        found = self._refute(atom)
-        waiting = [(found, depth)]
+        """Return why a fact does not hold; missing facts are refuted in turn down to the depth.
+
+        No near miss lacks the fact that it is asked for, nor one whose refutation it is part of: that
+        these do not hold is what is to be explained.
+        """
+        above = self._alike(atom)
+        found = self._refute(atom, above)
+        waiting = [(found, depth, above)]
         seen = {atom}
         while waiting:
-            refutation, remaining = waiting.pop()
+            refutation, remaining, above = waiting.pop()
             if remaining <= 1:
                 continue
             for missing in refutation.missing:
                 if missing not in seen:
                     seen.add(missing)
-                    refutation.deeper[missing] = self._refute(missing)
-                    waiting.append((refutation.deeper[missing], remaining - 1))
+                    path = above | self._alike(missing)
+                    refutation.deeper[missing] = self._refute(missing, path)
+                    waiting.append((refutation.deeper[missing], remaining - 1, path))
         return found
 
-    def _refute(self, atom: GroundAtom) -> Refutation:
+    def _alike(self, atom: GroundAtom) -> frozenset[GroundAtom]:
+        """Return a fact with those that hold just when it does."""
+        if self.book.program.relations[atom.relation].is_equivalence:
+            return frozenset((atom, GroundAtom(atom.relation, atom.fact[::-1])))
+        return frozenset((atom,))
+
+    def _refute(self, atom: GroundAtom, above: frozenset[GroundAtom]) -> Refutation:
         rules = [rule for rule in self.book.rules_of(atom.relation) if rule.body]
         if not rules:
             return Refutation(atom, (), "it is not given, and no rule derives its relation")
-        found = [self.rule(rule, atom) for rule in rules]
+        found = [self._rule(rule, atom, above) for rule in rules]
         # Rules whose head cannot be the fact have nothing to tell next to others.
         found.sort(key=lambda each: each.near_misses[0].rank() if each.near_misses else (99, 0, 0))
         return Refutation(atom, tuple(found), self._note(atom))
 
-    def rule(self, rule: Rule, atom: GroundAtom) -> RuleRefutation:
-        """Return how near a rule comes to deriving a fact."""
+    def _rule(self, rule: Rule, atom: GroundAtom, above: frozenset[GroundAtom]) -> RuleRefutation:
+        """Return how near a rule comes to deriving a fact without those that are asked about already."""
         solver = Solver(self.book, self.prover.source, Work(_WORK_LIMIT))
         quoted = self.book.quote(rule)
         step = solver.fit_fact(rule.head, atom.fact, {})
@@ -157,21 +173,27 @@ class Refuter:
         note = ""
         misses: list[NearMiss] = []
         try:
-            misses.extend(self._near_misses(rule, body, binding, solver))
+            misses.extend(self._near_misses(rule, body, binding, solver, above))
         except SearchEndedError:
             note = f"the search ended after {_WORK_LIMIT:,} steps"
         if not misses:
             judging = Solver(self.book, self.prover.source)
-            misses = [self._near_miss(rule, body, binding, judging, range(len(body)))]
+            whole = self._near_miss(rule, body, binding, judging, range(len(body)))
+            if whole.lacks(above):
+                itself = whole.lacks(self._alike(atom))
+                asked = "this fact itself" if itself else "a fact that is asked about above"
+                return RuleRefutation(quoted, (), f"it needs {asked}")
+            misses = [whole]
         if not misses[0].failing and not note:
             note = self._law(atom.relation)
         return RuleRefutation(quoted, tuple(sorted(misses, key=NearMiss.rank)[: self.limit]), note)
 
-    def _near_misses(self, rule: Rule, body: Body, binding: Binding, solver: Solver) -> Iterator[NearMiss]:
-        """Yield bindings that fail as few literals as possible.
+    def _near_misses(
+        self, rule: Rule, body: Body, binding: Binding, solver: Solver, above: frozenset[GroundAtom]
+    ) -> Iterator[NearMiss]:
+        """Yield bindings that fail as few literals as possible and lack no fact that stands above.
 
-        Sets of literals to leave out are tried in the order of their size; with all smaller sets in
-        vain, a binding that satisfies the others fails exactly the literals left out.
+        Sets of literals to leave out are tried in the order of their size, until one gives some.
         """
         judging = Solver(self.book, self.prover.source)
         places = range(len(body))
@@ -182,7 +204,7 @@ class Refuter:
                 seen: set[tuple[tuple[str, Value], ...]] = set()
                 for found in solver.bindings(kept, binding):
                     miss = self._near_miss(rule, body, found, judging, left_out)
-                    if miss.bindings in seen:
+                    if miss.bindings in seen or miss.lacks(above):
                         continue
                     seen.add(miss.bindings)
                     is_found = True

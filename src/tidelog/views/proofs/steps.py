@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tidelog.views.proofs.atom import GroundAtom
-from tidelog.views.proofs.derivation import Derivation
+from tidelog.views.proofs.derivation import Derivation, Premise
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ Step = Given | Derivation | Equivalence | Join
 
 
 def premises_of(step: Step) -> tuple[GroundAtom, ...]:
-    """Return the facts a step rests on."""
+    """Return the facts a step rests on, each once."""
     match step:
         case Given():
             return ()
@@ -44,6 +44,17 @@ def premises_of(step: Step) -> tuple[GroundAtom, ...]:
             return tuple(dict.fromkeys(step.pairs))
         case Join():
             return step.parts
+
+
+def places_of(step: Step) -> tuple[GroundAtom, ...]:
+    """Return the fact at every place of a step: one that stands twice in a body is there twice.
+
+    The facts of an aggregate's group, and the pairs or parts of a law, have one place each.
+    """
+    if not isinstance(step, Derivation):
+        return premises_of(step)
+    positive = (part.atom for part in step.parts if isinstance(part, Premise))
+    return (*positive, *(atom for aggregation in step.aggregations for atom in aggregation.group))
 
 
 def is_asserted(step: Step) -> bool:
