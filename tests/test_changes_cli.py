@@ -57,7 +57,7 @@ def test_run_keeps_its_state_in_a_store(tidelog: Command, store: str) -> None:
     Path("c.dl").write_text('-edge(2, "b").')
     tidelog("apply", store, "c.dl")
 
-    assert tidelog("run", "p.dl", "-F", ".", "-D", "out", "--store", store)[0] == 0
+    assert tidelog("run", "p.dl", "-D", "out", "--store", store)[0] == 0
     assert Path("out/path.csv").read_text() == "1\ta\n1\tall\n"
 
 
@@ -387,3 +387,79 @@ def test_the_shell_remembers_its_history(tmp_path: Path, monkeypatch: pytest.Mon
 
     assert "rules" in history.read_text()
     readline.clear_history()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "p.dl", "-F", ".", "--store", "state"),
+        ("run", "p.dl", "--master", "local[2]"),
+        ("run", "p.dl", "--engine", "reference", "--memory-limit", "4G"),
+        ("apply", "state", "-", "-F", "."),
+        ("apply", "state", "-", "-I", "."),
+        ("apply", "state", "-", "-M", "A=1"),
+        ("apply", "p.dl", "-", "--engine", "reference", "--strategy", "dred"),
+        ("apply", "p.dl", "-", "--engine", "reference", "--switch", "0.5"),
+        ("shell", "state", "-F", "."),
+        ("why", "state", "edge(1, 'a')", "-F", "."),
+        ("why", "state", "edge(1, 'a')", "--limit", "2"),
+        ("why", "state", "edge(1, 'a')", "--all", "--metric", "nodes"),
+        ("repair", "state", "-u", "edge(1, 'a')", "--method", "ddmin", "--alternatives", "2"),
+        ("repair", "state", "-u", "edge(1, 'a')", "--interactive", "--output-format", "json"),
+    ],
+    ids=" ".join,
+)
+def test_options_without_effect_are_refused(tidelog: Command, store: str, command: tuple[str, ...]) -> None:
+    """An option is obeyed, or the command ends with a message that names it."""
+    assert store == "state"
+    Path("c.dl").write_text('+edge(7, "x").')
+    tidelog("apply", store, "c.dl")
+
+    status, _, errors = tidelog(*command)
+
+    assert (status, "error[no-effect]" in errors) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (("watch", "p.dl", "--git", ".", "--once"), "--once goes with --tree"),
+        (("watch", "p.dl", "--git", ".", "--interval", "1"), "--interval is for a folder"),
+        (("watch", "p.dl", "--tree", ".", "--once", "--interval", "1"), "--interval is for a folder"),
+        (("tree", "declare", "python", "--schema", "s.json"), "--schema goes with a JSON file"),
+        (("tree", "diff", "a.py", "a.py", "--schema", "s.json"), "--schema goes with a JSON file"),
+    ],
+)
+def test_options_of_other_commands_are_refused(
+    tidelog: Command, command: tuple[str, ...], message: str
+) -> None:
+    """Options that do not go together are refused with the usage."""
+    Path("a.py").write_text("x = 1\n")
+    Path("s.json").write_text("{}")
+
+    status, _, errors = tidelog(*command)
+
+    assert status == 2
+    assert message in " ".join(errors.replace("│", " ").split())
+
+
+def test_run_with_a_store_of_other_facts_says_so(tidelog: Command, store: str) -> None:
+    """Facts that changed since the store was made are not passed over without a word."""
+    Path("edge.facts").write_text("9\tz\n")
+
+    status, printed, errors = tidelog("run", "p.dl", "-F", ".", "-D", "-", "--store", store)
+
+    assert (status, printed) == (1, "")
+    assert "the store `state` has its facts already" in errors
+    assert "`tidelog apply` changes its facts" in errors
+
+
+def test_a_proof_is_written_to_a_file_or_not_at_all(tidelog: Command, store: str) -> None:
+    """`-o` names a file in a folder that is there or is made; a folder itself cannot be written to."""
+    assert tidelog("why", store, "edge(1, 'a')", "-o", "proofs/one.txt")[0] == 0
+    assert "edge" in Path("proofs/one.txt").read_text()
+
+    status, _, errors = tidelog("why", store, "edge(1, 'a')", "-o", "proofs")
+
+    assert status == 1
+    assert "error[unwritable-file]" in errors

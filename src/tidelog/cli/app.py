@@ -58,8 +58,9 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     program: Program,
     *,
     fact_dir: Annotated[
-        Path, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the input facts are.")
-    ] = Path(),
+        Path | None,
+        typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the input facts are; here by default."),
+    ] = None,
     output_dir: Annotated[
         Path, typer.Option("-D", "--output-dir", metavar="DIR", help="Where outputs go; - is stdout.")
     ] = Path(),
@@ -166,7 +167,7 @@ def shell(
     """Change facts and rules and ask queries, line by line."""
     from tidelog.cli.shell import run_shell  # noqa: PLC0415 - starts quickly otherwise
 
-    run_shell(replace(session, strategy=strategy, switch=switch))
+    run_shell(replace(session, strategy=strategy, switch=switch, takes_rules=True))
 
 
 @app.command()

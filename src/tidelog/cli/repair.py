@@ -10,6 +10,7 @@ from tidelog.cli.blame import FaultOptions, open_with_changes
 from tidelog.cli.guard import GUARD_BROKEN
 from tidelog.cli.sessions import SessionOptions
 from tidelog.cli.start import spare_pandas
+from tidelog.errors.arguments import Arguments
 from tidelog.session import Session
 from tidelog.session.wishes import Wishes
 from tidelog.views.blame.answers import InputChange, Repair
@@ -28,6 +29,11 @@ class RepairOptions:
 def print_repair(options: SessionOptions, scripts: tuple[Path, ...], asked: RepairOptions) -> None:
     """Print a repair; ask about it and apply it if told to. Without any repair the status is 3."""
     spare_pandas()
+    with Arguments() as arguments:
+        arguments.refuse(
+            if_any={"--output-format json": asked.asks and asked.faults.is_json},
+            because="`--interactive` asks in words",
+        )
     with open_with_changes(options, scripts) as session:
         repair = _find(session, asked, [])
         if asked.asks:

@@ -13,12 +13,14 @@ from tidelog.cli.progress import Progress
 from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
 from tidelog.engine.protocol import Settings
+from tidelog.errors.arguments import Arguments
 from tidelog.plan.passes import keep_wanted
 from tidelog.session.function_files import load_functions
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, make_settings, prepare
 from tidelog.session.recorder import Recorder
 from tidelog.session.write import print_sizes, write_outputs
+from tidelog.store import Store
 from tidelog.views import Snapshot
 
 
@@ -27,7 +29,7 @@ class RunOptions:
     """What the command line asked for; the output directory `-` is stdout."""
 
     program: Path
-    fact_directory: Path
+    fact_directory: Path | None
     output_directory: Path
     store: Path | None
     jobs: int | None
@@ -74,9 +76,11 @@ def run_program(options: RunOptions) -> None:
 def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held: ExitStack) -> Snapshot:
     """Return what the program derives; a store stays open until `held` is left."""
     progress = recorder.observer if isinstance(recorder.observer, Progress) else nullcontext()
+    _check(options)
+    has_facts = options.store is not None and Store.exists(options.store)
     request = Request(
         read_program(options.program),
-        options.fact_directory,
+        None if has_facts else options.fact_directory or Path(),
         options.engine,
         settings,
         load_functions(options.functions),
@@ -106,3 +110,19 @@ def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held:
         prepared = replace(prepared, program=keep_wanted(prepared.program))
     with progress:
         return evaluate_once(prepared, recorder)
+
+
+def _check(options: RunOptions) -> None:
+    """Raise if an option would be ignored."""
+    has_facts = options.store is not None and Store.exists(options.store)
+    with Arguments() as arguments:
+        arguments.refuse(
+            if_any={"-F": has_facts and options.fact_directory is not None},
+            because=f"the store `{options.store}` has its facts already",
+            hint="leave it out to go on from the store; `tidelog apply` changes its facts",
+        )
+        arguments.refuse(
+            if_any={"--master": options.master is not None and options.engine != "spark"},
+            because=f"the engine is `{options.engine}`",
+            hint="give --engine spark as well",
+        )

@@ -8,6 +8,7 @@ from tidelog.cli.compiling import tell_compiling
 from tidelog.cli.guard import show
 from tidelog.cli.programs import read_program
 from tidelog.engine.epoch import MaintenanceSettings
+from tidelog.errors.arguments import Arguments
 from tidelog.session import Session
 from tidelog.session.function_files import load_functions
 from tidelog.session.open import start_session
@@ -37,12 +38,16 @@ class SessionOptions:
     switch: float | None = None
     shows_warnings: bool = True
     is_read_only: bool = False
+    # Whether rules can be added, which may include files and use macros.
+    takes_rules: bool = False
 
 
 def open_target(options: SessionOptions) -> Session:
     """Return the session of a store, or a new one over a program and its facts."""
     tell_compiling()
     is_store = options.target.is_dir() or Store.exists(options.target)
+    if is_store:
+        _check_store(options)
     request = Request(
         None if is_store else read_program(options.target),
         None if is_store else options.fact_directory,
@@ -51,7 +56,7 @@ def open_target(options: SessionOptions) -> Session:
         load_functions(options.functions),
         options.include_path,
         options.defines,
-        choose_strategy(MaintenanceSettings(), options.strategy, options.switch),
+        choose_strategy(MaintenanceSettings(), options.strategy, options.switch, options.engine),
         options.target if is_store else None,
         options.is_read_only and is_store,
     )
@@ -59,3 +64,18 @@ def open_target(options: SessionOptions) -> Session:
     if options.shows_warnings:
         show(session.warnings)
     return session
+
+
+def _check_store(options: SessionOptions) -> None:
+    """Raise if an option is given that only a program has use for."""
+    with Arguments() as arguments:
+        arguments.refuse(
+            if_any={"-F": options.fact_directory is not None},
+            because=f"the store `{options.target}` has its facts already",
+            hint="leave it out; `tidelog apply` changes the facts of a store",
+        )
+        is_fixed = not options.takes_rules
+        arguments.refuse(
+            if_any={"-I": bool(options.include_path) and is_fixed, "-M": bool(options.defines) and is_fixed},
+            because=f"the store `{options.target}` has its program already",
+        )

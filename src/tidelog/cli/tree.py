@@ -58,6 +58,8 @@ def declare(
 ) -> None:
     """Print the declarations of the relations, for a file that programs include."""
     text = None if program is None else read_program(program).text
+    if schema is not None and not (Path(what).suffix in _LANGUAGES or language is not None):
+        raise typer.BadParameter("--schema goes with a JSON file")
     if Path(what).suffix in _LANGUAGES or language is not None:
         sys.stdout.write(_read(Path(what), language, schema).declarations(text))
         return
@@ -122,12 +124,17 @@ def _read(path: Path, language: str | None, schema: Path | None, like: "Tree | N
     if name is None:
         message = f"it is not known which language `{path}` is written in"
         raise TidelogError([Diagnostic(code="source-language", message=message, hint="give --language")])
+    if schema is not None and name != "json":
+        raise typer.BadParameter("--schema goes with a JSON file")
     if name != "json":
         return Tree.from_source(source.text, name, source.name)
-    types = None if schema is None else _json(schema)
     if like is not None:
         return Tree.from_json(_json(path), like=like)
-    return Tree.from_json(_json(path), types if isinstance(types, dict) else None)
+    types = None if schema is None else _json(schema)
+    if types is not None and not isinstance(types, dict):
+        message = f"{schema} is not a JSON Schema: it is not an object"
+        raise TidelogError([Diagnostic(code="source-syntax", message=message)])
+    return Tree.from_json(_json(path), types)
 
 
 def _json(path: Path) -> object:

@@ -30,8 +30,11 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Look at the files once and end.")] = False,
     interval: Annotated[
-        float, typer.Option("--interval", metavar="SECONDS", min=0.01, help="How often to look for saves.")
-    ] = 0.3,
+        float | None,
+        typer.Option(
+            "--interval", metavar="SECONDS", min=0.01, help="How often to look for saves; 0.3 by default."
+        ),
+    ] = None,
     include: Annotated[
         list[Path] | None,
         typer.Option("-I", "--include-dir", metavar="DIR", help="A folder for #include; may be repeated."),
@@ -57,6 +60,10 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         raise typer.BadParameter("give one of --tree and --git")
     if revisions is not None and git is None:
         raise typer.BadParameter("--range goes with --git")
+    if git is not None and once:
+        raise typer.BadParameter("--once goes with --tree; a history ends by itself")
+    if interval is not None and (git is not None or once):
+        raise typer.BadParameter("--interval is for a folder that is watched")
     from tidelog.cli.watch import (  # noqa: PLC0415 - starts quickly otherwise
         WatchOptions,
         watch_folder,
@@ -68,7 +75,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         language,
         tuple(include or ()),
         sarif,
-        interval,
+        0.3 if interval is None else interval,
         once,
         quiet,
         program.parent if facts is None else facts,

@@ -8,6 +8,8 @@ from pathlib import Path
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import Arguments
+from tidelog.io.staging import Staging, unwritable
 from tidelog.session import Session
 from tidelog.views.proofs.proof import Proof
 
@@ -43,9 +45,11 @@ def print_why(options: WhyOptions) -> None:
         if options.shows_all:
             if options.form is not ProofForm.TEXT:
                 raise TidelogError([_one_proof(options.form)])
-            proofs = session.why(options.fact, all=True, limit=options.limit)
-            _write("\n\n".join(proof.text(depth=options.depth) for proof in proofs), options.output)
+            _refuse("--metric", options.metric, "`--all` prints every derivation, not the smallest")
+            proofs = session.why(options.fact, all=True, limit=options.limit, depth=options.depth)
+            _write("\n\n".join(proof.text() for proof in proofs), options.output)
             return
+        _refuse("--limit", options.limit, "it is for `--all`")
         proof = session.why(options.fact, depth=options.depth, metric=options.metric)
         _write(_formed(proof, options.form), options.output)
 
@@ -81,8 +85,18 @@ def _write(text: str, output: Path | None) -> None:
     whole = text if text.endswith("\n") else text + "\n"
     if output is None:
         sys.stdout.write(whole)
-    else:
-        output.write_text(whole, encoding="utf-8")
+        return
+    with Staging() as staging:
+        staged = staging.path_for(output)
+        try:
+            staged.write_text(whole, encoding="utf-8")
+        except OSError as cause:
+            raise unwritable(output, cause) from cause
+
+
+def _refuse(name: str, value: object, because: str) -> None:
+    with Arguments() as arguments:
+        arguments.refuse(if_any={name: value is not None}, because=because)
 
 
 def _one_proof(form: ProofForm) -> Diagnostic:

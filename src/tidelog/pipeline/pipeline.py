@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import Arguments
 from tidelog.pipeline.bind import bind_job
 from tidelog.pipeline.folder import Folder
 from tidelog.pipeline.job import Job, TriggerKind
@@ -41,6 +42,10 @@ class Pipeline:
         spark: "SparkSession | None" = None,
         functions: Mapping[str, Callable[..., Value]] | None = None,
     ) -> None:
+        with Arguments() as arguments:
+            arguments.expect("job", job, "a Job", is_right=isinstance(job, Job))
+            wanted = "a mapping from names to functions"
+            arguments.mapping("functions", functions, wanted, of=callable, is_optional=True)
         self._bound = bind_job(job, functions)
         self._spark = spark
         # Absolute, for Java may have another working folder than Python.
@@ -50,6 +55,8 @@ class Pipeline:
     @classmethod
     def read(cls, path: Path | str, *, spark: "SparkSession | None" = None) -> Self:
         """Return the pipeline of a job file."""
+        with Arguments() as arguments:
+            arguments.path("path", path)
         return cls(read_job(Path(path)), spark=spark)
 
     @property
@@ -111,6 +118,14 @@ class Pipeline:
         """
         from tidelog.pipeline.report import Report  # noqa: PLC0415 - it needs the engines
 
+        with Arguments() as arguments:
+            arguments.whole("rounds", rounds, least=1, is_optional=True)
+            arguments.function("on_epoch", on_epoch, is_optional=True)
+            is_interval = self.job.trigger.kind is TriggerKind.INTERVAL
+            arguments.refuse(
+                if_any={"rounds": rounds is not None and not is_interval},
+                because="the job's trigger is not `interval`",
+            )
         self._stop.clear()
         self._folder.make()
         lock = Lock.take(self._folder.path, self._folder.path / "lock")

@@ -1,9 +1,12 @@
 """The questions a session answers about faults: which changes brought them about, and which to take back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import Arguments, described, is_path
 from tidelog.session.epochs import Epochs
 from tidelog.session.guards import Guard, Guards, read_guards
 from tidelog.session.wishes import (
@@ -15,6 +18,7 @@ from tidelog.session.wishes import (
     SomeFaults,
     Wishes,
 )
+from tidelog.views.blame.answers import InputChange
 
 if TYPE_CHECKING:
     from tidelog.views.blame.answers import Blame, Repair
@@ -45,6 +49,7 @@ class Blaming:
         """
         from tidelog.session.blame import blame  # noqa: PLC0415 - brings the local engine
 
+        _check_method(method)
         with self._epochs.lock:
             self._check_open()
             return blame(self._epochs, Question(unwanted, missing, epoch, method))
@@ -71,6 +76,19 @@ class Blaming:
         """
         from tidelog.session.blame import repair  # noqa: PLC0415 - brings the local engine and the solver
 
+        _check_method(method)
+        with Arguments() as arguments:
+            arguments.whole("alternatives", alternatives, least=1)
+            arguments.number("seconds", seconds)
+            wanted = "a mapping from names to costs"
+            arguments.mapping("costs", costs, wanted, of=_is_number, is_optional=True)
+            for name, value in (("untouchable", untouchable), ("reject", reject)):
+                is_right = isinstance(value, str | Iterable | InputChange)
+                arguments.expect(name, value, "the name of a change, or several", is_right=is_right)
+            arguments.refuse(
+                if_any={"alternatives": method == "ddmin" and alternatives != 1},
+                because="delta debugging finds one repair",
+            )
         wishes = Wishes(alternatives, costs, untouchable, reject, seconds)
         with self._epochs.lock:
             self._check_open()
@@ -87,6 +105,11 @@ class Blaming:
             db.guard("alias('user', 'sec')")
             db.guard("always reachable('main')", is_strict=True)
         """
+        with Arguments() as arguments:
+            wanted = "a text, or the path of a file"
+            is_right = isinstance(text, str) or (isinstance(text, Path) and is_path(text))
+            arguments.expect("text", text, wanted, is_right=is_right)
+            arguments.flag("is_strict", is_strict)
         guards = read_guards(text, is_strict=is_strict)
         with self._epochs.lock:
             self._check_open()
@@ -101,4 +124,18 @@ class Blaming:
     def unguard(self, *guards: Guard) -> None:
         """Let go of some guards, or of all of them."""
         with self._epochs.lock:
+            known = self._guards.all
+            with Arguments() as arguments:
+                for guard in guards:
+                    arguments.expect("guards", guard, "guards of the session", is_right=guard in known)
             self._guards.remove(guards)
+
+
+def _check_method(method: object) -> None:
+    if not isinstance(method, str):
+        message = f"there is no method {described(method)}"
+        raise TidelogError([Diagnostic(code="bad-wish", message=message, hint="choose reasons or ddmin")])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

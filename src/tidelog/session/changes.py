@@ -9,6 +9,7 @@ import numpy.typing as npt
 from tidelog.engine.epoch import MaintainedEngine, RelationChange
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import described
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import did_you_mean
 from tidelog.session.ground import encode_atoms, find_relation
@@ -70,7 +71,7 @@ class Gathering:
             return
         texts = [facts] if isinstance(facts, str) else facts
         if not _may_hold_texts(texts):
-            self.diagnostics.append(_no_text(texts))
+            self.diagnostics.append(_no_facts(facts))
             return
         for text in texts:
             if not isinstance(text, str):
@@ -256,7 +257,7 @@ def _pick(columns: Sequence[Codes], rows: np.ndarray[tuple[int], np.dtype[np.boo
     return [column[rows] for column in columns]
 
 
-def _undeclared(name: str, program: Program) -> Diagnostic:
+def _undeclared(name: object, program: Program) -> Diagnostic:
     return Diagnostic(
         code="undeclared-relation",
         message=f"changes are given for `{name}`, which the program does not declare",
@@ -270,11 +271,19 @@ def _may_hold_texts(facts: object) -> bool:
     return isinstance(facts, Iterable) and not is_data and not isinstance(facts, (bytes, bytearray))
 
 
+def _no_facts(found: object) -> Diagnostic:
+    return Diagnostic(
+        code="bad-changes",
+        message=f"facts are texts or a mapping from relations to facts, not {described(found)}",
+        hint="give insert={'edge': [(1, 2)]} or insert=['edge(1, 2)']",
+    )
+
+
 def _no_changes(found: object) -> Diagnostic:
     return Diagnostic(
         code="bad-changes",
-        message=f"changes are given as {type(found).__name__}",
-        hint="give a change script, changes by relation, or insert= and delete=",
+        message=f"changes are a change script or a mapping from relations to changes, not {described(found)}",
+        hint="give for example '+edge(1, 2). -edge(2, 3).'",
     )
 
 

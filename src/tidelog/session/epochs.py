@@ -75,7 +75,7 @@ class Epochs:
         """Say what is known in the new epoch."""
         kind, codec, settings = self._machine.kind, self._machine.codec, self._machine.settings
         functions = self._prepared.functions
-        self.snapshot = Snapshot(
+        self._snapshot: Snapshot | None = Snapshot(
             self.program,
             codec,
             self._machine.engine,
@@ -83,6 +83,13 @@ class Epochs:
             self._epoch,
             self.lock,
         )
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return what is known in the present epoch."""
+        if self._snapshot is None:
+            raise TidelogError([Diagnostic(code="session-closed", message="the session is closed")])
+        return self._snapshot
 
     @property
     def epoch(self) -> int:
@@ -198,7 +205,8 @@ class Epochs:
         close = getattr(self._machine.engine, "close", None)
         if close is not None:
             close()
-        del self.snapshot, self._machine
+        self._snapshot = None
+        del self._machine
 
     def _step(
         self,

@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeVar, cast, overload
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import Arguments, described, is_whole
 from tidelog.session.epochs import Epochs
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ class Explaining:
     ) -> "Proof": ...
 
     @overload
-    def why(self, fact: "AskedFact", *, all: Literal[True], limit: int | None = None) -> "list[Proof]": ...
+    def why(
+        self, fact: "AskedFact", *, all: Literal[True], limit: int | None = None, depth: int | None = None
+    ) -> "list[Proof]": ...
 
     @overload
     def why(
@@ -86,6 +89,32 @@ class Explaining:
             db.why("path(1, 3)", semiring="count")
         """
         _check_numbers(depth, limit)
+        with Arguments() as arguments:
+            arguments.flag("all", all)
+            arguments.function("leaf", leaf, is_optional=True)
+            _check_metric(arguments, metric)
+            _check_semiring(arguments, semiring)
+            arguments.expect(
+                "cycles", cycles, "'refuse' or 'levels'", is_right=cycles in ("refuse", "levels")
+            )
+            if semiring is not None:
+                arguments.refuse(
+                    if_any={
+                        "depth": depth is not None, "metric": metric is not None, "all": all is True,
+                        "limit": limit is not None,
+                    },
+                    because="a semiring gives one annotation over all proofs",
+                )  # fmt: skip
+            else:
+                only = "it is for `semiring`"
+                arguments.refuse(
+                    if_any={"leaf": leaf is not None, "cycles": cycles == "levels"}, because=only
+                )
+                arguments.refuse(if_any={"limit": limit is not None and not all}, because="it is for `all`")
+                arguments.refuse(
+                    if_any={"metric": metric is not None and all is True},
+                    because="`all` gives every derivation, not the smallest",
+                )
         with self._epochs.lock:
             self._check_open()
             if semiring is not None:
@@ -94,7 +123,7 @@ class Explaining:
                 chosen = named_semiring(semiring) if isinstance(semiring, str) else semiring
                 return self.proofs.annotation(fact, cast("Semiring[T]", chosen), leaf, cycles)
             if all:
-                return self.proofs.all_proofs(fact, limit)
+                return [proof.with_depth(depth) for proof in self.proofs.all_proofs(fact, limit)]
             return self.proofs.why(fact, metric).with_depth(depth)
 
     @overload
@@ -116,6 +145,14 @@ class Explaining:
             db.why_not("vpt('userSession', 'L4')", guided=True).choose(2).bind(Var2="ins").literals
         """
         _check_numbers(depth, limit)
+        with Arguments() as arguments:
+            arguments.flag("guided", guided)
+            arguments.expect("depth", depth, "a whole number", is_right=depth is not None)
+            arguments.expect("limit", limit, "a whole number", is_right=limit is not None)
+            arguments.refuse(
+                if_any={"depth": guided is True and depth != 1, "limit": guided is True and limit != 3},
+                because="`guided` lets you choose the rule and the values yourself",
+            )
         with self._epochs.lock:
             self._check_open()
             return self.proofs.guide(fact) if guided else self.proofs.why_not(fact, depth, limit)
@@ -125,13 +162,31 @@ class Explaining:
         raise NotImplementedError
 
 
+def _check_metric(arguments: Arguments, metric: object) -> None:
+    if metric is not None and not isinstance(metric, str):
+        from tidelog.views.proofs.metric import Metric  # noqa: PLC0415 - see above
+
+        arguments.expect("metric", metric, "a name or a Metric", is_right=isinstance(metric, Metric))
+
+
+def _check_semiring(arguments: Arguments, semiring: object) -> None:
+    if semiring is not None and not isinstance(semiring, str):
+        from tidelog.views.proofs.semiring import Semiring  # noqa: PLC0415 - see above
+
+        arguments.expect(
+            "semiring", semiring, "a name or a Semiring", is_right=isinstance(semiring, Semiring)
+        )
+
+
 def _check_numbers(depth: int | None, limit: int | None) -> None:
-    """Raise if a depth or a limit is none."""
+    """Raise if a depth or a limit is not a number that makes sense."""
     found = []
-    if depth is not None and depth < 0:
+    if depth is not None and not (is_whole(depth) and depth >= 0):
         hint = "give a number from 0 on, or None for all the way"
-        found.append(Diagnostic(code="bad-depth", message=f"{depth} is no depth", hint=hint))
-    if limit is not None and limit < 1:
-        found.append(Diagnostic(code="bad-limit", message=f"{limit} is not a number of answers"))
+        message = f"{described(depth)} is not a valid depth"
+        found.append(Diagnostic(code="bad-depth", message=message, hint=hint))
+    if limit is not None and not (is_whole(limit) and limit >= 1):
+        message = f"{described(limit)} is not a number of answers"
+        found.append(Diagnostic(code="bad-limit", message=message))
     if found:
         raise TidelogError(found)

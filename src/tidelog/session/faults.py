@@ -86,7 +86,7 @@ def fault_texts(asked: SomeFaults | None, found: list[Diagnostic]) -> Iterator[s
         yield asked
     elif isinstance(asked, Mapping):
         for name, facts in asked.items():
-            yield from (write_fact(name, fact) for fact in facts)
+            yield from _fact_texts(name, facts, found)
     elif not isinstance(asked, Iterable):
         found.append(_no_text(asked))
     else:
@@ -95,6 +95,18 @@ def fault_texts(asked: SomeFaults | None, found: list[Diagnostic]) -> Iterator[s
                 yield each
             else:
                 found.append(_no_text(each))
+
+
+def _fact_texts(name: object, facts: object, found: list[Diagnostic]) -> Iterator[str]:
+    """Yield the facts of one relation as texts."""
+    if not isinstance(name, str) or not isinstance(facts, Iterable) or isinstance(facts, str | bytes):
+        found.append(_no_text(facts))
+        return
+    for fact in facts:
+        if isinstance(fact, tuple | list):
+            yield write_fact(name, tuple(fact))
+        else:
+            found.append(_no_text(fact))
 
 
 def _matching(pattern: Pattern, rows: Rows) -> Iterator[Key]:

@@ -7,6 +7,7 @@ from typing import Final, TypeVar, overload
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.user_aggregates import is_object
 from tidelog.errors import Diagnostic, raise_if_any
+from tidelog.errors.arguments import Arguments
 from tidelog.program import nodes
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import did_you_mean
@@ -39,6 +40,7 @@ def functor(
     """
 
     def register(registered: Function) -> Function:
+        _check_registered(registered, name)
         _REGISTERED[name or registered.__name__] = registered
         return registered
 
@@ -67,10 +69,18 @@ def aggregate(cls: Class | None = None, /, *, name: str | None = None) -> Class 
     """
 
     def register(registered: Class) -> Class:
+        _check_registered(registered, name)
         _REGISTERED[name or registered.__name__] = registered
         return registered
 
     return register if cls is None else register(cls)
+
+
+def _check_registered(registered: object, name: object) -> None:
+    with Arguments() as arguments:
+        arguments.function("function", registered)
+        is_right = isinstance(name, str) or (name is None and hasattr(registered, "__name__"))
+        arguments.expect("name", name, "a text", is_right=is_right)
 
 
 def bind_functions(program: Program, given: Mapping[str, Callable[..., Value]] | None) -> UserFunctions:

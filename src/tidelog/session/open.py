@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.protocol import Observer
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, Severity, TidelogError
+from tidelog.errors.arguments import Arguments, is_path, paths
 from tidelog.session.changes import NetChange
 from tidelog.session.engines import EngineName, find_engine
 from tidelog.session.epochs import Epochs, Machine, fingerprint
@@ -80,6 +81,15 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
         db.query("alias('a', x)")
         delta = db.apply(insert={"assign": [("a", "b")]})
     """
+    with Arguments() as arguments:
+        _check_arguments(arguments, facts, functions, defines, store, read_only, provenance, observer)
+        arguments.text("engine", engine)
+        if engine != "spark":
+            only = "only the engine `spark` needs it"
+            arguments.refuse(
+                if_any={"spark": spark is not None, "spark_options": spark_options is not None}, because=only
+            )
+        arguments.refuse(if_any={"read_only": read_only and store is None}, because="there is no store")
     options = None
     if engine == "spark":
         from tidelog.session.spark import choose_options, gather_frames  # noqa: PLC0415 - only for Spark
@@ -92,9 +102,9 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
         engine,
         make_settings(jobs, memory_limit, iteration_limit),
         functions,
-        tuple(Path(folder) for folder in include_path),
+        paths("include_path", include_path),
         defines,
-        choose_strategy(MaintenanceSettings(), strategy, switch),
+        choose_strategy(MaintenanceSettings(), strategy, switch, engine),
         None if store is None else Path(store),
         read_only,
         options,
@@ -102,6 +112,32 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
     )
     check_provenance(provenance)
     return start_session(request, Recorder(observer))
+
+
+def _check_arguments(  # noqa: PLR0913, PLR0917 - those of `open_session` that nothing else checks
+    arguments: Arguments,
+    facts: object,
+    functions: object,
+    defines: object,
+    store: object,
+    read_only: object,
+    provenance: object,
+    observer: object,
+) -> None:
+    wanted = "a folder, or a mapping from relations to facts"
+    is_facts = facts is None or isinstance(facts, Mapping) or is_path(facts)
+    arguments.expect("facts", facts, wanted, is_right=is_facts)
+    wanted = "a mapping from names to functions"
+    arguments.mapping("functions", functions, wanted, of=callable, is_optional=True)
+    wanted = "a mapping from names to texts"
+    arguments.mapping("defines", defines, wanted, of=lambda each: isinstance(each, str), is_optional=True)
+    arguments.path("store", store, is_optional=True)
+    arguments.flag("read_only", read_only)
+    is_metric = provenance is None or isinstance(provenance, str) or hasattr(provenance, "combine")
+    arguments.expect("provenance", provenance, "the name of a metric or a Metric", is_right=is_metric)
+    needed = ("stratum_started", "iteration_finished", "stratum_finished")
+    is_observer = observer is None or all(callable(getattr(observer, name, None)) for name in needed)
+    arguments.expect("observer", observer, f"an object with {', '.join(needed)}", is_right=is_observer)
 
 
 def start_session(request: Request, recorder: Recorder) -> Session:
@@ -182,6 +218,10 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
     with recorder.phase("evaluate"):
         for epoch in loaded.epochs:
             prepared = _apply_again(epoch, prepared, machine, history)
+    if request.facts is not None:
+        prepared = replace(prepared, warnings=(*prepared.warnings, _facts_not_read(store.path)))
+    # Rules that are added later may include files.
+    prepared = replace(prepared, request=replace(request, facts=None))
     return Session(Epochs(prepared, machine, store, store.epoch, history), recorder)
 
 
@@ -223,6 +263,15 @@ def _check_same_program(request: Request, store: Store) -> None:
                 )
             ]
         )
+
+
+def _facts_not_read(path: Path) -> Diagnostic:
+    return Diagnostic(
+        code="facts-not-read",
+        message=f"the store `{path}` has its facts already: those given beside it were not read",
+        hint="change facts with db.apply, or make a new store",
+        severity=Severity.WARNING,
+    )
 
 
 def _no_program() -> Diagnostic:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tidelog.errors.arguments import Arguments, is_path, paths
 from tidelog.session.open import open_session
 from tidelog.session.session import Session
 from tidelog.session.text import find_source
@@ -32,8 +33,15 @@ def open_tree(
         db = tidelog.open_tree("unused.dl", forest)
         db.apply(forest.update({"a.py": text}).script)
     """
+    with Arguments() as arguments:
+        arguments.expect("tree", tree, "a Tree or a Forest", is_right=isinstance(tree, Tree | Forest))
+        is_facts = facts is None or isinstance(facts, Mapping) or is_path(facts)
+        wanted = "a folder, or a mapping from relations to facts"
+        arguments.expect("facts", facts, wanted, is_right=is_facts)
+        wanted = "a mapping from names to texts"
+        arguments.mapping("defines", defines, wanted, of=lambda each: isinstance(each, str), is_optional=True)
     source = find_source(program)
-    folders = tuple(Path(folder) for folder in include_path)
+    folders = paths("include_path", include_path)
     items = parse(source, include_path=folders, defines=defines).items
     known = _declared(items)
     texts = {id(item.span.source): item.span.source.text for item in items}

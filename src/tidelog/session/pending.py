@@ -11,6 +11,7 @@ import numpy.typing as npt
 from tidelog.engine.epoch import MaintainedEngine
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import Arguments, bad_argument
 from tidelog.session.changes import Gathering, NetChange, find_changeable
 from tidelog.session.functions import bind_functions
 from tidelog.session.prepare import Prepared, prepare_text, with_inputs
@@ -64,6 +65,9 @@ class PendingEpoch(Gathering):
     ) -> None:
         """Take rules to remove and rules to add; one that is in both is there afterwards."""
         try:
+            with Arguments() as arguments:
+                wanted = "a mapping from names to functions"
+                arguments.mapping("functions", functions, wanted, of=callable, is_optional=True)
             text = self._text if remove is None else self._text.without(remove)
             for each in () if add is None else _texts(add):
                 text = self._with(text, each)
@@ -139,7 +143,11 @@ def codec_beside(codec: Codec, types: TypeTable) -> Codec:
 
 
 def _texts(texts: SomeText) -> Iterable[str | Path | Source]:
-    return [texts] if isinstance(texts, (str, Path, Source)) else texts
+    if isinstance(texts, (str, Path, Source)):
+        return [texts]
+    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
+        raise TidelogError([bad_argument("add_rules", texts, "a text or a path, or several")])
+    return texts
 
 
 def _overtaken() -> Diagnostic:

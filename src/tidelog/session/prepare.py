@@ -7,6 +7,7 @@ from pathlib import Path
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.protocol import Settings
 from tidelog.errors import Diagnostic, Severity, TidelogError
+from tidelog.errors.arguments import Arguments, described, is_whole
 from tidelog.program import build_program
 from tidelog.program.nodes import Program
 from tidelog.session.functions import bind_functions
@@ -63,6 +64,7 @@ def prepare(request: Request, recorder: Recorder) -> Prepared:
 
 def prepare_text(request: Request, text: ProgramText, given: Sequence[str]) -> Prepared:
     """Return another text, checked in the place of the request's program."""
+    _check_engine(request)
     try:
         program, warnings = build_program(text.tree)
     except TidelogError as error:
@@ -92,17 +94,30 @@ def make_settings(
     """Return the settings a user chose; None leaves the default."""
     settings = Settings()
     if jobs is not None:
-        if jobs < 1:
-            raise TidelogError([Diagnostic(code="bad-jobs", message=f"{jobs} is not a number of threads")])
+        if not is_whole(jobs) or jobs < 1:
+            raise TidelogError(
+                [Diagnostic(code="bad-jobs", message=f"{described(jobs)} is not a number of threads")]
+            )
         settings = replace(settings, jobs=jobs)
     if memory_limit is not None:
         settings = replace(settings, memory_limit_bytes=parse_memory_size(memory_limit))
     if iteration_limit is not None:
-        if iteration_limit < 1:
-            message = f"{iteration_limit} is not a number of iterations"
+        if not is_whole(iteration_limit) or iteration_limit < 1:
+            message = f"{described(iteration_limit)} is not a number of iterations"
             raise TidelogError([Diagnostic(code="bad-iteration-limit", message=message)])
         settings = replace(settings, iteration_limit=iteration_limit)
     return settings
+
+
+def _check_engine(request: Request) -> None:
+    """Raise if something is asked for that the engine cannot do."""
+    if request.engine != "reference":
+        return
+    with Arguments() as arguments:
+        arguments.refuse(
+            if_any={"memory_limit": request.settings.memory_limit_bytes is not None},
+            because="the engine `reference` does not watch its memory",
+        )
 
 
 def _without_given(

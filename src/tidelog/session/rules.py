@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import described
 from tidelog.program.suggest import did_you_mean
 from tidelog.source import Source, Span
 from tidelog.syntax import parse, print_node, print_tree, tree
@@ -145,7 +146,7 @@ class ProgramText:
         """
         wanted: set[int] = set()
         found: list[Diagnostic] = []
-        for each in [rules] if isinstance(rules, (WrittenRule, int, str)) else rules:
+        for each in rules if isinstance(rules, Iterable) and not isinstance(rules, str) else [rules]:
             match each:
                 case WrittenRule():
                     self._find_id(each.id, wanted, found)
@@ -154,7 +155,7 @@ class ProgramText:
                 case int() if not isinstance(each, bool):
                     self._find_id(each, wanted, found)
                 case _:
-                    found.append(_no_rule(f"a rule cannot be named by {type(each).__name__}"))
+                    found.append(_no_rule(f"a rule cannot be named by {described(each)}"))
         if found:
             raise TidelogError(found)
         first, *others = (

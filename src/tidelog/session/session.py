@@ -7,6 +7,7 @@ from typing import Self
 
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import Arguments
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import did_you_mean
 from tidelog.session.blaming import Blaming
@@ -17,7 +18,7 @@ from tidelog.session.guards import Guards
 from tidelog.session.pending import Functions, PendingEpoch, SomeText
 from tidelog.session.recorder import Recorder, Statistics
 from tidelog.session.rules import SomeRules, WrittenRule
-from tidelog.session.strategy import choose_strategy
+from tidelog.session.strategy import check_rule_strategy, choose_strategy
 from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions
 from tidelog.session.transaction import Transaction
 from tidelog.session.trees import script_changes
@@ -59,8 +60,6 @@ class Session(Explaining, Blaming):
     @property
     def snapshot(self) -> Snapshot:
         """Return what is known, for tools that work on codes."""
-        if self._is_closed:
-            raise TidelogError([Diagnostic(code="session-closed", message="the session is closed")])
         return self._epochs.snapshot
 
     @property
@@ -117,6 +116,8 @@ class Session(Explaining, Blaming):
             db.query("path(1, x)")
             db.query("edge(x, y), !edge(y, x), x < 10")
         """
+        with Arguments() as arguments:
+            arguments.text("text", text)
         with self._epochs.lock:
             return answer_query(text, self.snapshot)
 
@@ -164,7 +165,7 @@ class Session(Explaining, Blaming):
         Only input relations can be changed. Every mistake is reported and then nothing has changed.
         `strategy` and `switch` are for this epoch alone.
         """
-        settings = choose_strategy(self._maintenance, strategy, switch)
+        settings = self._choose(strategy, switch)
 
         def work() -> Delta:
             pending = self._epochs.gather()
@@ -192,7 +193,7 @@ class Session(Explaining, Blaming):
             t.add_rules("path(x, z) :- path(x, y), edge(y, z).")
         print(t.delta)
         """
-        settings = choose_strategy(self._maintenance, strategy, switch)
+        settings = self._choose(strategy, switch)
 
         def commit(pending: PendingEpoch) -> Delta:
             return self._commit(lambda: self._apply(pending, settings))
@@ -214,6 +215,8 @@ class Session(Explaining, Blaming):
         `text` is as for `tidelog.open`, or several of them; the whole program is checked again. New
         input relations start empty. `apply` changes facts in the same epoch.
         """
+        with Arguments() as arguments:
+            arguments.expect("text", text, "a text or a path, or several", is_right=text is not None)
         return self.apply(add_rules=text, functions=functions, strategy=strategy, switch=switch)
 
     def remove_rules(
@@ -224,6 +227,9 @@ class Session(Explaining, Blaming):
         A rule is named by its id, by a member of `db.rules`, or by its text; several may be given.
         Declarations stay. `apply` changes facts in the same epoch.
         """
+        with Arguments() as arguments:
+            wanted = "a rule, its id or its text, or several"
+            arguments.expect("rules", rules, wanted, is_right=rules is not None)
         return self.apply(remove_rules=rules, strategy=strategy, switch=switch)
 
     def subscribe(self, relation: str, callback: Callback) -> Subscription:
@@ -234,6 +240,8 @@ class Session(Explaining, Blaming):
         """
         if relation not in self:
             raise TidelogError([self._unknown(relation)])
+        with Arguments() as arguments:
+            arguments.function("callback", callback)
         self._check_open()
         return self._subscriptions.subscribe(relation, callback)
 
@@ -243,6 +251,8 @@ class Session(Explaining, Blaming):
         It waits for the next epoch and ends when the session is closed. A reader that is more than
         `bound` epochs behind gets an error.
         """
+        with Arguments() as arguments:
+            arguments.whole("bound", bound, least=1)
         self._check_open()
         return self._subscriptions.stream(bound)
 
@@ -251,6 +261,8 @@ class Session(Explaining, Blaming):
     def write(self, directory: Path | str) -> None:
         """Write every `.output` relation as its directive says, all of them or none."""
         snapshot = self.snapshot
+        with Arguments() as arguments:
+            arguments.path("directory", directory)
         with self._recorder.phase("write"), snapshot.lock:
             write_outputs(snapshot, Path(directory))
 
@@ -258,6 +270,8 @@ class Session(Explaining, Blaming):
         """Write the whole state to the store, so that opening it again replays no epoch."""
         with self._epochs.lock:
             self._check_open()
+            if self._epochs.request.store is None:
+                raise TidelogError([_no_store()])
             self._epochs.save()
 
     def close(self) -> None:
@@ -283,7 +297,12 @@ class Session(Explaining, Blaming):
         sizes = ", ".join(f"{name}: {len(self[name]):,}" for name in self.relations)
         return f"<session {sizes}>"
 
+    def _choose(self, strategy: str | Strategy | None, switch: float | None) -> MaintenanceSettings:
+        return choose_strategy(self._maintenance, strategy, switch, self._epochs.request.engine)
+
     def _apply(self, pending: PendingEpoch, settings: MaintenanceSettings) -> Delta:
+        if pending.has_rules and settings is not self._maintenance:
+            check_rule_strategy(settings.strategy, self._epochs.request.engine)
         self._guards.rehearse(self._epochs, pending)
         return self._epochs.apply(pending, settings)
 
@@ -306,6 +325,14 @@ class Session(Explaining, Blaming):
             message=f"the program has no relation `{name}`",
             hint=did_you_mean(str(name), self.relations, f"it has {', '.join(self.relations) or 'none'}"),
         )
+
+
+def _no_store() -> Diagnostic:
+    return Diagnostic(
+        code="no-effect",
+        message="there is no store to write a checkpoint to",
+        hint="open the session with one: tidelog.open(..., store='folder')",
+    )
 
 
 def _take_changes(

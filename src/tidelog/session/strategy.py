@@ -1,17 +1,33 @@
 """How epochs are brought about, as a user chose it."""
 
 from dataclasses import replace
+from numbers import Real
+from typing import Final
 
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
-from tidelog.errors import Diagnostic, raise_if_any
+from tidelog.errors import Diagnostic, TidelogError, raise_if_any
+from tidelog.errors.arguments import described, no_effect
 from tidelog.program.suggest import did_you_mean
+
+# What each engine does with a change of facts; the others are not listed and do all.
+_POSSIBLE: Final = {
+    "reference": frozenset({Strategy.AUTO, Strategy.RECOMPUTE}),
+    "spark": frozenset({Strategy.AUTO, Strategy.UPDATE, Strategy.RECOMPUTE}),
+}
 
 
 def choose_strategy(
-    settings: MaintenanceSettings, strategy: str | Strategy | None, switch: float | None = None
+    settings: MaintenanceSettings,
+    strategy: str | Strategy | None,
+    switch: float | None = None,
+    engine: str = "local",
 ) -> MaintenanceSettings:
-    """Return the settings with what a user chose; None leaves what was there."""
+    """Return the settings with what a user chose; None leaves what was there.
+
+    What the engine would not do is a mistake.
+    """
     found: list[Diagnostic] = []
+    before = settings
     if strategy is not None:
         names = {each.value: each for each in Strategy}
         name = strategy.value if isinstance(strategy, Strategy) else str(strategy)
@@ -26,15 +42,29 @@ def choose_strategy(
                 )
             )
     if switch is not None:
-        if isinstance(switch, (int, float)) and 0 <= switch < float("inf"):
+        if isinstance(switch, Real) and not isinstance(switch, bool) and 0 <= switch < float("inf"):
             settings = replace(settings, switch=float(switch))
         else:
             found.append(
                 Diagnostic(
                     code="bad-switch",
-                    message=f"{switch} is not a share of the work of a recompute",
+                    message=f"{described(switch)} is not a share of the work of a recompute",
                     hint="give a number such as 0.2; 0 always recomputes",
                 )
             )
+    possible = _POSSIBLE.get(engine, frozenset(Strategy))
+    if settings.strategy not in possible:
+        possible_names = ", ".join(each.value for each in Strategy if each in possible)
+        because = f"the engine `{engine}` does not follow changes by `{settings.strategy.value}`"
+        found.append(no_effect("strategy", because, f"choose one of {possible_names}"))
+    if engine == "reference" and settings.switch != before.switch:
+        found.append(no_effect("switch", "the engine `reference` always starts over"))
     raise_if_any(found)
     return settings
+
+
+def check_rule_strategy(strategy: Strategy, engine: str) -> None:
+    """Raise if a way is asked for that the engine does not go when rules change."""
+    if engine == "spark" and strategy not in {Strategy.AUTO, Strategy.RECOMPUTE}:
+        because = "on Spark other rules mean that everything is evaluated again"
+        raise TidelogError([no_effect("strategy", because)])

@@ -1,9 +1,11 @@
 """The text of a program, from wherever the user has it."""
 
 from difflib import get_close_matches
+from os import PathLike
 from pathlib import Path
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import bad_argument, is_path
 from tidelog.source import Source, Span
 
 
@@ -15,6 +17,10 @@ def find_source(program: str | Path | Source) -> Source:
     """
     if isinstance(program, Source):
         return program
+    if not isinstance(program, str | PathLike):
+        raise TidelogError([bad_argument("program", program, "a text or a path")])
+    if not isinstance(program, str):
+        program = Path(program)
     if isinstance(program, Path) or ("\n" not in program and program.endswith(".dl")):
         return read_source(Path(program))
     return Source("program", program)
@@ -35,7 +41,7 @@ def read_source(path: Path) -> Source:
 
 def _unreadable(path: Path, cause: OSError | ValueError) -> Diagnostic:
     folder = path.parent
-    names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
+    names = [file.name for file in folder.iterdir()] if is_path(folder) and folder.is_dir() else []
     near = get_close_matches(path.name, names, n=1)
     return Diagnostic(
         code="unreadable-program",

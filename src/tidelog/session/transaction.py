@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import Arguments
 from tidelog.session.changes import Changes, SomeFacts
 from tidelog.session.pending import Functions, PendingEpoch, SomeText
 from tidelog.session.rules import SomeRules
@@ -54,6 +55,9 @@ class Transaction:
 
     def written(self, change: WrittenChange) -> None:
         """Take a change that was read from a script."""
+        with Arguments() as arguments:
+            is_right = isinstance(change, WrittenChange)
+            arguments.expect("change", change, "a change read from a script", is_right=is_right)
         self._open().written([change])
 
     @property
@@ -94,7 +98,7 @@ class Transaction:
         if data is _NOTHING:
             pending.facts(facts, is_insert=is_insert)
         else:
-            pending.data(str(facts), data, is_insert=is_insert)
+            pending.data(facts, data, is_insert=is_insert)  # type: ignore[arg-type]  # checked there
 
     def _open(self) -> PendingEpoch:
         if self._pending is None:

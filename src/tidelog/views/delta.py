@@ -141,8 +141,10 @@ class RelationDeltas(Mapping[str, RelationDelta]):
         return sum(fact_count(deleted) for _, deleted in self._sides.values())
 
     def sides(self, name: str) -> Sides:
-        """Return the codes of the facts inserted and deleted."""
-        found = virtual_relation(name, self._program)
+        """Return the codes of the facts inserted and deleted; nothing for a name that is not known."""
+        found = virtual_relation(name, self._program) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            return (), ()
         if found is None:
             return self._sides.get(name, ((), ()))
         return virtual_sides(self.sides(found[0].among), self.sides(found[0].missing))

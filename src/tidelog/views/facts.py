@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import Arguments
 from tidelog.program.nodes import Column
 from tidelog.values import Codec, Fact
 from tidelog.views.lookup import find_codes
@@ -90,6 +91,8 @@ class FactSet(AbstractSet[Fact]):
 
     def head(self, count: int = 20) -> list[Fact]:
         """Return the first `count` facts in value order."""
+        with Arguments() as arguments:
+            arguments.whole("count", count, least=0)
         return list(self._decode(0, min(count, len(self))))
 
     def to_arrow(self) -> pa.Table:
@@ -129,6 +132,9 @@ class FactSet(AbstractSet[Fact]):
         """Return a Spark data frame, of the given session or of the active one."""
         from tidelog.engine.spark.frames import frame_of  # noqa: PLC0415 - an optional package
 
+        with Arguments() as arguments:
+            is_right = spark is None or hasattr(spark, "createDataFrame")
+            arguments.expect("spark", spark, "a Spark session", is_right=is_right)
         return frame_of(self.to_arrow(), spark)
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ from typing import Literal
 import pyarrow as pa
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import Arguments
 from tidelog.values import Fact, Value
 from tidelog.views.proofs.arrow import write_tables
 from tidelog.views.proofs.atom import GroundAtom
@@ -204,31 +205,39 @@ class Proof:
 
     def text(self, width: int | None = None, depth: int | None = None) -> str:
         """Return the proof drawn as a tree that fits the width (the terminal's unless told)."""
-        return draw_text(self, width, self._depth if depth is None else depth)
+        with Arguments() as arguments:
+            arguments.whole("width", width, least=1, is_optional=True)
+        return draw_text(self, width, self._shown(depth))
 
     def to_json(self, depth: int | None = None) -> str:
         """Return the proof as JSON; docs/proofs.md has the schema."""
-        return write_json(self, self._depth if depth is None else depth)
+        return write_json(self, self._shown(depth))
 
     def to_dict(self, depth: int | None = None) -> dict[str, Json]:
         """Return the proof as plain data, what `to_json` writes."""
-        return proof_value(self, self._depth if depth is None else depth)
+        return proof_value(self, self._shown(depth))
 
     def to_dot(self, depth: int | None = None) -> str:
         """Return the proof as a graph in Graphviz's language."""
-        return write_dot(self, self._depth if depth is None else depth)
+        return write_dot(self, self._shown(depth))
 
     def to_mermaid(self, depth: int | None = None) -> str:
         """Return the proof as a Mermaid flowchart."""
-        return write_mermaid(self, self._depth if depth is None else depth)
+        return write_mermaid(self, self._shown(depth))
 
     def to_html(self, depth: int | None = None) -> str:
         """Return a page of its own, whose branches open and close without any script."""
-        return write_page(self, self._depth if depth is None else depth)
+        return write_page(self, self._shown(depth))
 
     def to_arrow(self, depth: int | None = None) -> dict[str, pa.Table]:
         """Return the proof as relations: `node`, `premise`, `binding`, `negated`, `constraint`."""
-        return write_tables(self, self._depth if depth is None else depth)
+        return write_tables(self, self._shown(depth))
+
+    def _shown(self, depth: int | None) -> int | None:
+        """Return how deep a form goes."""
+        with Arguments() as arguments:
+            arguments.whole("depth", depth, least=0, is_optional=True)
+        return self._depth if depth is None else depth
 
     def __str__(self) -> str:
         return self.text()
@@ -254,6 +263,7 @@ class Proof:
 
     def with_depth(self, depth: int | None) -> "Proof":
         """Return the same proof, shown to another depth."""
+        self._shown(depth)
         shown = Proof(self._explorer, self.atom, self._below, asserted=self._asserted)
         for name in ("step", "level", "premises"):
             if name in self.__dict__:
@@ -263,6 +273,7 @@ class Proof:
 
     def nodes(self, depth: int | None = None) -> "Iterator[Proof]":
         """Yield each distinct node once, down to a depth, from the root on."""
+        self._shown(depth)
         seen: set[int] = set()
         level: list[Proof] = [self]
         remaining = depth

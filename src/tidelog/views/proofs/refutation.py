@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tidelog.engine.reference.steps import Body
 from tidelog.engine.reference.terms import Binding
+from tidelog.errors.arguments import Arguments
 from tidelog.program.nodes import Rule
 from tidelog.values import Value
 from tidelog.views.proofs.atom import GroundAtom
@@ -91,6 +92,8 @@ class Refutation:
         """Return the refutation drawn as a tree that fits the width (the terminal's unless told)."""
         from tidelog.views.proofs.refutation_text import draw_refutation  # noqa: PLC0415 - it reads these
 
+        with Arguments() as arguments:
+            arguments.whole("width", width, least=1, is_optional=True)
         return draw_refutation(self, width)
 
     def to_json(self) -> str:
