@@ -63,3 +63,16 @@ def test_many_epochs_leave_nothing_behind():
         before = after
         if number % 30 == 29:
             assert run.check() == after
+
+
+@pytest.mark.parametrize("strategy", each_strategy())
+def test_few_derived_facts_after_many_given_ones(strategy: Strategy):
+    """Row numbers of derived facts that are far apart from each other and from zero are no hindrance."""
+    text = ".decl a(x: number) .input a .decl b(x: number) .input b b(x) :- a(x). b(x + 1) :- b(x), a(x)."
+    given = {(x,) for x in range(100_000)}
+    run = Maintained(build(text)).start({"b": given, "a": [(300_000,)]})
+
+    run.change({"a": [(300_001,)]}, strategy=strategy)
+    run.change(delete={"a": [(300_000,)]}, strategy=strategy)
+
+    assert run.relations()["b"] == given | {(300_001,), (300_002,)}

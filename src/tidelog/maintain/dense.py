@@ -7,6 +7,7 @@ has to look for derivations.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -14,22 +15,26 @@ from tidelog.maintain.derivations import Derivations
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level
+from tidelog.storage.join import find_groups
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, kernel
 from tidelog.storage.postings import LENGTH, START
+
+_NO_CONSTANTS: Final = np.empty(0, np.int64)
+_FIRST_COLUMN: Final = np.zeros(1, np.int32)
 
 
 @kernel
 def _lowest(  # noqa: PLR0913, PLR0917 - a kernel takes its arrays one by one
-    groups: Int64s, arena: CodeArray, counts: Int32s, numbers: Int64s, levels: Int32s, derivations: Int32s
+    groups: Int64s, arena: CodeArray, counts: Int32s, found: Int64s, levels: Int32s, derivations: Int32s
 ) -> None:
-    """Write for each row the lowest iteration with derivations, and how many it has."""
-    for position in range(numbers.shape[0]):
-        row = numbers[position]
+    """Write for each group, -1 for none, the lowest iteration with derivations, and how many it has."""
+    for position in range(found.shape[0]):
+        group = found[position]
         levels[position] = ABSENT
-        if row >= groups.shape[0]:
+        if group < 0:
             continue
-        start = groups[row, START]
-        for entry in range(start, start + groups[row, LENGTH]):
+        start = groups[group, START]
+        for entry in range(start, start + groups[group, LENGTH]):
             count = counts[arena[entry, 1]]
             if count > 0 and arena[entry, 0] < levels[position]:
                 levels[position] = arena[entry, 0]
@@ -54,9 +59,12 @@ class IterationCounts:
         levels = np.full(numbers.size, ABSENT, np.int32)
         derivations = np.zeros(numbers.size, np.int32)
         index = self._pairs.index((0,))
-        # Row numbers are dense, so the index is by row number itself.
-        assert index.is_dense
-        _lowest(index.groups, index.arena, self._pairs.counts, numbers, levels, derivations)
+        found = np.empty(numbers.size, np.int64)
+        find_groups(
+            numbers.reshape(-1, 1), _NO_CONSTANTS, _FIRST_COLUMN, index.slots, index.keys, index.groups,
+            index.is_dense, found,
+        )  # fmt: skip
+        _lowest(index.groups, index.arena, self._pairs.counts, found, levels, derivations)
         return levels, derivations
 
 
