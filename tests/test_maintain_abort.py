@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import tidelog.maintain.work as work_module
 from epochs import LIMIT, Maintained, difference, each_strategy, examples
 from epochs_programs import SPECIAL, tangled_epochs, tangled_programs
-from programs import build
+from programs import build, run_program
 from tidelog.engine.epoch import Action, Strategy
 from tidelog.engine.protocol import Settings
 from tidelog.errors import TidelogError
@@ -301,3 +301,30 @@ def test_an_aggregate_of_the_user_fails_and_goes_on(total: type[Total], strategy
         run.change({"pay": inserts}, {"pay": deletes}, strategy=strategy)
 
         run.check()
+
+
+# --- limits --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", each_strategy())
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_an_epoch_may_take_as_many_iterations_as_an_evaluation(limit: int, strategy: Strategy) -> None:
+    """What is refused from nothing is refused from the epoch before, and nothing else is."""
+    text = ".decl e(x: number, y: number) .input e .decl p(x: number, y: number)"
+    program = build(f"{text} p(x, y) :- e(x, y). p(x, z) :- p(x, y), e(y, z).")
+    limited = Settings(jobs=1, iteration_limit=limit)
+    for length in range(1, limit + 3):
+        edges = [(x, x + 1) for x in range(length)]
+        is_allowed = True
+        try:
+            run_program(program, inputs={"e": edges}, settings=limited)
+        except TidelogError:
+            is_allowed = False
+        run = Maintained(program, settings=limited).start({})
+
+        if is_allowed:
+            run.change({"e": edges}, strategy=strategy)
+            run.check()
+        else:
+            with pytest.raises(TidelogError, match="no fixpoint within"):
+                run.change({"e": edges}, strategy=strategy)

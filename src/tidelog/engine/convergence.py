@@ -26,6 +26,14 @@ def check_convergence(
         raise TidelogError([endless(stratum)])
 
 
+def iterations_to(level: int, stratum: Stratum) -> int:
+    """Return the iterations that a stratum takes whose facts have levels up to this one.
+
+    One more finds that there is nothing more to find, where facts of the stratum lead to others.
+    """
+    return level + 1 if stratum.is_recursive else level
+
+
 def check_iterations(iteration: int, stratum: Stratum, settings: Settings) -> None:
     """Raise a diagnostic if a stratum has gone on for more iterations than the settings allow."""
     limit = settings.iteration_limit

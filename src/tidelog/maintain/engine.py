@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.convergence import check_convergence
+from tidelog.engine.convergence import check_convergence, iterations_to
 from tidelog.engine.epoch import (
     NO_CHANGES,
     EngineState,
@@ -358,7 +358,8 @@ class MaintainedEngine(LocalEngine):
 
     def check_level(self, stratum: Stratum, level: int) -> None:
         """Raise if an update goes on for more iterations or takes more memory than allowed."""
-        check_convergence(level, stratum, self._program, self._settings, 0)
+        iterations = iterations_to(level, stratum) if level else 0
+        check_convergence(iterations, stratum, self._program, self._settings, 0)
         if level % _LEVELS_PER_MEMORY_CHECK == 0:
             self._check_memory()
 

@@ -210,7 +210,7 @@ class Maintainer:
             )
             if number in self._keyed:
                 self.engine.check_keys(self.program.strata[number], epoch.changes)
-            if outcome.level > 1:
+            if outcome.level:
                 self.engine.check_level(self.program.strata[number], outcome.level)
             self.learned[number].learn(outcome.rows, outcome.work)
             self._dense.pop(number, None)

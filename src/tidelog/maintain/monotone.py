@@ -131,7 +131,8 @@ class MonotoneUpdate:
         iteration = 0
         while new:
             iteration += 1
-            self.check_level(iteration)
+            # Input facts, which have level 0, are the first to be followed.
+            self.check_level(iteration - 1)
             coming = {name: np.concatenate(parts) for name, parts in new.items()}
             new.clear()
             for name, rows in coming.items():

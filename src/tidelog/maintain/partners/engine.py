@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tidelog.engine.convergence import check_iterations
+from tidelog.engine.convergence import check_iterations, iterations_to
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
@@ -192,9 +192,13 @@ class PartnerEngine:
         if settings.strategy is Strategy.AUTO and stratum.rules:
             budget = update_budget(settings.switch, self.work[number])
         labels = {name: self._label(name) for name in stratum.relations}
+
+        def check_level(level: int) -> None:
+            check_iterations(iterations_to(level, stratum), stratum, self._settings)
+
         update = PartnerUpdate(
             self._rules[number], self.routes[number], self.state.relations, labels, lower, self._derivations,
-            self.wire, budget, lambda level: check_iterations(level, stratum, self._settings),
+            self.wire, budget, check_level,
         )  # fmt: skip
         try:
             changed = update.run(own)
