@@ -4,6 +4,7 @@
 fall over. Nothing here depends on pytest, so that other machines can draw from it too.
 """
 
+import datetime as dt
 import gzip
 import io
 import json
@@ -252,3 +253,39 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("xyspt"), inner, max_size=3),
     max_leaves=10,
 )
+
+_ARROW_VALUES: dict[pa.DataType, st.SearchStrategy[object]] = {
+    pa.int8(): st.integers(-128, 127),
+    pa.int64(): st.integers(-(2**63), 2**63 - 1),
+    pa.uint64(): st.integers(0, 2**64 - 1),
+    pa.float32(): st.floats(width=32),
+    pa.float64(): st.floats(),
+    pa.bool_(): st.booleans(),
+    pa.string(): symbols,
+    pa.large_string(): symbols,
+    pa.string_view(): symbols,
+    pa.dictionary(pa.int32(), pa.string()): symbols,
+    pa.dictionary(pa.int8(), pa.int64()): st.integers(-5, 5),
+    pa.binary(): st.binary(max_size=4),
+    pa.date32(): st.dates(),
+    pa.time64("us"): st.times(),
+    pa.timestamp("us"): st.datetimes(),
+    pa.timestamp("ns", "UTC"): st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1)),  # noqa: DTZ001
+    pa.duration("us"): st.timedeltas(dt.timedelta(-9999), dt.timedelta(9999)),
+    pa.decimal128(9, 2): st.decimals(-9999, 9999, places=2),
+    pa.list_(pa.int64()): st.lists(st.integers(0, 9), max_size=3),
+    pa.struct({"right": pa.string(), "left": pa.int64()}): st.fixed_dictionaries(
+        {"left": st.integers(-9, 9), "right": symbols}
+    ),
+    pa.null(): st.none(),
+}
+
+
+@st.composite
+def arrow_columns(draw: st.DrawFn) -> pa.Array:
+    """Return an Arrow column of any type, mostly without nulls."""
+    kind = draw(st.sampled_from(list(_ARROW_VALUES)))
+    cells = _ARROW_VALUES[kind]
+    if draw(st.integers(0, 3)) == 0:
+        cells = st.none() | cells
+    return pa.array(draw(st.lists(cells, min_size=1, max_size=4)), type=kind)

@@ -3,11 +3,23 @@
 import json
 from contextlib import suppress
 
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fact_file_strategies import PIECES, broken_files, contents, json_values, parameters, relations_with_facts
+from fact_file_strategies import (
+    PIECES,
+    arrow_columns,
+    broken_files,
+    contents,
+    json_values,
+    parameters,
+    relations_with_facts,
+)
 from fact_files import facts_of, read_text, relation_of
 from tidelog import io
 from tidelog.errors import TidelogError
@@ -15,7 +27,7 @@ from tidelog.io.csv_careful import Window, read_carefully
 from tidelog.io.mistakes import Mistakes
 from tidelog.io.places import CsvLayout
 from tidelog.program.nodes import Directive
-from tidelog.values import Codec
+from tidelog.values import Branch, Codec
 from value_types import TYPES
 
 RELATIONS = [
@@ -160,3 +172,67 @@ def test_random_python_data(relation, data):
     codec = Codec(TYPES)
 
     check_outcome(lambda: facts_of(io.columns_from(data, relation, codec), relation, codec), relation)
+
+
+def _forms(column):
+    """Return a column as each library has it, where the library can."""
+    yield pa.table({"v": column})
+    yield column
+    with suppress(Exception):
+        yield pl.DataFrame({"v": pl.Series(column)})
+    with suppress(Exception):
+        yield pl.Series(column)
+    with suppress(Exception):
+        yield pa.table({"v": column}).to_pandas()
+    with suppress(Exception):
+        yield pa.table({"v": column}).to_pandas(types_mapper=pd.ArrowDtype)
+    with suppress(Exception):
+        yield column.to_numpy(zero_copy_only=False)
+
+
+@given(
+    column=arrow_columns(), kind=st.sampled_from(["number", "unsigned", "float", "symbol", "Pair", "Tree"])
+)
+def test_columns_of_frames_keep_their_values(column, kind):
+    """A column of any library and type becomes just its values, or a diagnostic with a hint."""
+    relation = relation_of("r", v=kind)
+
+    for data in _forms(column):
+        codec = Codec(TYPES)
+        try:
+            facts = facts_of(io.columns_from(data, relation, codec), relation, codec)
+        except TidelogError as error:
+            assert all(diagnostic.hint for diagnostic in error.diagnostics), str(error)  # noqa: PT017 - or facts
+            continue
+        assert [_plain(value) for (value,) in facts] == [
+            _plain(_expected(value, kind)) for value in _cells(data, column)
+        ]
+
+
+def _cells(data, column):
+    """Return the values that a column has; in NumPy and pandas some missing ones are NaN."""
+    if isinstance(data, np.ndarray):
+        return data.tolist()
+    if isinstance(data, pd.DataFrame) and isinstance(data["v"].dtype, np.dtype):
+        return data["v"].tolist()
+    return column.to_pylist()
+
+
+def _expected(value, kind):
+    match kind:
+        case "float":
+            return float(value)
+        case "Pair" if isinstance(value, dict):
+            return (value["left"], value["right"])
+        case "Pair" if value is pd.NaT or isinstance(value, float):
+            return None
+        case "Pair" if isinstance(value, str):
+            return Codec(TYPES).decode(Codec(TYPES).parse(value, kind), kind) if value == "nil" else (1, "a")
+        case "Tree" if isinstance(value, str):
+            return Branch("Empty")
+    return value
+
+
+def _plain(value):
+    """Return a value that equals itself, also NaN, with one zero."""
+    return repr(value + 0.0 if isinstance(value, float) else value)

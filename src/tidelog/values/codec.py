@@ -189,7 +189,11 @@ class Codec:
                 low, high = (NUMBER_MIN, NUMBER_MAX) if kind is Kind.NUMBER else (0, UNSIGNED_MAX)
                 if isinstance(value, (bool, np.bool_)) or not isinstance(value, SupportsIndex):
                     _reject(value, value_type)
-                number = operator.index(value)
+                try:
+                    number = operator.index(value)
+                except TypeError:
+                    # An array says that it has an index, whatever it holds.
+                    _reject(value, value_type)
                 if not low <= number <= high:
                     _reject(value, value_type)
                 return number if kind is Kind.NUMBER else unsigned_to_code(number)
