@@ -1,24 +1,49 @@
 """The kinds of fuzzing: they find nothing in what is right, and find and shrink what is wrong."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from tidelog.engine.spark import message
+from tidelog.io import csv_read
+from tidelog.pipeline import job_read
+from tidelog.store import Store
+from tidelog.syntax import changes
 from tidelog.syntax.terms import TermParser
-from torture import fuzz_programs
+from tidelog.web import app as web_app
+from torture import (
+    fuzz_changes,
+    fuzz_facts,
+    fuzz_http,
+    fuzz_jobs,
+    fuzz_messages,
+    fuzz_programs,
+    kill_pipeline,
+    kill_store,
+)
 from torture.fuzzing import FuzzKind
 from torture.kind import Failure
 from torture.sandbox import Limits
 from torture.shrinking import shrink
 
 ROOT = Path(__file__).parent.parent
-KINDS = [fuzz_programs.KIND]
+FUZZ_KINDS = [
+    fuzz_programs.KIND,
+    fuzz_facts.KIND,
+    fuzz_changes.KIND,
+    fuzz_jobs.KIND,
+    fuzz_http.KIND,
+    fuzz_messages.KIND,
+]
+KINDS = [*FUZZ_KINDS, kill_store.KIND, kill_pipeline.KIND]
 SOON = Limits(seconds=0.3, extra_bytes=200 << 20)
 
 
@@ -36,7 +61,7 @@ def planted(attempt) -> FuzzKind:
     )
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", FUZZ_KINDS, ids=lambda kind: kind.name)
 def test_nothing_is_found_in_what_is_right(kind):
     """A few hundred cases from a fixed seed end with an answer or a diagnostic."""
     tried, failures = results(kind, 300)
@@ -45,11 +70,29 @@ def test_nothing_is_found_in_what_is_right(kind):
     assert tried == 300
 
 
+def test_kills_leave_a_store_whole():
+    """A few killed writers lose nothing that was acknowledged, and leave nothing half done."""
+    tried, failures = results(kill_store.KIND, 6)
+
+    assert [failure.summary for failure in failures] == []
+    assert tried == 6
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
+def test_a_killed_pipeline_publishes_the_same():
+    """A pipeline killed at a file operation and run again publishes what follows from its sources."""
+    script = "members ann:staff staff:all\ngrants +,all,wiki,1 +,staff,payroll,2\nkill before 9\nrun\n"
+    kind = replace(kill_pipeline.KIND, make=lambda _: (script,))
+
+    tried, failures = results(kind, 1)
+
+    assert [failure.summary for failure in failures] == []
+    assert tried == 1
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_seed_determines_its_input(kind):
     """The same seed draws the same input, and other seeds others."""
-    kind.load()
-
     assert kind.input_of(7) == kind.input_of(7)
     assert len({kind.input_of(seed) for seed in range(50)}) > 30
 
@@ -129,31 +172,62 @@ def test_shrinking_leaves_what_matters():
     assert sorted(shrink((text,), first_failing, time.monotonic() + 60)[0]) == ["1", "4", "t"]
 
 
-def term_fails(monkeypatch) -> None:
-    """Plant a mistake in the parser: records in a term are a KeyError."""
-    right = TermParser.term
+def plant(monkeypatch, owner, name: str, is_fatal) -> None:
+    """Plant a mistake in a function: a KeyError where its arguments are so."""
+    right = getattr(owner, name)
 
-    def term(self, *given):
-        if self.token.kind == "[":
-            raise KeyError(self.token.text)
-        return right(self, *given)
+    def wrong(*given, **named):
+        if is_fatal(*given):
+            raise KeyError(name)
+        return right(*given, **named)
 
-    monkeypatch.setattr(TermParser, "term", term)
+    monkeypatch.setattr(owner, name, wrong)
 
 
-def test_a_mistake_in_the_parser_is_found_and_shrunk(monkeypatch):
-    """A parser that raises KeyError on a token is found, with hardly more than that token."""
-    term_fails(monkeypatch)
+@pytest.mark.parametrize(
+    ("kind", "owner", "name", "is_fatal", "rest"),
+    [
+        (fuzz_programs.KIND, TermParser, "term", lambda parser: parser.token.kind == "[", "["),
+        (fuzz_facts.KIND, csv_read, "read_csv", lambda *given: given[1].endswith(".csv"), ".csv"),
+        (fuzz_changes.KIND, changes, "scan", lambda source: "commit" in source.text, "commit"),
+        (fuzz_jobs.KIND, job_read, "read_toml", lambda source: "trigger" in source.text, "trigger"),
+        (fuzz_http.KIND, web_app, "_number", lambda text: text == "2", "2"),
+        (fuzz_messages.KIND, message, "_is_number", lambda number: number == -5, "-5"),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_a_planted_mistake_is_found_and_shrunk(monkeypatch, kind, owner, name, is_fatal, rest):
+    """A function that raises KeyError on some input is found, with hardly more than that input."""
+    plant(monkeypatch, owner, name, is_fatal)
 
-    _, failures = results(fuzz_programs.KIND, 300)
+    _, failures = results(kind, 1500)
 
     assert {failure.summary.split(" at ")[0] for failure in failures} == {"KeyError"}
     failure = failures[0]
-    text = fuzz_programs.KIND.input_of(failure.seed)[0]
     shrunk = failure.reproduction.rpartition("attempt(")[2]
-    assert "[" in shrunk
-    assert len(shrunk) < len(text)
-    assert fuzz_programs.KIND.case(failure.seed) == failure
+    assert rest in shrunk
+    assert len(shrunk) < sum(len(repr(part)) + 6 for part in kind.input_of(failure.seed)) + 9
+    assert kind.case(failure.seed) == failure
+
+
+def test_an_epoch_that_is_lost_is_found(monkeypatch):
+    """A store that acknowledges an epoch without writing it is caught by a kill."""
+    right = Store.commit
+
+    def commit(self, seconds):
+        if self.epoch == 2:
+            self.roll_back()
+            self.epoch = 3
+            return
+        right(self, seconds)
+
+    monkeypatch.setattr(Store, "commit", commit)
+    kind = replace(kill_store.KIND, make=lambda chance: (kill_store.make(chance)[0], "before 60\n"))
+
+    _, failures = results(kind, 3)
+
+    assert failures
+    assert {failure.summary.split(" at ")[0] for failure in failures} == {"AssertionError"}
 
 
 def test_a_reproduction_runs_on_its_own(tmp_path):

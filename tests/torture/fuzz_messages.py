@@ -56,7 +56,8 @@ def _message(chance: random.Random) -> Message:
     tables = []
     for number in range(chance.choice((0, 1, 1, 2))):
         count, arity = chance.choice((0, 1, 3, 50)), chance.choice((1, 2, 3))
-        rows = np.arange(count * arity, dtype=chance.choice((np.int32, np.int64))).reshape(count, arity)
+        wide = np.arange(count * arity, dtype=np.int64).reshape(count, arity)
+        rows = wide if chance.random() < 0.5 else wide.astype(np.int32)
         weights = np.ones(count, np.int32) if chance.random() < 0.5 else np.empty(0, np.int32)
         tables.append(Rows(f"r{number}", rows, weights))
     numbers = tuple(chance.randrange(-5, 1 << 40) for _ in range(chance.choice((0, 1, 2))))
