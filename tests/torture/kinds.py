@@ -22,8 +22,9 @@ MODULES: Final[Mapping[str, tuple[str, str]]] = {
     "fuzz-jobs": ("torture.fuzz_jobs", "KIND"),
     "fuzz-messages": ("torture.fuzz_messages", "KIND"),
     "kill-store": ("torture.kill_store", "KIND"),
+    "kill-pipeline": ("torture.kill_pipeline", "KIND"),
 }
-SLOW: Final = frozenset[str]()
+SLOW: Final = frozenset({"kill-pipeline"})
 
 
 def find_kind(name: str) -> Kind:
