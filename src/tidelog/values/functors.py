@@ -15,14 +15,13 @@ import math
 import operator
 import re
 import struct
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final, cast
 
+from tidelog.values.patterns import PatternError, compile_pattern
 from tidelog.values.types import Kind
 from tidelog.values.value import Branch, NoValueError, Value
 
@@ -134,8 +133,9 @@ def apply(functor: str, kind: Kind, arguments: tuple[Value, ...]) -> Value:
 def compare(op: str, kind: Kind, left: Value, right: Value) -> bool:
     """Say whether a comparison holds, or raise `NoValueError` (an unreadable pattern).
 
-    `match(pattern, text)` asks for the whole text; `contains(part, text)` for a part of it. NaN
-    equals itself and is neither below nor above nor `<=` anything.
+    `match(pattern, text)` asks for the whole text, and `patterns.py` says what patterns mean;
+    `contains(part, text)` asks for a part of it. NaN equals itself and is neither below nor above nor
+    `<=` anything.
     """
     match op:
         case "=":
@@ -415,21 +415,11 @@ def _ord_of_text(value: Value) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-@lru_cache(maxsize=1024)
-def _compiled(text: str) -> re.Pattern[str] | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return re.compile(text)
-    except (re.error, OverflowError, RecursionError):
-        return None
-
-
 def _pattern(text: str) -> re.Pattern[str]:
-    compiled = _compiled(text)
-    if compiled is None:
-        raise NoValueError
-    return compiled
+    try:
+        return compile_pattern(text)
+    except PatternError:
+        raise NoValueError from None
 
 
 _SYMBOL: Final[Mapping[str, _Function]] = {
