@@ -15,9 +15,11 @@ from command_line import make_command
 from epochs import STRATEGIES, Maintained, examples
 from programs import ENGINES, build, run
 from tidelog.engine.epoch import MaintenanceSettings, RelationChange
+from tidelog.engine.numbering import CountedRule, Numbering
 from tidelog.errors import TidelogError
 from tidelog.session import Session
 from tidelog.store import Store
+from tidelog.values import Codec
 
 ROWS = """
 .decl line(text: symbol)
@@ -273,6 +275,29 @@ def test_status_shows_no_files_of_numbers(tmp_path):
     facts = Store.open(tmp_path / "s", read_only=True).status().facts
 
     assert facts == {"line": 1, "row": 1, "early": 1}
+
+
+# --- the table of numbers -------------------------------------------------------------------------
+
+
+def test_numbers_are_given_once_and_taken_back_to_a_mark():
+    """Known rows keep their numbers, new ones are numbered in value order, and a mark forgets them."""
+    codec, numbering = Codec(build(ROWS).types), Numbering()
+    one = CountedRule("one", "r", "derivation/one", "number/one", ("number",), 1)
+    two = CountedRule("two", "s", "derivation/two", "number/two", ("number", "number"), 2)
+    numbering.give(one, [np.array([5, -3])], 2, codec)
+    numbering.give(two, [np.array([1, 1]), np.array([9, 8])], 2, codec)
+    mark = numbering.mark()
+    numbering.give(one, [np.array([5, 7, 6])], 3, codec)
+
+    copied = numbering.copy()
+    numbering.rewind(mark)
+    numbering.give(one, [np.array([7])], 1, codec)
+
+    assert copied.find("one", [np.array([-3, 5, 6, 7])], 4).tolist() == [0, 1, 6, 7]
+    assert numbering.find("two", [np.array([1, 1]), np.array([8, 9])], 2).tolist() == [2, 4]
+    assert numbering.find("one", [np.array([7])], 1).tolist() == [6]
+    assert numbering.export(mark).keys() == {"one"}
 
 
 # --- misplaced ------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Vectorised terms, constraints and ranges mean what `values.functors` says."""
 
 import math
-import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -18,7 +17,6 @@ from tidelog.program.nodes import (
     BranchTerm,
     Constant,
     Constraint,
-    Counter,
     Generator,
     Program,
     RecordTerm,
@@ -398,25 +396,6 @@ def test_branches_match_their_own_kind_only():
     assert (dots.tolist(), no_fields) == ([False, True, False, False], [])
     assert expressions.term(ring, {"r": np.array([7, 5])}, 2)[0].tolist() == [codes[3], codes[0]]
     assert expressions.term(dot, {}, 2)[0].tolist() == [codes[1]] * 2
-
-
-def test_counters_never_give_a_number_twice():
-    """Threads that count at once share one sequence."""
-    expressions = make()
-    counter = Counter("number", span=SPAN)
-    given_numbers: list[int] = []
-
-    def count() -> None:
-        for _ in range(50):
-            given_numbers.extend(expressions.term(counter, {}, 7)[0].tolist())
-
-    threads = [threading.Thread(target=count) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert sorted(given_numbers) == list(range(4 * 50 * 7))
 
 
 def user_functor(function, *, is_stateful=False, parameters=("number",), result="number", codec=None):

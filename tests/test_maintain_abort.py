@@ -13,6 +13,7 @@ from programs import build, run_program
 from tidelog.engine.epoch import Action, Strategy
 from tidelog.engine.protocol import Settings
 from tidelog.errors import TidelogError
+from tidelog.values import NoValueError
 
 DECLARED = ".functor trip(x: number): number\n"
 PATH = f"""{DECLARED}
@@ -328,3 +329,37 @@ def test_an_epoch_may_take_as_many_iterations_as_an_evaluation(limit: int, strat
         else:
             with pytest.raises(TidelogError, match="no fixpoint within"):
                 run.change({"e": edges}, strategy=strategy)
+
+
+# --- joins of lattices that fail -----------------------------------------------------------------
+
+
+LATTICE = """
+.functor lub(x: number, y: number): number
+.lattice number<> { Lub -> @lub(_, _) }
+.decl given(x: symbol, v: number) .input given
+.decl best(x: symbol, v: number<>)
+best(x, v) :- given(x, v).
+"""
+
+
+@pytest.mark.parametrize("strategy", each_strategy())
+@pytest.mark.parametrize("failure", [ValueError("no"), NoValueError()])
+def test_a_join_that_fails_is_a_diagnostic(failure: Exception, strategy: Strategy) -> None:
+    """A least upper bound that raises, or has no value, is told like any functor's failure."""
+
+    def lub(left: int, right: int) -> int:
+        if 13 in (left, right):
+            raise failure
+        return max(left, right)
+
+    run = Maintained(build(LATTICE), functions={"lub": lub}).start({"given": [("a", 1), ("a", 2)]})
+    with pytest.raises(TidelogError, match="the functor `lub") as caught:
+        run.change({"given": [("a", 13)]}, strategy=strategy)
+    assert caught.value.diagnostics[0].code == "functor-failed"
+    with pytest.raises(TidelogError, match="the functor `lub"):
+        run_program(run.program, inputs={"given": [("a", 1), ("a", 13)]}, functions={"lub": lub})
+
+    run.change({"given": [("a", 5)]}, {"given": [("a", 2)]}, strategy=strategy)
+
+    run.check()

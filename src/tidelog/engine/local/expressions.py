@@ -18,6 +18,7 @@ import numpy.typing as npt
 from numba import vectorize
 
 from tidelog.engine.protocol import Codes, UserFunctions
+from tidelog.engine.user_functors import call_functor, failed_call, find_functor
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program import nodes
 from tidelog.program.nodes import BranchTerm, Constraint, Generator, RecordTerm, Term, UserApplication
@@ -399,26 +400,16 @@ _as_codes: Final = partial(np.array, dtype=np.int64)
 
 def _user_call(term: UserApplication, functions: UserFunctions, codec: Codec, result: str) -> _Call:
     """Return a call of a user's functor that gives the code of its value."""
-    function = functions.get(term.name)
-    if function is None:
-        message = f"no Python function is given for the functor `{term.name}`"
-        hint = f"give one with `functions={{{term.name!r}: ...}}`"
-        raise TidelogError([Diagnostic(code="missing-function", message=message, span=term.span, hint=hint)])
+    function = find_functor(term.name, functions, term.span)
 
     def call(operands: tuple[Value, ...]) -> int:
+        value = call_functor(term.name, function, operands, term.span)
         try:
-            return codec.encode(function(*operands), result)
-        except NoValueError:
-            raise
-        except Exception as error:
-            message = f"the functor `{term.name}({', '.join(map(repr, operands))})` failed: "
-            hint = "a functor must give a value for all arguments; raise NoValueError where there is none"
-            if not isinstance(error, TidelogError):
-                message += f"{type(error).__name__}: {error}"
-                failed = Diagnostic(code="functor-failed", message=message, span=term.span, hint=hint)
-                raise TidelogError([failed]) from error
-            # Most likely the result is no value of its type: that diagnostic lacks only the place.
-            found = [replace(d, message=message + d.message, span=term.span) for d in error.diagnostics]
+            return codec.encode(value, result)
+        except TidelogError as error:
+            # The result is no value of its type: that diagnostic lacks only the place.
+            start = failed_call(term.name, operands)
+            found = [replace(d, message=start + d.message, span=term.span) for d in error.diagnostics]
             raise TidelogError(found) from error
 
     return call

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.protocol import UserFunctions
+from tidelog.engine.user_functors import call_functor, find_functor, no_join
 from tidelog.program.nodes import INTRINSIC_JOINS, Program, Relation
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray
 from tidelog.storage.lattice_table import LatticeTable
 from tidelog.storage.value_order import ValueOrder
-from tidelog.values import Value
+from tidelog.values import NoValueError, Value
 from tidelog.values.codec import Codec
 from tidelog.values.functors import order_key
 
@@ -94,7 +95,15 @@ def joiner(name: str, functions: UserFunctions) -> Callable[..., Value]:
     if name in INTRINSIC_JOINS:
         best = min if INTRINSIC_JOINS[name] == "min" else max
         return lambda left, right: best(left, right, key=order_key)
-    return functions[name]
+    function = find_functor(name, functions, None)
+
+    def join(left: Value, right: Value) -> Value:
+        try:
+            return call_functor(name, function, (left, right), None)
+        except NoValueError:
+            raise no_join(name, (left, right)) from None
+
+    return join
 
 
 class _Choice:

@@ -174,7 +174,7 @@ class StratumRun:
             sum(state.relations[name].count - count for name, count in before.items()),
         )
         if self._stratum.subsumptions:
-            delete_dominated(self._stratum.subsumptions, state, self._around.expressions)
+            delete_dominated(self._stratum, state, self._around.expressions)
         return sum(len(state.relations[name].live_rows(count)) for name, count in before.items())
 
     def _insert_facts(self) -> None:

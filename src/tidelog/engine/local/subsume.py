@@ -13,7 +13,18 @@ from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.operators import Operator, View
 from tidelog.plan.order import best_chain
 from tidelog.plan.statistics import KnownSizes
-from tidelog.program.nodes import Atom, Constraint, Literal, Program, Rule, Subsumption, Variable, Wildcard
+from tidelog.program.nodes import (
+    Atom,
+    Constraint,
+    Literal,
+    Program,
+    Rule,
+    Stratum,
+    Subsumption,
+    Variable,
+    Wildcard,
+)
+from tidelog.program.walk_nodes import deep_atoms
 from tidelog.storage.kernel import CodeArray
 
 
@@ -30,22 +41,18 @@ class _DominatedStep(Step):
         self.rows.append(less[(less != greater).any(axis=1)].copy())
 
 
-def delete_dominated(
-    subsumptions: tuple[Subsumption, ...], state: LocalState, expressions: Expressions
-) -> None:
+def delete_dominated(stratum: Stratum, state: LocalState, expressions: Expressions) -> None:
     """Delete every fact that another one dominates, judged on the facts as they stand.
 
     Requires all rows to be visible, the new ones as delta. Pairs of old facts were judged when
-    the later of them was new, unless the body itself reads a relation that changed.
+    the later of them was new, unless the body itself reads a relation of the stratum, which may change.
     """
     is_first = True
     while True:
         doomed: dict[str, list[CodeArray]] = {}
-        for subsumption in subsumptions:
-            reads_changing = any(
-                isinstance(x, Atom) and any(x.relation == s.less.relation for s in subsumptions)
-                for x in subsumption.body
-            )
+        for subsumption in stratum.subsumptions:
+            read = {atom.relation for atom, _ in deep_atoms(subsumption.body)}
+            reads_changing = not read.isdisjoint(stratum.relations)
             if not is_first and not reads_changing:
                 continue
             for operators in _plans(subsumption, state.program, whole=reads_changing):

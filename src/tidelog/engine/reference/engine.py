@@ -34,6 +34,7 @@ from tidelog.engine.reference.facts import Facts
 from tidelog.engine.reference.settle import Join, choose, close_equivalence, dominated, join_lattices
 from tidelog.engine.reference.solve import Solver
 from tidelog.engine.reference.variables import name_wildcards
+from tidelog.engine.user_functors import no_join
 from tidelog.errors import Diagnostic, raise_if_any
 from tidelog.program.nodes import Column, Program, Relation, Rule, Stratum
 from tidelog.syntax.macros import quote
@@ -188,7 +189,10 @@ class ReferenceEngine:
         return partial(self._join, self._program.lattices[column.type].lub)
 
     def _join(self, functor: str, left: Value, right: Value) -> Value:
-        return self._solver.terms.call(functor, (left, right), None)
+        try:
+            return self._solver.terms.call(functor, (left, right), None)
+        except NoValueError:
+            raise no_join(functor, (left, right)) from None
 
     def _is_full(self, stratum: Stratum) -> bool:
         limits = {name: self._program.relations[name].size_limit for name in stratum.relations}

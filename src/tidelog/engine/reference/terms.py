@@ -7,7 +7,7 @@ from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.reference.aggregates import combine
 from tidelog.engine.reference.variables import awaited, counts
 from tidelog.engine.user_aggregates import UserAggregate, concatenated, is_object
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.engine.user_functors import call_functor, find_functor
 from tidelog.program.nodes import (
     CONCAT,
     INTRINSIC_JOINS,
@@ -105,16 +105,9 @@ class Terms:
         """Return what the user's function gives, as a value of the declared result type."""
         if name in INTRINSIC_JOINS:
             return (min if INTRINSIC_JOINS[name] == "min" else max)(arguments, key=order_key)
-        function = self._functions.get(name)
-        if function is None:
-            raise TidelogError([_missing(name, span)])
+        function = find_functor(name, self._functions, span)
         result_type = self._program.functors[name].result
-        try:
-            result = function(*arguments)
-        except (NoValueError, TidelogError):
-            raise
-        except Exception as error:
-            raise TidelogError([_failed(name, arguments, error, span)]) from error
+        result = call_functor(name, function, arguments, span)
         # The codec refuses what is no value of the type, and makes equal values the same.
         return canonical_value(self._codec.decode(self._codec.encode(result, result_type), result_type))
 
@@ -150,9 +143,7 @@ class Terms:
     def _object(self, term: Aggregate, values: list[Value]) -> Value:
         """Return what a class of the user's makes of values; nothing of none."""
         name = term.functor[1:]
-        function = self._functions.get(name)
-        if function is None:
-            raise TidelogError([_missing(name, term.span)])
+        function = find_functor(name, self._functions, term.span)
         if not values:
             raise NoValueError
         result = UserAggregate(name, function, term.span).combine(values)
@@ -183,22 +174,3 @@ def same(left: Value, right: Value) -> bool:
     """Say whether two values are one; NaN is."""
     # Every NaN that enters is the same object, and Python's tuples compare objects first.
     return (left,) == (right,)
-
-
-def _missing(name: str, span: Span | None) -> Diagnostic:
-    return Diagnostic(
-        code="missing-function",
-        message=f"no Python function is given for the functor `{name}`",
-        span=span,
-        hint=f"give one with `functions={{{name!r}: ...}}`",
-    )
-
-
-def _failed(name: str, arguments: tuple[Value, ...], error: Exception, span: Span | None) -> Diagnostic:
-    written = ", ".join(map(repr, arguments))
-    return Diagnostic(
-        code="functor-failed",
-        message=f"the functor `{name}({written})` failed: {type(error).__name__}: {error}",
-        span=span,
-        hint="a functor must give a value for all arguments; raise NoValueError where there is none",
-    )
