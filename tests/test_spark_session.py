@@ -210,3 +210,37 @@ def test_a_store_of_a_session_on_spark_is_warned_of(spark, tmp_path):
         assert db.epoch == 1
         assert set(db["path"]) == {("a", "b"), ("b", "c"), ("a", "c")}
         assert [each.code for each in db.warnings] == ["spark-store"]
+
+
+def test_numbers_of_derivations_stay_on_spark(spark, tmp_path):
+    """`autoinc()` counts as on every engine, through strata, epochs, rules and a manifest."""
+    text = """
+    .decl line(text: symbol) .input line
+    .decl row(n: number, text: symbol)
+    row(autoinc(), text) :- line(text).
+    .decl again(n: number, m: number)
+    again(autoinc(), n) :- row(n, _).
+    """
+    options = {"driver_facts": 0, "storage": str(tmp_path / "state")}
+    steps = [
+        lambda db: db.apply(insert={"line": [("a",)]}),
+        lambda db: db.apply(insert={"line": [("0",)]}, delete={"line": [("b",)]}),
+        lambda db: db.add_rules('row(autoinc(), text) :- line(text), text != "c".'),
+    ]
+    db = tidelog.open(
+        text, engine="spark", spark=spark, facts={"line": [("b",), ("c",)]}, spark_options=options
+    )
+    local = tidelog.open(text, facts={"line": [("b",), ("c",)]})
+
+    for step in steps:
+        step(db), step(local)
+
+        assert {name: set(db[name]) for name in ("row", "again")} == {
+            name: set(local[name]) for name in ("row", "again")
+        }
+    sources = "\n".join(rule.text for rule in db.rules)
+    declared = "\n".join(line for line in text.splitlines() if ".decl" in line)
+    again = tidelog.open(f"{declared}\n{sources}", engine="spark", spark=spark, spark_options=options)
+    again.apply(insert={"line": [("b",)]})
+    local.apply(insert={"line": [("b",)]})
+    assert set(again["row"]) == set(local["row"])
