@@ -13,6 +13,7 @@ from fact_files import facts_of, relation_of
 from given_facts import CONVERTED, EMPTY, FACTS, MISSING, RIGHT, WRONG
 from tidelog import io
 from tidelog.errors import TidelogError
+from tidelog.program.nodes import Directive
 from tidelog.values import Branch, Codec
 from value_types import TYPES
 
@@ -301,6 +302,7 @@ INPUTS = {
     'headers=true, delimiter=";"': "y;x\na;1\n",
     'rfc4180=true, columns="2:0"': "a,b,1\n",
     "IO=csv, headers=false": "1,a\n",
+    'delimiter=","': "1,a\n",
     "IO=jsonfile": '[{"y": "a", "x": 1}]',
 }
 
@@ -332,3 +334,34 @@ def test_directives_that_differ_need_the_name_of_the_file(tmp_path):
         tidelog.open(program, facts={"edge": tmp_path / "two.txt"}, engine="reference")
 
     assert set(db["copy"]) == {(1, "a")}
+
+
+def test_tabs_in_quotes_do_not_separate_columns(tmp_path):
+    """A first line whose tabs may be part of quoted texts is read as the program says, or refused."""
+    three = relation_of("r", x="symbol", y="symbol", z="symbol")
+    two = relation_of("r", x="symbol", y="symbol")
+    codec = Codec(TYPES)
+    path = tmp_path / "r.csv"
+    path.write_text('"a\tb","c",d\n')
+
+    assert facts_from(path, three) == [("a\tb", "c", "d")]
+    path.write_text('"a\tb","c"\n')
+    with pytest.raises(TidelogError, match="may be separated by tabs, or by commas"):
+        facts_from(path, two)
+    for parameters, facts in (
+        ({"rfc4180": "true"}, [("a\tb", "c")]),
+        ({"delimiter": "\\t"}, [('"a', 'b","c"')]),
+    ):
+        columns = io.columns_from(path, two, codec, [Directive("input", "r", parameters)])
+        assert facts_of(columns, two, codec) == facts
+
+
+def test_a_delimiter_alone_has_no_quotes(tmp_path):
+    """A directive with a delimiter reads a file as it does on the command line: quotes are text."""
+    (tmp_path / "edge.csv").write_text('1,"a"\n')
+    program = PROGRAM + '.input edge(delimiter=",", filename="edge.csv")\n'
+
+    by_path = tidelog.open(program, facts={"edge": tmp_path / "edge.csv"}, engine="reference")
+    by_folder = tidelog.open(program, facts=tmp_path, engine="reference")
+
+    assert set(by_path["copy"]) == set(by_folder["copy"]) == {(1, '"a"')}

@@ -30,8 +30,8 @@ def place_of_file(relation: Relation, path: Path, directives: Sequence[Directive
     """Return the place of a file that is given by its path, in the place of the program's own.
 
     The suffix says the format. Lines of text are separated by commas with quotes as in RFC 4180 in
-    a `.csv` whose first line has no tab, else by tabs; a first line with a column's name is a header.
-    What the relation's `.input` directives say goes before these guesses.
+    a `.csv` whose first line has no tab outside quotes, else by tabs; a first line with a column's
+    name is a header. What the relation's `.input` directives say goes before these guesses.
     """
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     suffix = suffixes[-1] if suffixes else ""
@@ -69,7 +69,7 @@ def _way(directive: Directive) -> dict[str, str]:
 
 def _guess_layout(relation: Relation, path: Path, suffix: str, directive: Directive | None) -> CsvLayout:
     first = _first_line(path)
-    is_quoted = suffix == ".csv" and "\t" not in first
+    is_quoted = suffix == ".csv" and _has_commas(first, relation, path, directive)
     layout = CsvLayout("," if is_quoted else "\t", is_quoted=is_quoted)
     if directive is not None:
         layout = layout_of(relation, directive, layout)
@@ -78,6 +78,27 @@ def _guess_layout(relation: Relation, path: Path, suffix: str, directive: Direct
     # A line with some of the names is taken for a header too, which is a mistake that is reported.
     names = {column.name for column in relation.columns}
     return replace(layout, has_header=not names.isdisjoint(header_names(first, layout)))
+
+
+def _has_commas(first: str, relation: Relation, path: Path, directive: Directive | None) -> bool:
+    """Say whether the columns of a `.csv` are separated by commas, and not by tabs as we write them.
+
+    Tabs outside quotes separate columns; where they may as well be part of quoted texts, the program
+    has to say what is meant.
+    """
+    told = {} if directive is None else directive.parameters
+    if "\t" not in first or "delimiter" in told or "rfc4180" in told or told.get("IO") == "csv":
+        return "\t" not in first
+    is_inside = False
+    for char in first:
+        is_inside ^= char == '"'
+        if char == "\t" and not is_inside:
+            return False
+    if first.count("\t") + 1 == relation.arity:
+        message = f"`{path}` may be separated by tabs, or by commas with tabs in quoted texts"
+        hint = f'write `.input {relation.name}(rfc4180=true)`, or `.input {relation.name}(delimiter="\\t")`'
+        raise TidelogError([Diagnostic("bad-io-parameter", message, hint=hint)])
+    return True
 
 
 def _first_line(path: Path) -> str:

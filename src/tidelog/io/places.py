@@ -108,7 +108,7 @@ _CHOICES: Final = "use one of " + ", ".join(_FORMATS)
 def layout_of(relation: Relation, directive: Directive, guess: CsvLayout | None = None) -> CsvLayout:
     """Return the layout a directive says; what it leaves open is as in the guess."""
     parameters = directive.parameters
-    is_quoted = guess is not None and guess.is_quoted
+    is_quoted = guess is not None and guess.is_quoted and "delimiter" not in parameters
     if "rfc4180" in parameters or parameters.get("IO") == "csv":
         is_quoted = _is_on(directive, "rfc4180") if "rfc4180" in parameters else True
     has_same_quotes = guess is not None and guess.is_quoted == is_quoted
