@@ -23,6 +23,9 @@ if (
 ):
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Proofs and tables are as wide as the terminal; texts in tests and documentation are as wide as this.
+os.environ["COLUMNS"] = "100"
+
 # Tests have little data, and yet the compiled kernels are what most of them are about.
 load_compiler()
 

@@ -1,17 +1,21 @@
 """The one Spark session of a test run.
 
 A test that asks for the fixture `spark` is skipped where Java is missing, and runs in the same process as
-all others that do: starting a session takes seconds, and there can be only one in a process.
+all others that do: starting a session takes seconds, and there can be only one in a process. These tests
+come first: they take longer than all others together, which other processes run meanwhile.
 """
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 
 import pytest
 
-GROUP = "spark"
+# By fixture, tests that run in one process: those with a session, and those about a cluster that is killed,
+# which is started once.
+GROUPS = {"told": "spark cluster", "spark": "spark"}
 
 
 def why_not() -> str | None:
@@ -27,10 +31,18 @@ def why_not() -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all tests with a Spark session in one worker."""
+    """Keep tests with a Spark session in one worker, and begin with them."""
+    others = []
+    grouped: dict[str, list[pytest.Item]] = {group: [] for group in ("spark", "spark cluster")}
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group(GROUP))
+        fixtures = getattr(item, "fixturenames", ())
+        group = next((group for fixture, group in GROUPS.items() if fixture in fixtures), None)
+        if group is None:
+            others.append(item)
+        else:
+            item.add_marker(pytest.mark.xdist_group(group))
+            grouped[group].append(item)
+    items[:] = [*grouped["spark"], *grouped["spark cluster"], *others]
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +71,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     builder = SparkSession.builder.master("local[4]").appName("tidelog tests")
     for name, value in settings.items():
         builder = builder.config(name, value)
+    interrupt = signal.getsignal(signal.SIGINT)
     session = builder.getOrCreate()
+    # Spark handles Ctrl-C its own way, which is not for tests that come later in this process.
+    signal.signal(signal.SIGINT, interrupt)
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

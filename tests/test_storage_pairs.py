@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from code_rows import WIDTHS, as_rows, as_tuples, distinct, random_rows, row_lists
@@ -141,6 +141,7 @@ def test_asking_for_a_row_number_ends_the_bits():
 
 
 @pytest.mark.usefixtures("_small_relations_use_bits")
+@settings(max_examples=100 if IS_COMPILED else 20)
 @given(batches=st.lists(row_lists(2, st.integers(0, 45), max_size=70), max_size=6))
 def test_shared_insertion_into_bits_leaves_no_holes(batches):
     """Threads share bits as they share slots, also when one of them meets a pair outside."""
