@@ -15,6 +15,8 @@ from epochs_programs import tangled_epochs, tangled_programs
 from programs import Relations, run
 from strategies import RandomProgram
 from tidelog import Delta, GuardError, Session, TidelogError
+from tidelog.engine.epoch import MaintenanceSettings, Strategy
+from tidelog.session.strategy import check_rule_strategy, choose_strategy
 from tidelog.store import Store
 from tidelog.values import Fact
 
@@ -249,6 +251,18 @@ def test_a_repair_adds_a_removed_rule_again(db: Session) -> None:
     assert (1, 2) in db["path"]
 
 
+def test_an_epoch_of_rules_and_facts_can_be_taken_back(db: Session) -> None:
+    """A delta knows the rules that changed, and its inverse takes them back with the facts."""
+    before, rules = contents(db), [rule.text for rule in db.rules]
+    delta = db.apply(add_rules=STEP, remove_rules=1, insert=["edge(3, 4)"], delete=["edge(1, 2)"])
+    assert (delta.rules.inserted, delta.rules.deleted) == ((STEP,), tuple(rules))
+
+    db.apply(delta.inverse())
+
+    assert contents(db) == before
+    assert [rule.text for rule in db.rules] == rules
+
+
 def test_a_function_in_use_is_not_replaced(db: Session) -> None:
     """Facts that another function derived would stay: the new one is refused."""
     db.apply(add_rules=".functor f(x: number): number\npath(x, @f(x)) :- edge(x, _).", functions={"f": twice})
@@ -306,6 +320,7 @@ def test_a_store_keeps_the_epoch(tmp_path: Path) -> None:
         assert again.epoch == 2
         assert contents(again) == kept
         assert [str(delta) for delta in again.history] == history
+        assert [len(delta.rules.deleted) for delta in again.history] == [0, 1]
         assert [rule.text for rule in again.rules] == rules
         again.checkpoint()
     with tidelog.open(store=tmp_path / "s") as once_more:
@@ -427,3 +442,14 @@ def test_pending_epochs_share_codes_and_keep_types_apart(db: Session) -> None:
 
     assert "Name" not in codec.types
     assert pending._codec.symbols is codec.symbols
+
+
+def test_strategies_of_rules_on_spark() -> None:
+    """On Spark other rules mean a new evaluation, so that only that can be asked for."""
+    check_rule_strategy(Strategy.AUTO, "spark")
+    check_rule_strategy(Strategy.DRED, "local")
+    with pytest.raises(TidelogError, match="everything is evaluated again"):
+        check_rule_strategy(Strategy.UPDATE, "spark")
+    with pytest.raises(TidelogError, match="the engine `spark` does not follow changes by `dred`"):
+        choose_strategy(MaintenanceSettings(), "dred", None, "spark")
+    assert choose_strategy(MaintenanceSettings(), "update", None, "spark").strategy is Strategy.UPDATE

@@ -18,11 +18,12 @@ from tidelog.session.engines import EngineKind
 from tidelog.session.history import History, make_delta
 from tidelog.session.pending import PendingEpoch
 from tidelog.session.prepare import Prepared, Request
-from tidelog.session.rules import ProgramText
+from tidelog.session.rules import ProgramText, rule_delta
 from tidelog.source import Source
 from tidelog.store import Store
 from tidelog.values import Codec, Value
 from tidelog.views import Delta, Snapshot
+from tidelog.views.delta import NO_RULES, RuleDelta
 
 _LOGGER: Final = logging.getLogger("tidelog")
 
@@ -187,7 +188,7 @@ class Epochs:
         self._prepared = replace(after, functions=shared)
         self._look_at_program()
         self.history.note_text(self._epoch + 1, after.text)
-        return self._advance(result, seconds, net)
+        return self._advance(result, seconds, net, rule_delta(before.text, after.text))
 
     def save(self) -> None:
         """Write the present state to the store."""
@@ -242,11 +243,13 @@ class Epochs:
                 raise
         return result, seconds
 
-    def _advance(self, result: EpochResult, seconds: float, net: NetChange) -> Delta:
+    def _advance(
+        self, result: EpochResult, seconds: float, net: NetChange, rules: RuleDelta = NO_RULES
+    ) -> Delta:
         self._epoch += 1
         self._settle()
         codec = self._machine.codec
-        delta = make_delta(self.program, codec, self._derived, self._epoch, result, seconds, net)
+        delta = make_delta(self.program, codec, self._derived, self._epoch, result, seconds, net, rules)
         self.history.add(delta)
         self._save_if_due()
         return delta

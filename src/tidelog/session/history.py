@@ -13,7 +13,7 @@ from tidelog.session.changes import NetChange
 from tidelog.session.rules import ProgramText
 from tidelog.values import Codec
 from tidelog.views import Delta
-from tidelog.views.delta import EpochReport, RelationDeltas, Sides
+from tidelog.views.delta import NO_RULES, EpochReport, RelationDeltas, RuleDelta, Sides
 
 # A session that follows changes for weeks must not grow: the oldest deltas are forgotten first.
 _MOST_DELTAS: Final = 1000
@@ -68,8 +68,9 @@ def make_delta(  # noqa: PLR0913, PLR0917 - what an epoch consists of
     result: EpochResult,
     seconds: float,
     net: NetChange,
+    rules: RuleDelta = NO_RULES,
 ) -> Delta:
-    """Return what an engine did in an epoch as a user sees it; `net` is what was asked for.
+    """Return what an engine did in an epoch as a user sees it; `net` and `rules` are what was asked for.
 
     `derived` are the relations that rules derive.
     """
@@ -81,6 +82,7 @@ def make_delta(  # noqa: PLR0913, PLR0917 - what an epoch consists of
         derived.__contains__,
         RelationDeltas(program, codec, inputs),
         RelationDeltas(program, codec, net.without_effect),
+        rules,
     )
     names = dict.fromkeys([*result.inserted, *result.deleted])
     ordered = [name for name in program.relations if name in names]

@@ -17,7 +17,7 @@ from tidelog.session.load import load_facts
 from tidelog.session.prepare import Prepared, Request, make_settings, prepare, prepare_text
 from tidelog.session.provenance import check_provenance, with_provenance
 from tidelog.session.recorder import Recorder
-from tidelog.session.rules import ProgramText
+from tidelog.session.rules import ProgramText, rule_delta
 from tidelog.session.session import Session
 from tidelog.session.spark import resume
 from tidelog.session.strategy import choose_strategy
@@ -26,6 +26,7 @@ from tidelog.source import Source
 from tidelog.store import Store
 from tidelog.store.log import Epoch
 from tidelog.values import Codec, Value
+from tidelog.views.delta import NO_RULES
 
 if TYPE_CHECKING:
     from tidelog.views.proofs.metric import Metric
@@ -228,13 +229,14 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
 def _apply_again(epoch: Epoch, prepared: Prepared, machine: Machine, history: History) -> Prepared:
     """Bring the engine to an epoch of the log; return the program that it has from there on."""
     change, engine, maintenance = epoch.change, machine.engine, prepared.request.maintenance
-    changes = dict(change.changes)
+    changes, rules = dict(change.changes), NO_RULES
     given = tuple(dict.fromkeys([*prepared.given, *changes]))
     if change.sources is None:
         prepared = replace(prepared, given=given)
         result = engine.apply(changes, maintenance, machine.observer)
     else:
         text = ProgramText.read(change.sources)
+        rules = rule_delta(prepared.text, text)
         after = prepare_text(prepared.request, text, given)
         prepared.functions.update(after.functions)
         machine.codec.types = {**machine.codec.types, **after.program.types}
@@ -245,7 +247,9 @@ def _apply_again(epoch: Epoch, prepared: Prepared, machine: Machine, history: Hi
     derived = frozenset(rule.head.relation for rule in prepared.program.rules)
     net = NetChange(changes, {})
     history.add(
-        make_delta(prepared.program, machine.codec, derived, change.epoch, result, epoch.commit.seconds, net)
+        make_delta(
+            prepared.program, machine.codec, derived, change.epoch, result, epoch.commit.seconds, net, rules
+        )
     )
     return prepared
 

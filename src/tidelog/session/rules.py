@@ -1,5 +1,6 @@
 """The rules of a program as they were written, and the program without or with some of them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from tidelog.errors.arguments import described
 from tidelog.program.suggest import did_you_mean
 from tidelog.source import Source, Span
 from tidelog.syntax import parse, print_node, print_tree, tree
+from tidelog.views.delta import RuleDelta
 
 RuleItem = tree.Rule | tree.Subsumption
 
@@ -185,6 +187,15 @@ class ProgramText:
                 hint = did_you_mean(print_node(item), texts, "`db.rules` lists the rules and their ids")
                 found.append(_no_rule(f"the program has no rule `{print_node(item)}`", item.span, hint))
             wanted |= equal
+
+
+def rule_delta(old: ProgramText, new: ProgramText) -> RuleDelta:
+    """Return the rules that two texts of a program differ in, whatever their ids and layout."""
+    before, after = (
+        Counter(item for piece in text.pieces for item in piece.rules.values()) for text in (old, new)
+    )
+    inserted, deleted = ((after - before).elements(), (before - after).elements())
+    return RuleDelta(tuple(map(print_node, inserted)), tuple(map(print_node, deleted)))
 
 
 def _rule_items(items: Iterable[tree.Item]) -> Iterator[RuleItem]:

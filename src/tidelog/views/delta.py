@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, Final, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -89,10 +89,35 @@ class RelationDelta:
         return f"<{self.name}: {len(self._inserted):,} inserted, {len(self._deleted):,} deleted>"
 
 
-class RelationDeltas(Mapping[str, RelationDelta]):
-    """Deltas by relation; iterating gives the relations that have any, all others are empty."""
+@dataclass(frozen=True, slots=True)
+class RuleDelta:
+    """The rules that were inserted and those that were deleted, as texts; false if there are none."""
 
-    def __init__(self, program: Program, codec: Codec, sides: Mapping[str, Sides]) -> None:
+    inserted: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.inserted or self.deleted)
+
+    @property
+    def inverse(self) -> "RuleDelta":
+        """Return what takes this back."""
+        return RuleDelta(self.deleted, self.inserted)
+
+
+NO_RULES: Final = RuleDelta()
+
+
+class RelationDeltas(Mapping[str, RelationDelta]):
+    """Deltas by relation; iterating gives the relations that have any, all others are empty.
+
+    `rules` are the rules that changed as well.
+    """
+
+    def __init__(
+        self, program: Program, codec: Codec, sides: Mapping[str, Sides], rules: RuleDelta = NO_RULES
+    ) -> None:
+        self.rules = rules
         self._program = program
         self._codec = codec
         self._sides = {
@@ -165,6 +190,7 @@ class EpochReport:
     derives: Callable[[str], bool]
     changes: RelationDeltas
     without_effect: RelationDeltas
+    rules: RuleDelta = NO_RULES
 
 
 class Delta(RelationDeltas):
@@ -176,13 +202,14 @@ class Delta(RelationDeltas):
         print(delta)                the changes as a change script
 
     `changes` are the changes of input facts that led to it, and `without_effect` those that were asked
-    for in vain: facts inserted that were input already, or deleted that were not.
+    for in vain: facts inserted that were input already, or deleted that were not. `rules` are the rules
+    that came or went.
     """
 
     def __init__(
         self, program: Program, codec: Codec, sides: Mapping[str, Sides], report: EpochReport
     ) -> None:
-        super().__init__(program, codec, sides)
+        super().__init__(program, codec, sides, report.rules)
         self._report = report
         # The guards that the epoch breaks; a session sets them once, at the commit.
         self.violations: tuple[Violation, ...] = ()
@@ -217,10 +244,10 @@ class Delta(RelationDeltas):
         """Return the number of facts that changed and are not the changes themselves."""
         return sum(self._impact_on(name) for name in self)
 
-    def inverse(self) -> Mapping[str, RelationDelta]:
-        """Return the changes that take this epoch back; `db.apply` takes them as they are."""
+    def inverse(self) -> RelationDeltas:
+        """Return the changes that take this epoch back, rules too; `db.apply` takes them as they are."""
         turned = {name: self.changes.sides(name)[::-1] for name in self.changes}
-        return RelationDeltas(self._program, self._codec, turned)
+        return RelationDeltas(self._program, self._codec, turned, self.rules.inverse)
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """Return an Arrow table with a column `diff` for every relation that changed."""
