@@ -206,3 +206,20 @@ def test_an_aggregate_in_a_head_may_go_one_way_with_its_column() -> None:
     run = follow(text, {"a": [(1,)]}, [({"a": [(3,), (7,)]}, {}), ({}, {"a": [(7,)]}), ({}, {"a": [(1,)]})])
 
     assert run.relations()["q"] == {(x, 3) for x in (3, 4, 5)}
+
+
+@pytest.mark.parametrize("engine", each_engine())
+def test_a_disjunction_in_an_aggregate_may_be_grouped_by_another_aggregate(engine: str) -> None:
+    """What only another aggregate of the rule binds groups the alternatives of a disjunction."""
+    text = """
+    .decl a(x: number)
+    .input a
+    .decl b(x: number)
+    .input b
+    .decl r(z: number, n: number)
+    r(z, n) :- a(_), z = count : { b(_) }, n = count : { a(x), x < z ; b(x), x < z }.
+    """
+
+    found = run(text, engine=engine, inputs={"a": [(0,), (1,), (7,)], "b": [(1,), (2,), (8,)]})["r"]
+
+    assert found == {(3, 3)}

@@ -13,7 +13,7 @@ from tidelog.program.infer_types import infer_types
 from tidelog.program.resolve_terms import Place, TermResolver
 from tidelog.program.scope_aggregates import scope_aggregates
 from tidelog.program.type_environment import UNKNOWN
-from tidelog.program.walk_nodes import aggregates_in, needed_variables
+from tidelog.program.walk_nodes import aggregates_in, needed_variables, relations_read
 from tidelog.program.walk_nodes import terms_of as node_terms
 from tidelog.program.written_names import made_name
 from tidelog.source import Span
@@ -327,13 +327,18 @@ class _RuleResolver(TermResolver):
 
         A variable from outside that an alternative only tests is bound by what stands around the
         aggregate: for `r(z) :- p(z), 2 = count : { a(x), x < z ; b(x) }` the first rule is
-        `_aggregate1(x, z) :- a(x), x < z, p(z)`.
+        `_aggregate1(x, z) :- a(x), x < z, p(z)`. Other aggregates are read for that only if nothing else
+        binds the variable.
         """
         rules = []
         for lifted in self.lifted:
             body = lifted.body
-            if not bound_variables(body).issuperset(lifted.outer):
-                body = (*body, *_binding_part([each for around in lifted.around for each in around]))
+            around = [each for part in lifted.around for each in part]
+            plain = [each for each in around if not any(True for _ in aggregates_in((each,)))]
+            others = [each for each in around if lifted.head.relation not in relations_read((each,))]
+            for candidates in (plain, others):
+                if not bound_variables(body).issuperset(lifted.outer):
+                    body = (*lifted.body, *_binding_part(candidates))
             rules.append(TypedRule(lifted.head, body, span=self.flat.span))
         return rules
 
@@ -351,12 +356,8 @@ def _direct_names(terms: Sequence[tree.Term]) -> frozenset[str]:
 
 
 def _binding_part(body: list[nodes.Literal]) -> list[nodes.Literal]:
-    """Return the positive atoms of a body, and what can be evaluated with them without aggregates."""
-    plain = [
-        literal
-        for literal in body
-        if not isinstance(literal, nodes.NegatedAtom) and not any(True for _ in aggregates_in((literal,)))
-    ]
+    """Return the positive atoms of a body, and what can be evaluated with them."""
+    plain = [literal for literal in body if not isinstance(literal, nodes.NegatedAtom)]
     bound = bound_variables(plain)
     return [
         literal
