@@ -50,6 +50,14 @@ class Part:
     z: str
 
 
+class SparkFrame:
+    """What of a data frame of Spark is used."""
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
+        """Return the rows as an Arrow table."""
+        return pa.table(TURNED)
+
+
 EdgeTuple = namedtuple("EdgeTuple", "x y")  # noqa: PYI024 - what many people have
 TurnedTuple = namedtuple("TurnedTuple", "y x")  # noqa: PYI024 - as above
 OtherTuple = namedtuple("OtherTuple", "source target")  # noqa: PYI024 - as above
@@ -126,6 +134,7 @@ RIGHT: dict[str, Callable[[], object]] = {
     "polars categories": lambda: pl.DataFrame(NAMED, schema_overrides={"y": pl.Categorical}),
     "polars enum": lambda: pl.DataFrame(NAMED, schema_overrides={"y": pl.Enum(["b", "a"])}),
     "polars structs": lambda: pl.Series(ROWS),
+    "Spark": SparkFrame,
     "Arrow table": lambda: pa.table(NAMED),
     "Arrow table in another order": lambda: pa.table(TURNED),
     "Arrow batch": lambda: pa.record_batch(TURNED),

@@ -1,16 +1,20 @@
 """Everything that can be handed in as facts becomes those facts, or a diagnostic that says what to do."""
 
+import gzip
 import re
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import tidelog
 from fact_files import facts_of, relation_of
-from given_facts import CONVERTED, EMPTY, FACTS, MISSING, RIGHT, WRONG
+from given_facts import CONVERTED, EMPTY, FACTS, MISSING, RIGHT, TURNED, WRONG
 from tidelog import io
 from tidelog.errors import TidelogError
 from tidelog.program.nodes import Directive
@@ -295,6 +299,35 @@ def test_a_file_with_a_header_is_matched_by_name(tmp_path, text, facts):
 
     assert facts_from(tmp_path / "edge.csv", EDGE) == facts
     assert facts_from(str(tmp_path / "edge.csv"), EDGE) == facts
+
+
+def _sqlite(path):
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE edge (y, x)")
+        database.executemany("INSERT INTO edge VALUES (?, ?)", [("a", 1), ("b", 2)])
+
+
+TURNED_FILES = {
+    "edge.csv": lambda path: path.write_text("y,x\na,1\nb,2\n"),
+    "edge.tsv": lambda path: path.write_text("y\tx\na\t1\nb\t2\n"),
+    "edge": lambda path: path.write_text("y\tx\na\t1\nb\t2\n"),
+    "edge.csv.gz": lambda path: path.write_bytes(gzip.compress(b"y,x\na,1\nb,2\n")),
+    "edge.json": lambda path: path.write_text('[{"y": "a", "x": 1}, {"y": "b", "x": 2}]'),
+    "edge.jsonl": lambda path: path.write_text('{"y": "a", "x": 1}\n{"y": "b", "x": 2}\n'),
+    "edge.ndjson": lambda path: path.write_text('{"y": "a", "x": 1}\n[2, "b"]\n'),
+    "edge.parquet": lambda path: pyarrow.parquet.write_table(pa.table(TURNED), path),
+    "edge.sqlite": _sqlite,
+    "edge.db": _sqlite,
+}
+
+
+@pytest.mark.parametrize("name", TURNED_FILES)
+def test_files_are_read_by_name(tmp_path, name):
+    """Every file that names its columns may have them in another order."""
+    TURNED_FILES[name](tmp_path / name)
+
+    assert facts_from(tmp_path / name, EDGE) == FACTS
+    assert facts_from(str(tmp_path / name), EDGE) == FACTS
 
 
 INPUTS = {

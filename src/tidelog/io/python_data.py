@@ -54,6 +54,9 @@ def _from_object(data: object, relation: Relation, codec: Codec) -> list[Codes] 
     """Return the codes of what is known by what it can do: frames, series, Arrow data, iterables."""
     if library_of(data) == "polars" and hasattr(data, "collect"):
         data = data.collect()
+    if hasattr(data, "toArrow"):
+        # A data frame of Spark.
+        data = data.toArrow()
     if hasattr(data, "iloc") and hasattr(data, "columns"):
         return _from_pandas(data, relation, codec)
     if library_of(data) == "polars" and hasattr(data, "get_columns"):
