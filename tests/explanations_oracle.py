@@ -367,8 +367,11 @@ def smallest_repair(faults: Faults, worlds: Worlds) -> tuple[Change, ...]:
 
 
 def as_changes(changes: Iterable[InputChange]) -> tuple[Change, ...]:
-    """Return the changes of an answer as worlds have them."""
-    return tuple((change.relation, canonical(change.fact), change.is_insert) for change in changes)
+    """Return the changes of an answer as worlds have them; a rule is a fact of no relation, its text."""
+    return tuple(
+        (change.relation, canonical(change.fact if change.rule is None else (change.rule,)), change.is_insert)
+        for change in changes
+    )
 
 
 def subsets(items: Sequence[T]) -> Iterator[tuple[T, ...]]:
@@ -392,7 +395,7 @@ class _Told:
             match step.role:
                 case Role.INSERTED | Role.DELETED:
                     sign = "+" if step.role is Role.INSERTED else "-"
-                    assert f"{sign}{step.fact}" in self.blamed, step
+                    assert f"{sign}{step.fact.removeprefix('rule ')}" in self.blamed, step
                 case Role.APPEARED | Role.VANISHED:
                     assert (was_there, is_there) == (step.role is Role.VANISHED, step.role is Role.APPEARED)
                 case Role.UNTOUCHED:

@@ -1,11 +1,15 @@
 """Repairs of random epochs against exhaustive search by the reference engine."""
 
-from hypothesis import given, settings
+from collections.abc import Iterable
+from typing import Any
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import tidelog
 from epochs import examples
 from epochs_programs import AGGREGATES, LAWS
-from explanations_oracle import Faults, as_changes, check_repaired, subsets
+from explanations_oracle import Change, Faults, as_changes, check_repaired, subsets
 from fault_cases import RandomFaults, random_faults
 from strategies import RandomProgram
 
@@ -75,6 +79,32 @@ def test_rejections_are_monotone_until_none_is_left(faults: RandomFaults) -> Non
     assert rejected
     minimal = [set(each) for each in subsets(worlds.changes) if asked.are_out_of(worlds.without(each))]
     assert all(any(set(as_changes(each.taken_back)) <= other for each in rejected) for other in minimal)
+
+
+@settings(max_examples=examples(12))
+@given(st.data())
+def test_a_repair_of_a_pattern_brings_about_no_other_fact(data: Any) -> None:
+    """With variables a fault is every fact that matches and was not there before, in any world."""
+    faults = data.draw(random_faults(special=LAWS, aggregates=AGGREGATES))
+    assume(faults.faults.unwanted)
+    name, fact = faults.faults.unwanted[0]
+    free = data.draw(st.sets(st.sampled_from(range(len(fact))))) if fact else set()
+    terms = [f"x{place}" if place in free else str(value) for place, value in enumerate(fact)]
+    with faults.open() as session:
+        worlds = faults.worlds(session)
+
+        repair = session.repair(f"{name}({', '.join(terms)})")
+
+    def is_repaired(taken: Iterable[Change]) -> bool:
+        world, before = worlds.without(taken), worlds.world(())
+        return world is not None and before is not None and not any(
+            all(place in free or value == fact[place] for place, value in enumerate(other))
+            for other in world[name] - before[name]
+        )  # fmt: skip
+
+    taken = as_changes(repair.taken_back)
+    assert is_repaired(taken)
+    assert len(taken) == len(next(each for each in subsets(worlds.changes) if is_repaired(each)))
 
 
 def test_both_kinds_of_fault_are_repaired_together() -> None:
