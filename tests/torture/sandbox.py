@@ -20,7 +20,7 @@ Case = TypeVar("Case")
 
 HANG: Final = "hang"
 # A computation is stopped by its processor time, which a busy machine does not stretch. Waiting takes
-# none, so that a child which has not reported for a multiple of the limit is killed.
+# none: a child that waits for a multiple of the limit is killed, and so is one that computes on and on.
 _PATIENCE: Final = 3
 _POLL_SECONDS: Final = 0.5
 _PROGRESS_BYTES: Final = 8
@@ -122,7 +122,7 @@ class _Child:
     def faults(self) -> Iterator[tuple[int, Fault]]:
         """Yield what the child reports; its own end, unless it is done, is a fault too."""
         held = b""
-        position, since = self.position, time.monotonic()
+        position, since, before = self.position, time.monotonic(), 0.0
         while True:
             ready, _, _ = select.select([self._reading], [], [], _POLL_SECONDS)
             if ready:
@@ -132,14 +132,24 @@ class _Child:
                 *lines, held = (held + read).split(b"\n")
                 for line in lines:
                     yield from self._report(json.loads(line))
+                # Whoever got the report may have taken long over it.
+                since = time.monotonic()
+            is_running, used = self._activity()
             if self.position != position:
-                position, since = self.position, time.monotonic()
+                position, since, before = self.position, time.monotonic(), used
+            elif is_running and used - before < self._limits.seconds * _PATIENCE:
+                since = time.monotonic()
             elif time.monotonic() - since > self._limits.seconds * _PATIENCE:
                 os.kill(self._pid, signal.SIGKILL)
                 yield position, Fault(HANG, message="the process had to be killed")
                 return
         if self.tried is None and not self._has_stopped:
             yield self.position, Fault(self._cause_of_death())
+
+    def _activity(self) -> tuple[bool, float]:
+        """Return whether the child computes, or would if it were let, and its processor seconds."""
+        fields = Path(f"/proc/{self._pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return fields[0] == "R", (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _report(self, report: dict[str, str | int]) -> Iterator[tuple[int, Fault]]:
         if "tried" in report:
