@@ -135,12 +135,17 @@ def _programs_with_epochs(draw: Draw[Any], max_steps: int) -> tuple[RandomProgra
 def _removable(text: str) -> list[int]:
     """Return the lines that are rules the program can do without.
 
-    A relation that is inlined must keep the rules it is replaced by.
+    A relation that is inlined must keep the rules it is replaced by, a component those it is made of, and a
+    rule with a `.plan` is more than its line.
     """
     lines = text.splitlines()
     inlined = {line.split()[1].split("(")[0] for line in lines if line.endswith(" inline")}
     return [
         number
-        for number, line in enumerate(lines)
-        if not line.startswith(".") and " <= " not in line and line.split("(")[0] not in inlined
+        for number, (line, following) in enumerate(zip(lines, [*lines[1:], ""], strict=True))
+        if line[:1].isalpha()
+        and line.endswith(".")
+        and " <= " not in line
+        and line.split("(")[0] not in inlined
+        and not following.startswith(".plan")
     ]
