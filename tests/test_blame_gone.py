@@ -184,6 +184,28 @@ def test_facts_too_wide_for_the_newer_epoch() -> None:
     assert [str(change) for change in repair.taken_back] == [f"-e({1 << 40}, 3)", "-q(x) :- p(x, 3)."]
 
 
+@pytest.mark.parametrize("engine", ["local", "reference"])
+def test_an_epoch_before_other_rules_and_relations(engine: str) -> None:
+    """An earlier epoch is asked about after rules were added, with a relation that got facts since then."""
+    program = """
+    .decl e(x: number)
+    .decl is_on()
+    .input e, is_on
+    .decl p(x: number)
+    p(x) :- e(x), is_on().
+    """
+    with tidelog.open(program, facts={"e": [(1,), (2,)], "is_on": [()]}, engine=engine) as db:
+        db.apply("-e(1). -is_on().")
+        db.add_rules(".decl z(x: number)\n.input z\np(x) :- z(x).")
+        db.apply("+z(9). +is_on().")
+
+        blame = db.blame(missing="p(2)", epoch=1)
+        repair = db.repair(unwanted="p(9)", epoch=3)
+
+    assert [str(change) for change in blame] == ["-is_on()"]
+    assert [str(change) for change in repair.taken_back] == ["+z(9)"]
+
+
 # --- worlds that cannot be -----------------------------------------------------------------------------
 
 SEATS = """

@@ -136,12 +136,18 @@ def _inputs(epochs: Epochs, program: Program, later: Between | None) -> dict[str
     found: dict[str, Int64s] = {}
     for name, state in epochs.machine.engine.export_state().relations.items():
         if name in program.relations and state.given.any():
-            arity = program.relations[name].arity
-            rows = np.stack([column[state.given] for column in state.columns], axis=1)[:, :arity]
-            found[name] = rows.astype(np.int64)
+            # Not every engine has an array for a relation without columns.
+            columns = state.columns[: program.relations[name].arity]
+            count = np.count_nonzero(state.given)
+            found[name] = np.empty((count, len(columns)), np.int64)
+            for place, column in enumerate(columns):
+                found[name][:, place] = column[state.given]
     if later is None:
         return found
     for name in dict.fromkeys([*later.given, *later.taken]):
+        if name not in program.relations:
+            # Declared by rules that were added later.
+            continue
         facts, come, gone = (_facts(side, name) for side in (found, later.taken, later.given))
         left = sorted((facts - gone) | come)
         found[name] = np.array(left, np.int64).reshape(len(left), program.relations[name].arity)
