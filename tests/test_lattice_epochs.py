@@ -1,18 +1,21 @@
 """Lattices and aggregates over their own stratum, from nothing and under change."""
 
+import math
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tidelog
-from epochs import Maintained, each_strategy
+from epochs import STRATEGIES, Maintained, each_strategy, examples
 from programs import build, run_program
 from tidelog.engine.epoch import Action, Strategy
+from tidelog.engine.protocol import Settings
 from tidelog.errors import TidelogError
 from tidelog.plan.lattice_paths import plan_paths
 from tidelog.values import Fact
+from tidelog.values.functors import order_key
 
 GRAPHS = """
 .type Length <: number
@@ -291,3 +294,46 @@ def test_own_aggregates_follow_without_a_recompute(
             assert facts == before[name] - found.deleted.get(name, nothing) | found.inserted.get(
                 name, nothing
             )
+
+
+FLOAT_PATHS = """
+.type D <: float
+.lattice D<> {{ Lub -> {join}(_, _) }}
+.decl start(x: number, d: D) .input start
+.decl edge(x: number, y: number, w: D) .input edge
+.decl dist(x: number, d: D<>) .input dist
+dist(x, d) :- start(x, d).
+dist(y, {step}) :- dist(x, d), edge(x, y, w).
+.decl seen(x: number, d: D) seen(x, d) :- dist(x, d).
+"""
+ODD = (0.0, -0.0, 1.5, math.inf, -math.inf, math.nan, 1e308, -1e308)
+
+
+@settings(max_examples=examples(25), deadline=None)
+@given(
+    join=st.sampled_from(["min", "max"]),
+    step=st.sampled_from(["d", "d + w", "min(d, w)", "max(d, w)"]),
+    chance=st.randoms(use_true_random=False),
+)
+def test_values_that_are_no_numbers(join, step, chance):
+    """NaN, which comes last, and infinities, which add up to it, are values of a lattice like all others."""
+
+    def facts(arity: int, most: int) -> list[tuple[float, ...]]:
+        keys = [tuple(chance.randrange(4) for _ in range(arity - 1)) for _ in range(chance.randrange(most))]
+        return [(*key, chance.choice(ODD)) for key in keys]
+
+    def inputs() -> dict[str, list[tuple[float, ...]]]:
+        return {"start": facts(2, 3), "edge": facts(3, 5), "dist": facts(2, 2)}
+
+    run = Maintained(build(FLOAT_PATHS.format(join=join, step=step)), settings=Settings(iteration_limit=60))
+    try:
+        run.start(inputs())
+        for _ in range(3):
+            deleted = {name: [each for each in sorted(held, key=order_key) if chance.random() < 0.3]
+                       for name, held in run.inputs.items()}  # fmt: skip
+            run.change(inputs(), deleted, strategy=chance.choice(STRATEGIES))
+
+            run.check()
+    except TidelogError:
+        # Values that improve for ever, which is for others to test.
+        assume(condition=False)

@@ -19,10 +19,12 @@ from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.node_numbers import NodeNumbers
 from tidelog.storage.ordered_groups import OrderedGroups
 from tidelog.storage.path_graph import Step
-from tidelog.storage.paths import Arcs, Paths, Touched
+from tidelog.storage.paths import Arcs, Paths, Touched, Unsuitable
 from tidelog.storage.value_order import ValueOrder
 from tidelog.values import Kind
 
+# Sums of smaller floats than this never reach an infinity.
+_HUGE = 1e290
 _DTYPES = {Kind.NUMBER: np.int64, Kind.UNSIGNED: np.uint64, Kind.FLOAT: np.float64}
 
 
@@ -53,6 +55,8 @@ class PathStratum:
         self._paths = Paths(self._dtype, is_greatest=plan.is_greatest, keeps_sources=follows)
         self._bases = OrderedGroups() if follows else None
         self._base_counts: Int64s = np.zeros(0, np.int64)
+        # Whether floats were met that can add up to an infinity, of either sign.
+        self._has_huge = np.zeros(2, np.bool_)
         self.derivations = 0
 
     # --- from nothing --------------------------------------------------------------------------
@@ -152,9 +156,19 @@ class PathStratum:
         values = rows[:, self.plan.columns[name]].astype(np.int64).view(self._dtype)
         self._paths.improve_bases(nodes, values)
 
+    def _check_floats(self, codes: Int64s) -> None:
+        """Raise `Unsuitable` if floats are NaN or may add up to it: the graph compares them as numbers."""
+        if self._dtype.kind != "f":
+            return
+        values = codes.view(np.float64)
+        self._has_huge |= (values > _HUGE).any(), (values < -_HUGE).any()
+        if np.isnan(values).any() or self._has_huge.all():
+            raise Unsuitable
+
     def _change_bases(self, name: str, rows: CodeArray, diffs: Int64s) -> Int64s:
         """Insert or delete base values; return their nodes."""
         column = self.plan.columns[name]
+        self._check_floats(rows[:, column].astype(np.int64))
         nodes = self._number(name, np.delete(rows, column, axis=1))
         if self._bases is not None:
             capacity, known = self._paths.values.shape[0], self._base_counts.size
@@ -181,7 +195,9 @@ class PathStratum:
         targets = self._number(arc.target, rows[:, first : first + second])
         weights = np.zeros(len(rows), self._dtype)
         if arc.has_weight:
-            weights = rows[:, first + second].astype(np.int64).view(self._dtype)
+            codes = rows[:, first + second].astype(np.int64)
+            self._check_floats(codes)
+            weights = codes.view(self._dtype)
         return Arcs(sources, targets, weights, np.full(len(rows), Step[arc.step.name], np.uint8))
 
     def _joined(self, parts: Sequence[Arcs]) -> Arcs:
