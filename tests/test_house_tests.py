@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-# What functions that assert for a test are called: `follow` checks every epoch, `agree` compares with a
+# What functions that assert for many tests are called: `follow` checks every epoch, `agree` compares with a
 # golden file, `survive` checks what was read from a damaged text.
 CHECKING = ("assert", "check", "follow", "agree", "survive")
 
@@ -17,8 +17,9 @@ def functions_of(path: Path) -> tuple[ast.FunctionDef, ...]:
     return tuple(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
-def is_asserting(function: ast.FunctionDef, path: Path) -> bool:
+def is_asserting(function: ast.FunctionDef, path: Path, callers: frozenset[str] = frozenset()) -> bool:
     """Say whether a function has an assertion, expects an exception, or calls what asserts for it."""
+    callers |= {function.name}
     for node in ast.walk(function):
         if isinstance(node, ast.Assert):
             return True
@@ -27,17 +28,18 @@ def is_asserting(function: ast.FunctionDef, path: Path) -> bool:
             if name in ("pytest.raises", "pytest.fail", "pytest.warns"):
                 return True
             name = name.rpartition(".")[2]
-            may_assert = name.lstrip("_").startswith(CHECKING) and name != function.name
-            if may_assert and any(is_asserting(each, place) for each, place in _named(name, path)):
+            if name not in callers and any(is_asserting(*each, callers) for each in _named(name, path)):
                 return True
     return False
 
 
 def _named(name: str, path: Path) -> list[tuple[ast.FunctionDef, Path]]:
-    """Return the functions of a name: those of the file, or else of the files that tests share."""
+    """Return what may assert under a name: functions of the file, or else those that tests share to check."""
     own = [(each, path) for each in functions_of(path) if each.name == name]
+    if own or not name.lstrip("_").startswith(CHECKING):
+        return own
     shared = [place for place in TESTS.glob("*.py") if not place.name.startswith("test_")]
-    return own or [(each, place) for place in shared for each in functions_of(place) if each.name == name]
+    return [(each, place) for place in shared for each in functions_of(place) if each.name == name]
 
 
 def test_every_test_asserts_something():
