@@ -269,3 +269,9 @@ def test_places_are_those_of_the_values(parts):
         for part in way:
             value = value[part]  # type: ignore[index]
         assert tomllib.loads(f"x = {span.text}")["x"] == value
+
+
+def test_a_job_with_an_impossible_name_is_unreadable():
+    """A path with a null byte in it is told like any other that cannot be read."""
+    with pytest.raises(TidelogError, match="unreadable-job"):
+        read_job(Path("a\0b.toml"))

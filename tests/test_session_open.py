@@ -232,9 +232,19 @@ def test_includes_and_macros_are_passed_on(tmp_path: Path) -> None:
     assert list(db["edge"]) == [(1, 7)]
 
 
-def test_a_name_that_no_file_can_have_is_unreadable():
-    """A path with a null byte in it is told like any other that cannot be read."""
-    with pytest.raises(TidelogError) as caught:
-        tidelog.open(Path("a\0b.dl"))
+def test_names_that_no_file_can_have_are_told():
+    """A path with a null byte in it is told like any other that cannot be read or written."""
+    program = ".decl a(s: symbol)"
 
-    assert [each.code for each in caught.value.diagnostics] == ["unreadable-program"]
+    with pytest.raises(TidelogError, match="unreadable-program"):
+        tidelog.open(Path("a\0b.dl"))
+    with pytest.raises(TidelogError, match="unwritable-store"):
+        tidelog.open(program, store="a\0b")
+    with tidelog.open(program) as session, pytest.raises(TidelogError, match="unreadable-guards"):
+        session.guard(Path("a\0b"))
+
+
+def test_no_machine_has_so_much_memory():
+    """An amount with thousands of digits is not one."""
+    with pytest.raises(TidelogError, match="bad-memory-limit"):
+        parse_memory_size("9" * 5000 + "G")

@@ -38,12 +38,16 @@ def read_job(path: Path) -> Job:
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as cause:
-        words = (cause.strerror or str(cause)) if isinstance(cause, OSError) else "it is not UTF-8"
-        raise TidelogError(
-            [Diagnostic(code="unreadable-job", message=f"cannot read the job {path}: {words}")]
-        ) from cause
+    except UnicodeDecodeError as cause:
+        raise TidelogError([_unreadable(path, "it is not UTF-8")]) from cause
+    except (OSError, ValueError) as cause:
+        # A name that no file can have, with a null byte in it, is a `ValueError`.
+        raise TidelogError([_unreadable(path, getattr(cause, "strerror", None) or str(cause))]) from cause
     return parse_job(text, name=str(path), folder=path.parent)
+
+
+def _unreadable(path: Path, words: str) -> Diagnostic:
+    return Diagnostic(code="unreadable-job", message=f"cannot read the job {path}: {words}")
 
 
 def parse_job(text: str, *, name: str = "job.toml", folder: Path | None = None) -> Job:

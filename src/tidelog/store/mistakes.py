@@ -45,9 +45,9 @@ def damaged(file: Path, place: str, found: str) -> TidelogError:
     )
 
 
-def unwritable(file: Path, cause: OSError) -> TidelogError:
-    """Return the error for a file that cannot be written, such as on a full disk."""
-    reason = cause.strerror or str(cause)
+def unwritable(file: Path, cause: OSError | ValueError) -> TidelogError:
+    """Return the error for a file that cannot be written: the disk is full, or no file has such a name."""
+    reason = getattr(cause, "strerror", None) or str(cause)
     return _error(
         "unwritable-store",
         f"`{file}` cannot be written: {reason}",

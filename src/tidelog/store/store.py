@@ -120,7 +120,7 @@ class Store:
             raise mistakes.existing(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
-        except OSError as cause:
+        except (OSError, ValueError) as cause:
             raise mistakes.unwritable(path, cause) from cause
         store = cls(path, Lock.take(path, path / _LOCK))
         if (path / NAME).exists():
