@@ -238,7 +238,7 @@ def test_relations_and_answers_are_taken_by_position():
 @pytest.mark.parametrize(
     "facts",
     [5, b"folder", [("edge", 1)], pd.DataFrame({"x": [1]}), {1: [(1, "a")]}, {("edge",): []}, object()],
-    ids=repr,
+    ids=lambda data: type(data).__name__,
 )
 def test_facts_are_a_folder_or_a_mapping(facts):
     """Anything else that `facts=` gets says what to give."""
@@ -261,7 +261,7 @@ def test_facts_are_a_folder_or_a_mapping(facts):
         pa.table({"x": [1]}),
         object(),
     ],
-    ids=repr,
+    ids=lambda data: type(data).__name__,
 )
 def test_changes_are_texts_or_mappings(facts, session):
     """Anything else that `insert=`, `delete=` or a transaction gets is one diagnostic."""

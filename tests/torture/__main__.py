@@ -65,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         runner.most_failures = 1
     outcome = runner.run()
     print(_table(outcome, kinds), flush=True)
+    for name, reason in outcome.skipped.items():
+        print(f"{name} was skipped: {reason}")
     return _report(outcome.failures, is_told=True)
 
 

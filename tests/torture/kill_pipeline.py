@@ -236,4 +236,4 @@ def load() -> None:
         raise KindUnavailableError("Spark needs Java 17 or newer, and there is no `java` on PATH")
 
 
-KIND: Final = FuzzKind("kill-pipeline", make, attempt, load, Limits(seconds=600.0))
+KIND: Final = FuzzKind("kill-pipeline", make, attempt, load, Limits(seconds=600.0), unit="kills")

@@ -19,6 +19,10 @@ class Failure:
     reproduction: str
 
 
+class KindUnavailableError(Exception):
+    """Raised by `run` where something that a kind needs is missing, such as Java."""
+
+
 class Kind(Protocol):
     """Cases of one kind; each is determined by its seed alone.
 

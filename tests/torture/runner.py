@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Final
 
-from torture.kind import Failure
+from torture.kind import Failure, KindUnavailableError
 from torture.kinds import find_kind
 
 # Shrinking may take minutes without a new seed; a case that hangs takes for ever.
@@ -32,6 +32,14 @@ class Outcome:
     checked: Counter[str] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
+    # Why kinds were left out.
+    skipped: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Skipped:
+    kind: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -121,6 +129,8 @@ class Runner:
             case _Checked():
                 outcome.checked[message.kind] += message.units
                 outcome.seconds[message.kind] += message.seconds
+            case _Skipped():
+                outcome.skipped[message.kind] = message.reason
             case Failure():
                 outcome.failures.append(message)
                 self.tell(outcome, message)
@@ -159,15 +169,30 @@ def _work(connection: Connection, kinds: Sequence[str], first: int, stride: int,
             connection.send(_Begun(name, seed))
             yield seed
 
-    while time.monotonic() < deadline:
-        for name in kinds:
+    while found and time.monotonic() < deadline:
+        for name, kind in list(found.items()):
             end = min(deadline, time.monotonic() + slice_seconds)
-            spent = time.process_time()
-            for each in found[name].run(seeds(name), end):
-                if isinstance(each, Failure):
+            try:
+                for each in _timed(name, kind.run(seeds(name), end)):
                     connection.send(each)
-                else:
-                    now = time.process_time()
-                    connection.send(_Checked(name, each, now - spent))
-                    spent = now
+            except KindUnavailableError as error:
+                connection.send(_Skipped(name, str(error)))
+                del found[name]
     connection.close()
+
+
+def _timed(name: str, found: Iterator[int | Failure]) -> Iterator[_Checked | Failure]:
+    """Yield what a kind found, counts with the CPU time they took, that of its children included."""
+    spent = _cpu_seconds()
+    for each in found:
+        if isinstance(each, Failure):
+            yield each
+        else:
+            now = _cpu_seconds()
+            yield _Checked(name, each, now - spent)
+            spent = now
+
+
+def _cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
