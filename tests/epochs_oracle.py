@@ -45,7 +45,7 @@ def labels_by_force(
     solver = Solver(program, facts, Codec(program.types), functions or {})
     labels: Labels = {}
     for stratum in program.strata:
-        if has_labels(stratum, program):
+        if has_labels(stratum, program) and not _aggregates_itself(stratum):
             labels.update(_label_stratum(stratum, inputs, facts, solver))
         for name in stratum.relations:
             facts.replace(name, frozenset(relations[name]))
@@ -72,6 +72,14 @@ def has_labels(stratum: Stratum, program: Program) -> bool:
         or relation.size_limit is not None
         or any(column.is_lattice for column in relation.columns)
         for relation in declared
+    )
+
+
+def _aggregates_itself(stratum: Stratum) -> bool:
+    """Say whether an aggregate reads its own stratum: by how many deltas a rule is applied is not told."""
+    return any(
+        not relations_read((aggregate,)).isdisjoint(stratum.relations)
+        for aggregate in aggregates_in(stratum.rules)
     )
 
 

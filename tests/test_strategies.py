@@ -6,8 +6,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from epochs import LIMIT
 from node_samples import Samples
-from programs import build, run
+from programs import build, run, run_program
 from strategies import RandomProgram, dense_programs, epochs, programs, whole_language_programs
 from tidelog.engine.protocol import Settings
 from tidelog.program import nodes, walk_nodes
@@ -219,3 +220,18 @@ def test_programs_have_aggregates_in_every_place(census: Census, place: str):
     inside = (part for node in census.checked for part in PLACES[place](node))
 
     assert any(True for _ in walk_nodes.aggregates_in(inside))
+
+
+@settings(max_examples=25)
+@given(program=whole_language_programs())
+def test_local_and_reference_engines_agree_on_the_whole_language(program: RandomProgram):
+    """Both engines derive the same facts, whatever a program is made of."""
+    built = build(program.text)
+    inputs = {name: facts for name, facts in program.inputs.items() if facts}
+
+    answers = [
+        run_program(built, engine=engine, inputs=inputs, functions=program.functions, settings=LIMIT)
+        for engine in ("reference", "local")
+    ]
+
+    assert answers[0] == answers[1]
