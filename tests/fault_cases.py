@@ -36,13 +36,13 @@ class RandomFaults:
     def _repr_pretty_(self, printer: Any, _: object) -> None:
         printer.text(repr(self))
 
-    def open_before(self) -> Session:
+    def open_before(self, engine: str = "local") -> Session:
         """Return a session before the epoch."""
-        return open_program(self.program)
+        return open_program(self.program, engine)
 
-    def open(self) -> Session:
+    def open(self, engine: str = "local") -> Session:
         """Return a session after the epoch."""
-        session = self.open_before()
+        session = self.open_before(engine)
         session.apply(self.script)
         return session
 
@@ -58,9 +58,10 @@ class RandomFaults:
         return Worlds(build(self.program.text), self.program.inputs, found, functions_of(self.program))
 
 
-def open_program(program: RandomProgram) -> Session:
+def open_program(program: RandomProgram, engine: str = "local") -> Session:
     """Return a session over a random program."""
-    return tidelog.open(program.text, facts=dict(program.inputs), functions=functions_of(program))
+    facts, functions = dict(program.inputs), functions_of(program)
+    return tidelog.open(program.text, facts=facts, functions=functions, engine=engine)
 
 
 def functions_of(program: RandomProgram) -> dict[str, Any] | None:

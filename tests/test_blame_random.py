@@ -4,7 +4,7 @@ from hypothesis import given, settings
 
 from epochs import examples
 from epochs_programs import AGGREGATES, LAWS
-from explanations_oracle import check_blamed
+from explanations_oracle import check_blamed, check_faults
 from fault_cases import RandomFaults, random_faults
 
 
@@ -44,3 +44,11 @@ def test_blame_above_aggregates(faults: RandomFaults) -> None:
 def test_blame_by_delta_debugging(faults: RandomFaults) -> None:
     """Delta debugging answers the same question over the same interface."""
     _check_blame(faults, "ddmin")
+
+
+@settings(max_examples=examples(8))
+@given(random_faults(special=LAWS, aggregates=AGGREGATES))
+def test_explanations_on_another_engine(faults: RandomFaults) -> None:
+    """A session over an engine that keeps no derivations gives the same answers."""
+    with faults.open("reference") as session:
+        check_faults(session, faults.faults, faults.worlds(session))

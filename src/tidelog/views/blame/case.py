@@ -160,16 +160,19 @@ class Case:
             self.ground.tables.forget()
 
     def difference(self) -> Difference:
-        """Return how the epochs differ in all relations; the engine must stand in the newer one.
+        """Return how the epochs differ in what proofs of the faults lead to.
 
-        Users do not know of relations that are made for aggregates and negated atoms: where a fault
-        depends on some, they are looked at in the older epoch.
+        The engine must stand in the newer epoch. Users do not know of relations that are made for
+        aggregates and negated atoms: where a proof leads to some, they are looked at in the older epoch.
         """
-        made = [name for name in self.engine.program.relations if "/" in name]
-        above = self.ground.above(made) if made else frozenset()
-        if not any(name in above for name, _ in (*self.faults.unwanted, *self.faults.missing)):
-            return Difference(self.inserted, self.deleted)
-        inserted, deleted = dict(self.inserted), dict(self.deleted)
+        met = self.ground.below({name for name, _ in (*self.faults.unwanted, *self.faults.missing)})
+        inserted, deleted = (
+            {name: rows for name, rows in side.items() if name in met}
+            for side in (self.inserted, self.deleted)
+        )
+        made = [name for name in met if "/" in name]
+        if not made:
+            return Difference(inserted, deleted)
         with self.world(self.everything):
             for name in made:
                 stored = self.ground.relation(name)

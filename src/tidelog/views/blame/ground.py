@@ -76,6 +76,17 @@ class Ground:
                 found.update(stratum.relations)
         return frozenset(found)
 
+    def below(self, names: Collection[str]) -> frozenset[str]:
+        """Return relations and all that derivations of their facts lead to; none lead on from opaque ones."""
+        waiting = list(names)
+        found: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += [literal.relation for rule in self.rules[name] for literal in rule.literals]
+        return frozenset(found)
+
     def relation(self, name: str) -> StoredRelation:
         """Return a stored relation."""
         return self.engine.relations[name]

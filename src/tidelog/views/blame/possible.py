@@ -50,7 +50,7 @@ class _Search:
 
     def matters(self) -> frozenset[str]:
         """Return the relations of which must be known what may differ: negated ones and all below."""
-        return _below(self.ground, _negated(self.ground, self.asked))
+        return self.ground.below(_negated(self.ground, self.asked))
 
     def run(self, matters: frozenset[str]) -> bool:
         """Find all; return False if the search was given up."""
@@ -143,8 +143,8 @@ def find_possible(  # noqa: PLR0913, PLR0917 - what there is to know about two e
     These are the relations of missing facts with all below them, and the same of negated relations.
     The engine stands in the newer epoch; the difference from the older one is given.
     """
-    met = _below(ground, unwanted | missing)
-    asked = (_below(ground, missing) | _below(ground, _negated(ground, met))) - ground.unsure
+    met = ground.below(unwanted | missing)
+    asked = (ground.below(missing) | ground.below(_negated(ground, met))) - ground.unsure
     if not asked:
         return Possible({}, is_complete=True)
     gone = merged(deleted, by_relation(s.key for s in suspects if not s.is_insert))
@@ -182,18 +182,6 @@ def _negated(ground: Ground, heads: frozenset[str]) -> frozenset[str]:
         for literal in rule.literals
         if literal.is_negated
     )
-
-
-def _below(ground: Ground, names: frozenset[str]) -> frozenset[str]:
-    """Return relations and all that they depend on."""
-    waiting = list(names)
-    found: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += [literal.relation for rule in ground.rules[name] for literal in rule.literals]
-    return frozenset(found)
 
 
 def _among(numbers: Int64s, groups: list[Int64s]) -> Mask:
