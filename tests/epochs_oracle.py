@@ -57,15 +57,9 @@ def has_labels(stratum: Stratum, program: Program) -> bool:
     """Say whether facts of the stratum stand by their own derivations alone.
 
     In a relation with a law of its own (choice, equivalence, lattice, subsumption, a size limit) a
-    fact may be there without a derivation, or derived and not there. An aggregate over the stratum itself
-    is computed again whenever its group grows, so its derivations are not counted.
+    fact may be there without a derivation, or derived and not there.
     """
     declared = [program.relations[name] for name in stratum.relations]
-    if any(
-        not relations_read((aggregate,)).isdisjoint(stratum.relations)
-        for aggregate in aggregates_in(stratum.rules)
-    ):
-        return False
     return not stratum.subsumptions and not any(
         relation.is_equivalence
         or relation.choices
