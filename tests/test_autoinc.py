@@ -277,6 +277,20 @@ def test_status_shows_no_files_of_numbers(tmp_path):
     assert facts == {"line": 1, "row": 1, "early": 1}
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_statistics_are_those_of_written_relations(engine):
+    """What an engine makes of a rule that counts is not shown."""
+    db = tidelog.open(ROWS, facts=lines("a"), engine=engine)
+
+    assert [name for stratum in db.statistics.strata for name in stratum.relations] == [
+        "line",
+        "row",
+        "early",
+    ]
+    assert list(db) == ["line", "row", "early"]
+    assert [report.relations[0] for report in db.apply(insert=lines("b")).strata] == ["line", "row", "early"]
+
+
 # --- the table of numbers -------------------------------------------------------------------------
 
 

@@ -23,6 +23,7 @@ from tidelog.engine.protocol import (
     Observer,
     RunStatistics,
     Settings,
+    SilentObserver,
     StratumStatistics,
     UserFunctions,
 )
@@ -94,13 +95,16 @@ class LocalEngine:
         """Bring every relation to its fixpoint, stratum by stratum."""
         start = time.perf_counter()
         finished: list[StratumStatistics] = []
+        made = {rule.relation for rule in self._counted}
         with self._surroundings() as around:
             for number, stratum in enumerate(self._program.strata):
-                observer.stratum_started(number, len(self._program.strata), stratum.relations)
+                # Nobody wrote the relations of counted derivations, so nobody is told of them.
+                told = SilentObserver() if stratum.relations[0] in made else observer
+                told.stratum_started(number, len(self._program.strata), stratum.relations)
                 self.give_numbers(stratum)
-                statistics = self._run_stratum(number, stratum, around, observer)
+                statistics = self._run_stratum(number, stratum, around, told)
                 self._functional.check(stratum)
-                observer.stratum_finished(number, statistics)
+                told.stratum_finished(number, statistics)
                 finished.append(statistics)
         return RunStatistics(tuple(finished), time.perf_counter() - start)
 

@@ -27,6 +27,7 @@ from tidelog.engine.protocol import (
     Observer,
     RunStatistics,
     Settings,
+    SilentObserver,
     StratumStatistics,
     UserFunctions,
 )
@@ -76,12 +77,16 @@ class ReferenceEngine:
         """Bring every relation to its fixpoint, stratum by stratum."""
         start = time.perf_counter()
         strata = []
+        made = {rule.relation for rule in self._counted}
         for number, stratum in enumerate(self._program.strata):
-            observer.stratum_started(number, len(self._program.strata), stratum.relations)
-            statistics = self._evaluate_stratum(number, stratum, observer)
+            # Nobody wrote the relations of counted derivations, so nobody is told of them.
+            told = SilentObserver() if stratum.relations[0] in made else observer
+            told.stratum_started(number, len(self._program.strata), stratum.relations)
+            statistics = self._evaluate_stratum(number, stratum, told)
             raise_if_any(self._repeated_keys(stratum))
-            observer.stratum_finished(number, statistics)
-            strata.append(statistics)
+            told.stratum_finished(number, statistics)
+            if stratum.relations[0] not in made:
+                strata.append(statistics)
         return RunStatistics(tuple(strata), time.perf_counter() - start)
 
     def size(self, relation: str) -> int:
