@@ -32,6 +32,7 @@ from torture import (
 )
 from torture.fuzzing import FuzzKind
 from torture.kind import Failure
+from torture.reproduction import write_reproduction
 from torture.sandbox import Limits
 from torture.shrinking import shrink
 
@@ -235,6 +236,17 @@ def test_an_epoch_that_is_lost_is_found(monkeypatch):
 
     assert failures
     assert {failure.summary.split(" at ")[0] for failure in failures} == {"AssertionError"}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_reproductions_need_nothing_of_this_package(kind):
+    """The script of any kind's failure has all it needs in it, and imports Tidelog alone."""
+    script = write_reproduction(kind.attempt, kind.input_of(1), 'a "title" with \\ in it')
+
+    compile(script, "reproduction.py", "exec")
+    assert "import tidelog" in script or "from tidelog" in script
+    assert "from torture" not in script
+    assert "import torture" not in script
 
 
 def test_a_reproduction_runs_on_its_own(tmp_path):

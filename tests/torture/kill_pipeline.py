@@ -74,6 +74,8 @@ relation = "can"
 path = "published/can"
 feed = "published/can_feed"
 """
+# A driver that nobody waits for any more ends by itself.
+LONGEST_LIFE_SECONDS: Final = 1800
 _PEOPLE: Final = ("ann", "bob", "eve", "staff", "all", "root")
 _RESOURCES: Final = ("wiki", "payroll", "door")
 # A driver whose Spark has started does all its work within so many seconds.
@@ -190,6 +192,7 @@ def run_driver(folder: Path, moment: str, writing: int) -> None:
     status = 1
     try:
         os.setsid()
+        signal.alarm(LONGEST_LIFE_SECONDS)
         # Java reserves more address space than a process under test is allowed.
         resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"

@@ -49,7 +49,8 @@ _RULES: Final = (
     "joined(s) :- edge(_, _, s), !path(1, 1).",
 )
 FILE_OPERATIONS: Final = ("pwrite", "fsync", "fdatasync", "ftruncate", "replace", "unlink", "mkdir")
-_LONGEST_LIFE_SECONDS: Final = 0.08
+LONGEST_LIFE_SECONDS: Final = 300
+_LONGEST_UNTIL_KILL_SECONDS: Final = 0.08
 
 
 def make(chance: random.Random) -> Parts:
@@ -84,7 +85,7 @@ def _edge(chance: random.Random, number: int) -> str:
 
 def _life(chance: random.Random) -> str:
     if chance.random() < 0.25:
-        return f"seconds {chance.uniform(0, _LONGEST_LIFE_SECONDS):.4f}"
+        return f"seconds {chance.uniform(0, _LONGEST_UNTIL_KILL_SECONDS):.4f}"
     return f"{chance.choice(('before', 'after', 'half'))} {int(chance.expovariate(1 / 30)) + 1}"
 
 
@@ -141,6 +142,8 @@ def run_life(folder: str, lines: Sequence[str], life: str) -> list[int]:
 def live(folder: str, lines: Sequence[str], life: str, writing: int) -> None:
     """Apply the operations from where the store is, and tell every epoch when it is committed."""
     try:
+        # Whoever waits for this process may be killed for waiting too long: it ends by itself then.
+        signal.alarm(LONGEST_LIFE_SECONDS)
         word, _, amount = life.partition(" ")
         if word in {"before", "after", "half"}:
             die_at(word, int(amount))
