@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+from itertools import islice
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from tidelog.values.functors import (
     canonical_float,
     compare,
     exact_sum,
+    float_range_length,
     order_key,
     range_values,
 )
@@ -324,3 +326,17 @@ def test_exact_sum(values, expected):
 def test_exact_sum_that_is_no_number(values):
     """Opposite infinities, or a NaN among the values, make the sum NaN."""
     assert exact_sum(values) is NAN
+
+
+@given(
+    start=st.sampled_from([0.0, -1.5, 2.0**53, -1e300, 7.25]) | st.floats(-100, 100),
+    stop=st.sampled_from([0.0, 1e300, -1e300, NAN, float("inf")]) | st.floats(-100, 100),
+    step=st.none() | st.sampled_from([0.0, 1.0, -0.5, 1e-300, 3.0, 1e300]),
+)
+def test_the_length_of_a_float_range_is_known_before_it_is_made(start, stop, step):
+    """What is foretold is never notably more than the values there are, and right where they are few."""
+    foretold = float_range_length(start, stop, step)
+
+    values = len(list(islice(range_values(Kind.FLOAT, start, stop, step), 1000)))
+    assert values == 1000 or foretold <= values + 1
+    assert foretold >= 990 or values <= foretold + 1 or abs(start) >= 2.0**52 * abs(step or 1.0)

@@ -226,6 +226,18 @@ def range_values(kind: Kind, start: Value, stop: Value, step: Value | None) -> I
         current = canonical_float(following) if kind is Kind.FLOAT else following
 
 
+def float_range_length(start: float, stop: float, step: float | None) -> float:
+    """Return about how many values a float range has, never notably more than there are.
+
+    Beyond 2⁵² steps from 0 a step may change nothing, so what is there is not counted.
+    """
+    by = step if step is not None else (1.0 if start <= stop else -1.0)
+    end = 2.0**52 * abs(by)
+    if by == 0 or not abs(start) < end or math.isnan(stop):
+        return 1.0
+    return max(0.0, (max(-end, min(stop, end)) - start) / by)
+
+
 def exact_sum(values: Iterable[float]) -> float:
     """Return the sum of floats rounded once, so that their order does not matter.
 

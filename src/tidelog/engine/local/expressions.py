@@ -575,6 +575,7 @@ def _float_ranges(generator: Generator, start: Codes, stop: Codes, *step: Codes)
     values: list[Value] = []
     places: list[int] = []
     for place, bounds in enumerate(zip(*columns, strict=True)):
+        _refuse_more_than(_FLOAT_RANGE_LIMIT, 0.99 * functors.float_range_length(*bounds), generator)
         values.extend(islice(functors.range_values(Kind.FLOAT, *bounds), _FLOAT_RANGE_LIMIT))
         _refuse_more_than(_FLOAT_RANGE_LIMIT, len(values), generator)
         places.extend(repeat(place, len(values) - len(places)))
