@@ -6,16 +6,21 @@ come first: they take longer than all others together, which other processes run
 """
 
 import os
+import re
 import shutil
 import signal
 import sys
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
 
-# By fixture, tests that run in one process: those with a session, and those about a cluster that is killed,
-# which is started once.
-GROUPS = {"told": "spark cluster", "spark": "spark"}
+# Asked for by a test or by one of its fixtures.
+_ASKS = re.compile(r"def \w+\([^)]*\bspark\b|usefixtures\(\"spark\"\)")
+# These tests start a cluster of their own and kill it; it is started once.
+_CLUSTER = "test_spark_failure.py"
+_GROUPS = ("spark", "spark cluster")
 
 
 def why_not() -> str | None:
@@ -29,20 +34,37 @@ def why_not() -> str | None:
     return None
 
 
+@cache
+def _group_of_file(name: str) -> str | None:
+    if name == _CLUSTER:
+        return "spark cluster"
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return "spark" if _ASKS.search(text) else None
+
+
+def group_of(test: str) -> str:
+    """Return which tests run in one process with the test of this id: itself alone, or a group by file."""
+    return _group_of_file(Path(test.partition("::")[0]).name) or test
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests with a Spark session in one worker, and begin with them."""
-    others = []
-    grouped: dict[str, list[pytest.Item]] = {group: [] for group in ("spark", "spark cluster")}
-    for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        group = next((group for fixture, group in GROUPS.items() if fixture in fixtures), None)
-        if group is None:
-            others.append(item)
-        else:
-            item.add_marker(pytest.mark.xdist_group(group))
-            grouped[group].append(item)
-    items[:] = [*grouped["spark"], *grouped["spark cluster"], *others]
+    """Begin with the tests that take long."""
+    items.sort(key=lambda item: (*_GROUPS, item.nodeid).index(group_of(item.nodeid)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Keep groups together; the mark `xdist_group` does nothing where pytest is newer than xdist knows."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - an optional package
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return ByGroup(config, log)
 
 
 @pytest.fixture(scope="session")

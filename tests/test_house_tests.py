@@ -4,6 +4,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
+from spark_session import group_of
+
 TESTS = Path(__file__).parent
 # What functions that assert for many tests are called: `follow` checks every epoch, `agree` compares with a
 # golden file, `survive` checks what was read from a damaged text.
@@ -61,3 +63,13 @@ def test_processes_are_started_where_they_are_ended():
     begun = [path.name for path in sorted(TESTS.glob("*.py")) if start in path.read_text(encoding="utf-8")]
 
     assert begun == ["processes.py"]
+
+
+def test_tests_that_share_a_session_share_a_process():
+    """Tests with a Spark session are one group, those about a killed cluster another; others go anywhere."""
+    alone = "tests/test_house.py::test_files_stay_short"
+
+    assert group_of("tests/test_spark_session.py::test_one") == "spark"
+    assert group_of("tests/test_pipeline_runs.py::test_two[a::b]") == "spark"
+    assert group_of("tests/test_spark_failure.py::test_three[0]") == "spark cluster"
+    assert group_of(alone) == alone
