@@ -35,16 +35,16 @@ def why_not() -> str | None:
 
 
 @cache
-def _group_of_file(name: str) -> str | None:
-    if name == _CLUSTER:
+def _group_of_file(path: str) -> str | None:
+    file = Path(__file__).parents[1] / path
+    if file.name == _CLUSTER:
         return "spark cluster"
-    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
-    return "spark" if _ASKS.search(text) else None
+    return "spark" if _ASKS.search(file.read_text(encoding="utf-8")) else None
 
 
 def group_of(test: str) -> str:
     """Return which tests run in one process with the test of this id: itself alone, or a group by file."""
-    return _group_of_file(Path(test.partition("::")[0]).name) or test
+    return _group_of_file(test.partition("::")[0]) or test
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""The lowest iteration of a row, against its list of derivations."""
+"""The lowest iteration of a group of derivations, against a list of them."""
 
 import numpy as np
 from hypothesis import given
@@ -19,15 +19,15 @@ from tidelog.storage.annotations import ABSENT
     dtype=widths,
     data=st.data(),
 )
-def test_rows_have_their_lowest_iteration_with_derivations(held, dtype, data):
-    """Iterations without derivations do not count; a row that has none, or was never counted, is absent."""
+def test_groups_have_their_lowest_iteration_with_derivations(held, dtype, data):
+    """Iterations without derivations do not count; a group that has none, or is none, is absent."""
     groups, arena, counts = [], [], []
     for entries in held:
         groups.append((len(arena), len(entries), len(entries)))
         for iteration, count in entries:
             arena.append((iteration, len(counts)))
             counts.append(count)
-    asked = data.draw(st.lists(st.integers(0, len(held) + 1)))
+    asked = data.draw(st.lists(st.integers(-1, len(held) - 1)))
     levels, derivations = np.full(len(asked), -7, np.int32), np.full(len(asked), -7, np.int32)
 
     _lowest(
@@ -35,8 +35,8 @@ def test_rows_have_their_lowest_iteration_with_derivations(held, dtype, data):
         np.array(asked, np.int64), levels, derivations,
     )  # fmt: skip
 
-    for place, row in enumerate(asked):
-        found = min((e for e in (held[row] if row < len(held) else []) if e[1] > 0), default=None)
+    for place, group in enumerate(asked):
+        found = min((e for e in (held[group] if group >= 0 else []) if e[1] > 0), default=None)
         if found is None:
             assert levels[place] == ABSENT
         else:
