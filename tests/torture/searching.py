@@ -16,6 +16,7 @@ Case = TypeVar("Case")
 
 # How many cases one seed stands for: enough to share the start, few enough to be tried again soon.
 _CASES_PER_SEED: Final = 20
+_SHRINKING_SECONDS: Final = 60.0
 _SETTINGS: Final = settings(
     max_examples=_CASES_PER_SEED,
     database=None,
@@ -46,7 +47,7 @@ class RandomKind(Generic[Case]):
         for number in seeds:
             if time.monotonic() >= deadline:
                 return
-            search = _Search(self.check)
+            search = _Search(self.check, deadline)
             found = search.run(cases, number)
             yield search.checked
             if found is not None:
@@ -57,6 +58,7 @@ class RandomKind(Generic[Case]):
 @dataclass
 class _Search(Generic[Case]):
     check: Callable[[Case], int]
+    deadline: float
     checked: int = 0
     failed: list[tuple[Case, Exception]] = field(default_factory=list)
 
@@ -74,6 +76,9 @@ class _Search(Generic[Case]):
         return None
 
     def _attempt(self, case: Case) -> None:
+        # Beyond the deadline nothing is tried any more, but a failure is shrunk for a while.
+        if time.monotonic() >= self.deadline + (_SHRINKING_SECONDS if self.failed else 0.0):
+            return
         try:
             checked = self.check(case)
         except UnsatisfiedAssumption:
