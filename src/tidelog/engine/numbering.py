@@ -63,22 +63,26 @@ class _Given:
 
     def since(self, mark: int) -> RuleNumbers:
         """Return the numbers from a mark on."""
-        numbers = np.concatenate([np.empty(0, np.int64), *(piece.numbers for piece in self.pieces)])
-        columns = [np.concatenate(parts) for parts in zip(*(x.columns for x in self.pieces), strict=True)]
-        first = int(np.searchsorted(numbers, mark))
-        return RuleNumbers([column[first:] for column in columns], numbers[first:], self.step)
+        first = len(self.pieces)
+        while first and self.pieces[first - 1].numbers[-1] >= mark:
+            first -= 1
+        pieces = self.pieces[first:]
+        numbers = np.concatenate([np.empty(0, np.int64), *(piece.numbers for piece in pieces)])
+        columns = [np.concatenate(parts) for parts in zip(*(piece.columns for piece in pieces), strict=True)]
+        start = int(np.searchsorted(numbers, mark))
+        return RuleNumbers([column[start:] for column in columns], numbers[start:], self.step)
 
     def rewind(self, mark: int) -> None:
         """Forget the numbers from a mark on."""
-        if not self.pieces or self.pieces[-1].numbers[-1] < mark:
-            return
-        kept: list[RuleNumbers] = []
-        for piece in self.pieces:
-            end = int(np.searchsorted(piece.numbers, mark))
+        while self.pieces and self.pieces[-1].numbers[-1] >= mark:
+            last = self.pieces.pop()
+            end = int(np.searchsorted(last.numbers, mark))
+            if self.table is not None:
+                for key in _keys([column[end:] for column in last.columns], last.numbers.size - end):
+                    del self.table[key]
             if end:
-                columns = [column[:end] for column in piece.columns]
-                kept.append(RuleNumbers(columns, piece.numbers[:end], self.step))
-        self.pieces, self.table = kept, None
+                columns = [column[:end] for column in last.columns]
+                self.pieces.append(RuleNumbers(columns, last.numbers[:end], self.step))
 
 
 class Numbering:

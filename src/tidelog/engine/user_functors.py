@@ -34,7 +34,7 @@ def call_functor(
 
 
 def no_join(name: str, operands: tuple[Value, ...]) -> TidelogError:
-    """Return what to raise when the least upper bound of two values has none."""
+    """Return what to raise when two values have no least upper bound."""
     message = f"{failed_call(name, operands)}it has no value"
     hint = "any two values of a lattice must have a least upper bound"
     return TidelogError([Diagnostic(code="functor-failed", message=message, hint=hint)])

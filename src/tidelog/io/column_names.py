@@ -39,7 +39,7 @@ def match_columns(found: Sequence[str], wanted: Sequence[str]) -> tuple[int, ...
     twice = [name for name in dict.fromkeys(found) if list(found).count(name) > 1]
     parts = [f"{_listed(shared)} {'is a column' if len(shared) == 1 else 'are columns'} of the relation"]
     parts += [f"{_listed(unknown)} {'is' if len(unknown) == 1 else 'are'} not"] if unknown else []
-    parts += [f"{_listed(twice)} occurs twice"] if twice else []
+    parts += [f"{_listed(twice)} {'occurs' if len(twice) == 1 else 'occur'} twice"] if twice else []
     parts += [f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} missing"] if missing else []
     hint = f"name the columns {', '.join(wanted)}, or give none of them these names to take them by position"
     raise ColumnNamesError("column-names", ", ".join(parts), hint)

@@ -43,8 +43,8 @@ def place_of_file(relation: Relation, path: Path, directives: Sequence[Directive
             form = told.format
         if told.format is Format.SQLITE and form is Format.SQLITE:
             return Place(form, path, table=told.table)
-    if form not in (None, Format.CSV):
-        return Place(form or Format.CSV, path, table=relation.name)
+    if form is not None and form is not Format.CSV:
+        return Place(form, path, table=relation.name)
     layout = _guess_layout(relation, path, suffix, directive)
     return Place(Format.CSV, path, layout, table=relation.name)
 

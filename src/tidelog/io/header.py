@@ -15,9 +15,9 @@ def take_header(
 ) -> tuple[bytes, int, CsvLayout]:
     """Return the data after the header, how many lines it took, and the layout it leads to.
 
-    Columns are matched by name if the header has the relation's names. A header with none of them
-    is skipped, as Soufflé skips it. `columns` in the directive goes before the names. A header with
-    only some of the names is reported to `mistakes`.
+    Columns are matched by name if the header has the relation's names. A header with none of them, in
+    whatever case, is skipped, as Soufflé skips it. `columns` in the directive goes before the names. A
+    header with only some of the names is reported to `mistakes`.
     """
     text, rest = _first_line(data, layout)
     lines = data[: len(data) - len(rest)].count(b"\n") or 1
@@ -25,7 +25,7 @@ def take_header(
         return rest, lines, layout
     found = header_names(text, layout)
     wanted = [column.name for column in relation.columns]
-    if not set(found) & set(wanted):
+    if {name.casefold() for name in wanted}.isdisjoint(name.casefold() for name in found):
         return rest, lines, layout
     try:
         positions = match_columns(found, wanted)

@@ -202,7 +202,7 @@ class MaintainedEngine(LocalEngine):
             self._go_back()
 
     def make_room(self, codes: Sequence[Codes]) -> None:
-        """Be able to store these codes; row numbers and tables known before may be others afterwards."""
+        """Make room for these codes; row numbers and tables taken before may be stale afterwards."""
         if not self._state.is_wide and not all(fits_narrow(column) for column in codes):
             self._widen()
 
@@ -212,7 +212,7 @@ class MaintainedEngine(LocalEngine):
 
     @property
     def program(self) -> Program:
-        """Return the program as it is followed, with the relations made for negated atoms."""
+        """Return the program as followed, with relations for derivations, aggregates and negated atoms."""
         return self._program
 
     def _go_back(self) -> None:
@@ -241,7 +241,7 @@ class MaintainedEngine(LocalEngine):
         result = self._result(found, reports)
         self._maintainer.commit(found)
         for name in self._replaced:
-            # Of a recomputed relation also facts that stay may have other levels.
+            # Facts that stay in a recomputed relation may have new levels too.
             relation = self._state.relations[name]
             relation.previous[: relation.count] = relation.levels[: relation.count]
         self.groups.commit()
@@ -258,10 +258,15 @@ class MaintainedEngine(LocalEngine):
 
         The cost is charged to the deletions: a relation is copied after a quarter of it was deleted.
         """
-        for name, apart in self._given_apart.items():
-            if apart.is_sparse:
-                self._given_apart[name] = apart.copied(np.int64)
-        if self._state.compact():
+        try:
+            for name, apart in self._given_apart.items():
+                if apart.is_sparse:
+                    self._given_apart[name] = apart.copied(np.int64)
+            is_moved = self._state.compact()
+        except MemoryError:
+            # The epoch is committed: a later one tries again.
+            return
+        if is_moved:
             learned = self._maintainer.learned
             self._start_maintenance(self._maintainer.work())
             self._maintainer.learned = learned

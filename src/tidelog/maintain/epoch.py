@@ -249,7 +249,7 @@ class Maintainer:
         if rules.deleted:
             read |= rules.relations_read_before(stratum.relations)
         lower = {name: epoch.changes[name] for name in read if name in epoch.changes}
-        self.engine.give_numbers(stratum, {name: change.inserted for name, change in lower.items()})
+        self.engine.give_numbers(stratum, {name: change.inserted for name, change in epoch.changes.items()})
         rows = changed_rows(own, lower)
         if number in rewritten:
             decision = self._decide_rules(number, rewritten[number], epoch.settings)

@@ -12,7 +12,6 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import StratumStatistics
 from tidelog.engine.user_aggregates import UserAggregate
-from tidelog.errors import TidelogError
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.group_values import GroupValues, numeric_values
@@ -125,7 +124,7 @@ class GroupKeeper:
         for groups, rows, diffs in reversed(self._changes):
             try:
                 groups.change(rows, -diffs)
-            except TidelogError:
+            except Exception:  # noqa: BLE001 - whatever it was, the rest must go back
                 groups.is_lost = True
         if self._failed is not None:
             self._failed.is_lost = True

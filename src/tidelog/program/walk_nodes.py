@@ -138,13 +138,6 @@ def terms_of(literal: nodes.Literal) -> tuple[nodes.Term, ...]:
     return children(literal.atom if isinstance(literal, nodes.NegatedAtom) else literal)  # type: ignore[return-value]
 
 
-def inside(aggregate: nodes.Aggregate) -> Iterator[nodes.Term]:
-    """Yield the terms directly inside an aggregate: target, init and those of its body."""
-    yield from _present(aggregate.target, aggregate.init)
-    for literal in aggregate.body:
-        yield from terms_of(literal)
-
-
 def aggregates_in(roots: Iterable[Node]) -> Iterator[nodes.Aggregate]:
     """Yield the aggregates in the trees, without those inside other aggregates."""
     for node in walk(roots, into_aggregates=False):
@@ -167,15 +160,6 @@ def deep_variables(roots: Iterable[Node]) -> Iterator[nodes.Variable]:
     for node in walk(roots):
         if isinstance(node, nodes.Variable):
             yield node
-
-
-def deep_literals(roots: Iterable[Node]) -> Iterator[nodes.Literal]:
-    """Yield every literal in the trees, those inside aggregates included; of a negated atom only that."""
-    negated: nodes.Atom | None = None
-    for node in walk(roots):
-        if isinstance(node, nodes.Literal) and node is not negated:
-            yield node
-            negated = node.atom if isinstance(node, nodes.NegatedAtom) else None
 
 
 def deep_atoms(roots: Iterable[Node]) -> Iterator[tuple[nodes.Atom, bool]]:

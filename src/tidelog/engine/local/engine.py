@@ -30,6 +30,7 @@ from tidelog.engine.protocol import (
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.plan.lattice_paths import plan_paths
 from tidelog.program.nodes import Program, Stratum
+from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Endless, Unsuitable
 from tidelog.values.codec import Codec
@@ -79,8 +80,15 @@ class LocalEngine:
 
         With `rows`, only those of these row numbers, by relation, can be new.
         """
+        if not self._counted:
+            return
+        # An aggregate that waits for a number has a stratum of its own before the rule's.
+        read = earlier_relations(stratum)
+        heads = {rule.head for rule in self._counted if rule.relation in read}
+        strata = [each.relations for each in self._program.strata if not heads.isdisjoint(each.relations)]
         for rule in self._counted:
-            if rule.head not in stratum.relations or (rows is not None and rule.relation not in rows):
+            is_due = any(rule.head in names for names in strata)
+            if not is_due or (rows is not None and rule.relation not in rows):
                 continue
             stored = self._state.relations[rule.relation]
             found = stored.live_rows() if rows is None else stored.rows[rows[rule.relation]]

@@ -120,11 +120,13 @@ class LocalState:
 
     def compact(self) -> bool:
         """Give back the rows of deleted facts where they are many; say whether any relation was replaced."""
-        sparse = {name: relation for name, relation in self.relations.items() if relation.is_sparse}
-        for name, relation in sparse.items():
-            self.relations[name] = relation.copied(self.dtype)
+        # All copies are made before any takes its place: a copy may fail.
+        sparse = [name for name, relation in self.relations.items() if relation.is_sparse]
+        copies = {name: self.relations[name].copied(self.dtype) for name in sparse}
+        for name, copy in copies.items():
+            self.relations[name] = copy
             self.show_all(name)
-        return bool(sparse)
+        return bool(copies)
 
     def replace(self, name: str, rows: CodeArray, expected: int = 0) -> None:
         """Let a relation hold exactly these rows, with room for as many as `expected`."""

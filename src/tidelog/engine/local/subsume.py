@@ -24,7 +24,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
-from tidelog.program.walk_nodes import deep_atoms
+from tidelog.program.walk_nodes import relations_read
 from tidelog.storage.kernel import CodeArray
 
 
@@ -51,7 +51,7 @@ def delete_dominated(stratum: Stratum, state: LocalState, expressions: Expressio
     while True:
         doomed: dict[str, list[CodeArray]] = {}
         for subsumption in stratum.subsumptions:
-            read = {atom.relation for atom, _ in deep_atoms(subsumption.body)}
+            read = relations_read(subsumption.body)
             reads_changing = not read.isdisjoint(stratum.relations)
             if not is_first and not reads_changing:
                 continue

@@ -69,14 +69,14 @@ def decode(data: bytes | bytearray | memoryview) -> Message:
     try:
         head = json.loads(bytes(data[_LENGTH.size : place]))
     except (ValueError, RecursionError) as error:
-        raise BadMessageError("the header of the message is no JSON") from error
+        raise BadMessageError("the header of the message is not JSON") from error
     match head:
         case {"numbers": [*numbers], "tables": [*described], "text": str(text)}:
             pass
         case _:
             raise BadMessageError("the header of the message is of another form")
     if not all(_is_number(number) for number in numbers):
-        raise BadMessageError("the message has a number that is none")
+        raise BadMessageError("the message has a number that is not an integer")
     tables = []
     for each in described:
         table, place = _table(each, data, place)

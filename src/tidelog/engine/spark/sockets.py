@@ -197,7 +197,7 @@ def receive(connection: socket.socket) -> Message:
     except OSError as error:
         raise PartnerLostError from error
     except BadMessageError as error:
-        raise PartnerLostError(f"a partner sent what is no message: {error}") from error
+        raise PartnerLostError(f"a partner sent something that is not a message: {error}") from error
 
 
 def _receive_long(connection: socket.socket, count: int) -> bytearray:

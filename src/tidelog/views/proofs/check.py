@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.engine.reference.variables import awaited, mentioned
-from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom
+from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom, Rule
 from tidelog.values import NoValueError, Value
 from tidelog.values.functors import compare, range_values
 from tidelog.views.proofs.derivation import Derivation, Premise
@@ -65,6 +65,16 @@ class _Checker:
             yield f"the step derives {derivation.head}"
         rule = self.book.find(derivation.rule.name)
         binding = dict(derivation.bindings)
+        # Aggregates are over the facts before the level, wherever in the rule they are.
+        with self.solver.before(node.limit):
+            yield from self._application(rule, derivation, binding)
+        again = self.prover.deriver.derivation(rule, derivation.head, binding, node.limit)
+        for found, told in zip(again.aggregations, derivation.aggregations, strict=True):
+            if (found.value, found.group) != (told.value, told.group):
+                yield f"{told} is {found.value} over {len(found.group)} facts"
+
+    def _application(self, rule: Rule, derivation: Derivation, binding: dict[str, Value]) -> Iterator[str]:
+        """Yield what the binding does not make of the rule; it is completed on the way."""
         later: list[Literal] = []
         for literal, part in zip(rule.body, derivation.parts, strict=True):
             if not isinstance(literal, Atom):
@@ -78,12 +88,7 @@ class _Checker:
                 yield f"{part} is not {word_literal(literal, binding)}"
         if not self._fits(rule.head, derivation.head.fact, binding, later):
             yield f"the head is {word_literal(rule.head, binding)}"
-        with self.solver.before(node.limit):
-            yield from self._rest(later, binding)
-        again = self.prover.deriver.derivation(rule, derivation.head, binding, node.limit)
-        for found, told in zip(again.aggregations, derivation.aggregations, strict=True):
-            if (found.value, found.group) != (told.value, told.group):
-                yield f"{told} is {found.value} over {len(found.group)} facts"
+        yield from self._rest(later, binding)
 
     def _fits(
         self, atom: Atom, fact: tuple[Value, ...], binding: dict[str, Value], later: list[Literal]
