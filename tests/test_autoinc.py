@@ -465,3 +465,21 @@ def test_random_rules_count_like_the_model(rules, way, chance, tmp_path_factory)
 def reopened(folder: Path, engine: str, strategy: str) -> Session:
     """Return the session of a store."""
     return tidelog.open(store=folder, engine=engine, strategy=strategy)
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_an_aggregate_may_wait_for_a_number(engine):
+    """What an aggregate needs of a number is computed before the rule's own stratum."""
+    text = """
+    .decl p(x: number)
+    .input p
+    .decl q(y: number)
+    .input q
+    .decl r(n: number, c: number)
+    r(n, c) :- p(x), n = autoinc(), c = sum y : { q(y), y < n }.
+    """
+    db = tidelog.open(text, facts={"p": [(5,), (6,), (7,)], "q": [(0,), (1,)]}, engine=engine)
+
+    assert set(db["r"]) == {(0, 0), (1, 0), (2, 1)}
+    db.apply(insert={"p": [(1,)], "q": [(2,)]})
+    assert set(db["r"]) == {(0, 0), (1, 0), (2, 1), (3, 3)}

@@ -280,7 +280,7 @@ def test_changes_are_texts_or_mappings(facts, session):
         assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["bad-changes"]
     with pytest.raises(TidelogError):
         session.apply({1: facts})
-    with pytest.raises(TidelogError, match="changes are given as"):
+    with pytest.raises(TidelogError, match="changes are a change script or a mapping"):
         session.apply(facts)
 
 

@@ -448,8 +448,40 @@ def test_strategies_of_rules_on_spark() -> None:
     """On Spark other rules mean a new evaluation, so that only that can be asked for."""
     check_rule_strategy(Strategy.AUTO, "spark")
     check_rule_strategy(Strategy.DRED, "local")
-    with pytest.raises(TidelogError, match="everything is evaluated again"):
+    with pytest.raises(TidelogError, match="evaluates everything again"):
         check_rule_strategy(Strategy.UPDATE, "spark")
     with pytest.raises(TidelogError, match="the engine `spark` does not follow changes by `dred`"):
         choose_strategy(MaintenanceSettings(), "dred", None, "spark")
     assert choose_strategy(MaintenanceSettings(), "update", None, "spark").strategy is Strategy.UPDATE
+
+
+def test_a_relation_given_facts_while_rules_were_pending_stays_an_input():
+    """An epoch of facts between `add_rules` and the commit of a transaction is not forgotten by it."""
+    db = tidelog.open(".decl e(x: number, y: number)\n.input e\n.decl r(x: number)", facts={"e": [(1, 2)]})
+    transaction = db.transaction()
+    transaction.add_rules("r(x) :- e(x, _).")
+    db.apply(insert={"r": [(7,)]})
+
+    transaction.commit()
+
+    assert "r" in db.inputs
+    assert set(db["r"]) == {(1,), (7,)}
+    db.apply(delete={"r": [(7,)]})
+    assert set(db["r"]) == {(1,)}
+
+
+@pytest.mark.parametrize("way", ["apply", "transaction"])
+def test_taking_back_a_rule_that_is_there_twice_leaves_one(way):
+    """The inverse of adding a rule once more removes the one that was added."""
+    rule = "p(x) :- e(x)."
+    db = tidelog.open(f".decl e(x: number)\n.input e\n.decl p(x: number)\n{rule}", facts={"e": [(1,)]})
+    added = db.add_rules(rule)
+
+    if way == "apply":
+        db.apply(added.inverse())
+    else:
+        with db.transaction() as transaction:
+            transaction.change(added.inverse())
+
+    assert [each.text for each in db.rules] == [rule]
+    assert set(db["p"]) == {(1,)}

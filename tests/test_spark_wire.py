@@ -185,7 +185,7 @@ def test_damaged_messages_are_refused(data):
 
     with pytest.raises(BadMessageError):
         decode(data)
-    with ours, theirs, pytest.raises(PartnerLostError, match="what is no message"):
+    with ours, theirs, pytest.raises(PartnerLostError, match="not a message"):
         receive(ours)
 
 

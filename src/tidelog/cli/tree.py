@@ -58,11 +58,11 @@ def declare(
 ) -> None:
     """Print the declarations of the relations, for a file that programs include."""
     text = None if program is None else read_program(program).text
-    if schema is not None and not (Path(what).suffix in _LANGUAGES or language is not None):
-        raise typer.BadParameter("--schema goes with a JSON file")
     if Path(what).suffix in _LANGUAGES or language is not None:
         sys.stdout.write(_read(Path(what), language, schema).declarations(text))
         return
+    if schema is not None:
+        raise typer.BadParameter("--schema goes with a JSON file")
     from tidelog.trees import Forest  # noqa: PLC0415 - starts quickly otherwise
 
     sys.stdout.write(Forest.of(what).declarations(text))

@@ -56,13 +56,15 @@ class Arguments:
     def whole(self, name: str, value: object, *, least: int, is_optional: bool = False) -> None:
         """Expect a whole number from `least` on."""
         is_right = is_whole(value) and value >= least  # type: ignore[operator]  # a whole number compares
-        wanted = f"a whole number from {least} on"
+        wanted = f"a whole number of at least {least}"
         self.expect(name, value, wanted, is_right=is_right or (is_optional and value is None))
 
     def number(self, name: str, value: object, *, is_optional: bool = False) -> None:
         """Expect a number from zero on; infinity is one."""
-        is_right = isinstance(value, Real) and not isinstance(value, bool) and float(value) >= 0
-        self.expect(name, value, "a number from 0 on", is_right=is_right or (is_optional and value is None))
+        is_right = is_number(value) and value >= 0  # type: ignore[operator] # a number compares
+        self.expect(
+            name, value, "a number of at least 0", is_right=is_right or (is_optional and value is None)
+        )
 
     def path(self, name: str, value: object, *, is_optional: bool = False) -> None:
         """Expect a path that the system can take."""
@@ -88,6 +90,11 @@ class Arguments:
 def is_whole(value: object) -> bool:
     """Say whether a value is a whole number; True and False are not meant as numbers."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> bool:
+    """Say whether a value is a number; True and False are not meant as numbers."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_path(value: object) -> bool:
@@ -123,8 +130,10 @@ def no_effect(name: str, because: str, hint: str | None = None) -> Diagnostic:
 
 def described(value: object) -> str:
     """Return a value as messages speak of it: numbers and short texts themselves, others by their type."""
+    if isinstance(value, int) and abs(value) >= 10**40:
+        return "a number of more than 40 digits"
     if value is None or isinstance(value, bool | int | float):
-        return repr(value)[:40]
+        return repr(value)
     if isinstance(value, str):
         return repr(value if len(value) <= 40 else f"{value[:37]}...")
     if isinstance(value, type):

@@ -73,7 +73,8 @@ class Inquiry:
         sign = text[:1] if text[:1] in {"+", "-"} else ""
         text = text[len(sign) :]
         numbers = {number for number in self.case.everything if _has_sign(self.case.suspects[number], sign)}
-        if sign and not self._matching(text, numbers, []):
+        is_one = text != "rules" and text not in self.finder.program.relations
+        if sign and is_one and not self._matching(text, numbers, []):
             numbers = set(self.case.everything)
         return self._matching(text, numbers, found)
 

@@ -43,7 +43,7 @@ class Blaming:
 
         `unwanted` are facts that appeared, `missing` ones that vanished: texts, with variables if all
         facts that match are meant, or facts by relation. `epoch` is the one whose changes are suspects,
-        or a pair of epochs; the last one unless told. Nothing is changed.
+        or a pair of epochs; the last one by default. Nothing is changed.
 
             db.blame(unwanted=["alias(x, 'sec')"], epoch=(3, 7))
         """

@@ -45,7 +45,7 @@ def read_guards(text: str | Path, *, is_strict: bool = False) -> tuple[Guard, ..
     try:
         lines = text.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as cause:
-        # No UTF-8, or a name that no file can have.
+        # Not UTF-8, or a name that no file can have.
         reason = getattr(cause, "strerror", None) or str(cause)
         raise TidelogError(
             [Diagnostic(code="unreadable-guards", message=f"cannot read {text}: {reason}")]

@@ -9,7 +9,6 @@ from pathlib import Path
 from tidelog import io
 from tidelog.engine.protocol import Codes, Engine
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.errors.arguments import bad_argument, is_path
 from tidelog.program.nodes import Directive, Program, Relation
 from tidelog.program.suggest import did_you_mean
 from tidelog.values import Codec
@@ -76,7 +75,6 @@ def columns_of(data: object, relation: Relation, program: Program, codec: Codec)
     as the relation's `.input` directives say, everything else as `tidelog.io.columns_from` says.
     """
     if not isinstance(data, FactSet):
-        _check_file(relation.name, data)
         inputs = [
             each for each in program.directives if (each.kind, each.relation) == ("input", relation.name)
         ]
@@ -104,12 +102,6 @@ def _readers_of_folder(program: Program, folder: Path, codec: Codec) -> Iterator
         if directive.kind == "input":
             relation = program.relations[directive.relation]
             yield relation.name, partial(io.read_relation, relation, directive, codec, folder)
-
-
-def _check_file(relation: str, data: object) -> None:
-    """Raise if facts are given as a path that cannot name a file."""
-    if isinstance(data, str | PathLike) and not (is_path(data) and Path(data).name):
-        raise TidelogError([bad_argument(relation, data, "facts, or the path of a file")])
 
 
 def _undeclared(name: str, program: Program) -> Diagnostic:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.protocol import Observer
 from tidelog.errors import Diagnostic, Severity, TidelogError
-from tidelog.errors.arguments import Arguments, is_path, paths
+from tidelog.errors.arguments import Arguments, paths
 from tidelog.session.changes import NetChange
 from tidelog.session.engines import EngineName, find_engine
 from tidelog.session.epochs import Epochs, Machine, fingerprint
@@ -58,7 +58,7 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
     is a folder, read as the program's `.input` directives say, or a mapping from relations to facts:
     tuples, a pandas or polars frame, anything that speaks Arrow, a mapping of columns, or the path
     of a CSV, TSV, Parquet or JSON file. Without facts the inputs are empty. `jobs` is the number of
-    threads (all cores unless told), `memory_limit` an amount such as `"4G"` beyond which the
+    threads (all cores by default), `memory_limit` an amount such as `"4G"` beyond which the
     evaluation stops, `iteration_limit` the iterations a stratum may take, `functions` Python
     callables for `.functor` declarations (before those registered with `@tidelog.functor` and
     `@tidelog.aggregate`), `include_path` folders for `#include`, `defines` macros,
@@ -83,7 +83,7 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
         delta = db.apply(insert={"assign": [("a", "b")]})
     """
     with Arguments() as arguments:
-        _check_arguments(arguments, facts, functions, defines, store, read_only, provenance, observer)
+        _check_arguments(arguments, functions, defines, store, read_only, provenance, observer)
         arguments.text("engine", engine)
         if engine != "spark":
             only = "only the engine `spark` needs it"
@@ -117,7 +117,6 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
 
 def _check_arguments(  # noqa: PLR0913, PLR0917 - those of `open_session` that nothing else checks
     arguments: Arguments,
-    facts: object,
     functions: object,
     defines: object,
     store: object,
@@ -125,9 +124,6 @@ def _check_arguments(  # noqa: PLR0913, PLR0917 - those of `open_session` that n
     provenance: object,
     observer: object,
 ) -> None:
-    wanted = "a folder, or a mapping from relations to facts"
-    is_facts = facts is None or isinstance(facts, Mapping) or is_path(facts)
-    arguments.expect("facts", facts, wanted, is_right=is_facts)
     wanted = "a mapping from names to functions"
     arguments.mapping("functions", functions, wanted, of=callable, is_optional=True)
     wanted = "a mapping from names to texts"
@@ -272,7 +268,7 @@ def _check_same_program(request: Request, store: Store) -> None:
 def _facts_not_read(path: Path) -> Diagnostic:
     return Diagnostic(
         code="facts-not-read",
-        message=f"the store `{path}` has its facts already: those given beside it were not read",
+        message=f"the store `{path}` has its facts already, so the facts you gave were not read",
         hint="change facts with db.apply, or make a new store",
         severity=Severity.WARNING,
     )

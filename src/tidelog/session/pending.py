@@ -19,6 +19,8 @@ from tidelog.session.rules import ProgramText, SomeRules
 from tidelog.session.text import find_source
 from tidelog.source import Source
 from tidelog.values import Codec, TypeTable, Value
+from tidelog.views.blame.answers import Repair
+from tidelog.views.delta import RelationDeltas
 
 # A text of rules as `tidelog.open` takes a program, or several.
 SomeText = str | Path | Source | Iterable[str | Path | Source]
@@ -38,6 +40,8 @@ class PendingEpoch(Gathering):
         self._after = prepared
         self._text = prepared.text
         self._new_functions: dict[str, Callable[..., Value]] = {}
+        # Rules that could not be read at all.
+        self._misread: list[Diagnostic] = []
         # What is wrong with the program; rules that follow may put it right.
         self._mistakes: list[Diagnostic] = []
 
@@ -49,7 +53,10 @@ class PendingEpoch(Gathering):
     @property
     def all_mistakes(self) -> tuple[Diagnostic, ...]:
         """Return what is wrong with the rules and with the facts so far."""
-        return (*self._mistakes, *self.diagnostics)
+        rules = (*self._misread, *self._mistakes)
+        # What the rules declare is not known while they are wrong.
+        facts = [each for each in self.diagnostics if not rules or each.code != "undeclared-relation"]
+        return (*rules, *facts)
 
     @property
     def base(self) -> ProgramText:
@@ -72,7 +79,7 @@ class PendingEpoch(Gathering):
             for each in () if add is None else _texts(add):
                 text = self._with(text, each)
         except TidelogError as error:
-            self.diagnostics += error.diagnostics
+            self._misread += error.diagnostics
             return
         self._text = replace(text)
         self._new_functions.update(functions or {})
@@ -86,6 +93,13 @@ class PendingEpoch(Gathering):
         self._aim(
             program, codec_beside(self._codec, program.types), find_changeable(program, self._after.given)
         )
+
+    def rules_of(self, changes: object) -> None:
+        """Take the rules that a repair or a delta changes; other changes have none."""
+        if isinstance(changes, Repair):
+            changes.gather_rules(self)
+        elif isinstance(changes, RelationDeltas) and changes.rules:
+            self.rules(remove=self._text.newest(changes.rules.deleted), add=changes.rules.inserted)
 
     def _with(self, text: ProgramText, added: str | Path | Source) -> ProgramText:
         request, source = self._before.request, find_source(added)
@@ -106,7 +120,7 @@ class PendingEpoch(Gathering):
                 yield Diagnostic(
                     code="function-in-use",
                     message=f"rules use the functor `{name}` already, with another function",
-                    hint="remove these rules first, or give the new function another name",
+                    hint="remove these rules in an earlier epoch, or give the new function another name",
                 )
 
     def net(self, engine: MaintainedEngine) -> NetChange:
@@ -129,6 +143,8 @@ class PendingEpoch(Gathering):
     def check_program(self, prepared: Prepared) -> None:
         """Raise if the program changed since in a way that the changes do not fit any more."""
         if prepared.text is self.base:
+            # Relations may have been given facts since; they stay inputs.
+            self._after = with_inputs(self._after, prepared.given)
             return
         if self.has_rules:
             raise TidelogError([_overtaken()])
@@ -154,5 +170,5 @@ def _overtaken() -> Diagnostic:
     return Diagnostic(
         code="rules-changed",
         message="the rules of the program changed since the transaction began",
-        hint="begin another one with db.transaction()",
+        hint="start a new one with db.transaction()",
     )

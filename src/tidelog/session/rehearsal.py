@@ -76,8 +76,8 @@ def rehearse_rules(
     now, then = epochs.machine.engine, bench.engine
     inserted: dict[str, Int64s] = {}
     deleted: dict[str, Int64s] = {}
-    for name, relation in before.relations.items():
-        old = _facts(now.facts(name), now.size(name))
+    for name, relation in program.relations.items():
+        old = _facts(now.facts(name), now.size(name)) if name in before.relations else set()
         new = _facts(then.facts(name), then.size(name))
         for side, facts in ((inserted, new - old), (deleted, old - new)):
             if facts:

@@ -133,6 +133,13 @@ class ProgramText:
             number += 1
         return f"added rules {number}"
 
+    def newest(self, texts: Iterable[str]) -> tuple[int | str, ...]:
+        """Return the id of a rule for each text, the newest of equal ones; unknown texts stay."""
+        ids: dict[str, list[int]] = {}
+        for rule in self.rules:
+            ids.setdefault(rule.text, []).append(rule.id)
+        return tuple(ids[text].pop() if ids.get(text) else text for text in texts)
+
     def with_source(
         self, source: Source, include_path: Iterable[Path] = (), defines: Mapping[str, str] | None = None
     ) -> "ProgramText":

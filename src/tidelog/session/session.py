@@ -27,7 +27,6 @@ from tidelog.syntax.changes import WrittenTransaction
 from tidelog.trees.edits import EditScript
 from tidelog.views import Answer, Delta, RelationView, Snapshot, answer_query
 from tidelog.views.blame.answers import Repair
-from tidelog.views.delta import RelationDeltas
 from tidelog.views.virtual import VirtualView, virtual_relation
 
 
@@ -170,10 +169,7 @@ class Session(Explaining, Blaming):
 
         def work() -> Delta:
             pending = self._epochs.gather()
-            if isinstance(changes, Repair):
-                changes.gather_rules(pending)
-            elif isinstance(changes, RelationDeltas) and changes.rules:
-                pending.rules(remove=changes.rules.deleted, add=changes.rules.inserted)
+            pending.rules_of(changes)
             if add_rules is not None or remove_rules is not None or functions is not None:
                 pending.rules(remove=remove_rules, add=add_rules, functions=functions)
             _take_changes(pending, changes, self.program)

@@ -64,7 +64,7 @@ def choose_strategy(
 
 
 def check_rule_strategy(strategy: Strategy, engine: str) -> None:
-    """Raise if a way is asked for that the engine does not go when rules change."""
+    """Raise if the engine does not follow a change of rules by this strategy."""
     if engine == "spark" and strategy not in {Strategy.AUTO, Strategy.RECOMPUTE}:
-        because = "on Spark other rules mean that everything is evaluated again"
+        because = "Spark evaluates everything again when rules change"
         raise TidelogError([no_effect("strategy", because)])

@@ -43,7 +43,9 @@ class Transaction:
 
     def change(self, changes: Changes) -> None:
         """Take a change script such as `"+edge(1, 2). -edge(2, 3)."`, or changes by relation."""
-        self._open().changes(changes)
+        pending = self._open()
+        pending.rules_of(changes)
+        pending.changes(changes)
 
     def add_rules(self, text: SomeText, *, functions: Functions | None = None) -> None:
         """Add rules, or declarations and rules; facts that follow may be of relations they declare."""

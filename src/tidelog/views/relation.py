@@ -74,8 +74,9 @@ class RelationView(FactSet):
         with snapshot.lock:
             found = frame_of_codes(snapshot.engine, self._relation, self._codec)
         # The session that keeps the facts may be another one than that asked for.
-        is_elsewhere = found is None or (spark is not None and found.sparkSession is not spark)
-        return super().to_spark(spark) if found is None or is_elsewhere else found
+        if found is None or (spark is not None and found.sparkSession is not spark):
+            return super().to_spark(spark)
+        return found
 
     def _codes(self) -> list[Codes]:
         return self._read().engine.facts(self.name)

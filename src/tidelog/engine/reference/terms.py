@@ -5,7 +5,7 @@ from typing import assert_never
 
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.reference.aggregates import combine
-from tidelog.engine.reference.variables import awaited
+from tidelog.engine.reference.variables import awaited, counts
 from tidelog.engine.user_aggregates import UserAggregate, concatenated, is_object
 from tidelog.engine.user_functors import call_functor, find_functor
 from tidelog.program.nodes import (
@@ -86,7 +86,7 @@ class Terms:
             case Variable() if term.name not in binding:
                 binding[term.name] = value
                 return True
-            case _ if awaited(term) <= binding.keys():
+            case _ if awaited(term) <= binding.keys() and not counts(term):
                 return same(self.value(term, binding), value)
             case RecordTerm():
                 return isinstance(value, tuple) and self._fit_all(term.terms, value, binding, later)

@@ -21,7 +21,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
-from tidelog.program.walk_nodes import map_literal, map_terms, terms_of
+from tidelog.program.walk_nodes import map_literal, map_terms, subterms, terms_of
 
 Names = frozenset[str]
 NOTHING: Final[Names] = frozenset()
@@ -58,6 +58,12 @@ def awaited(term: Term) -> Names:
 def mentioned(literal: Literal) -> Names:
     """Return the variables of the rule that the literal mentions."""
     return _union(map(awaited, terms_of(literal)))
+
+
+@lru_cache(maxsize=100_000)
+def counts(term: Term) -> bool:
+    """Say whether the term holds an `autoinc()`, which gives one number per derivation."""
+    return any(isinstance(part, Counter) for part in subterms(term))
 
 
 def name_wildcards(rule: Rule) -> Rule:

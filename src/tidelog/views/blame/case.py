@@ -215,7 +215,11 @@ class Case:
             try:
                 result = stack.enter_context(self.engine.trial(changes, self.settings))
             except TidelogError as cause:
-                raise RefusedWorldError({each.code for each in cause.diagnostics}) from cause
+                codes = {each.code for each in cause.diagnostics}
+                if "memory-limit" in codes:
+                    # This tells of the machine, not of the world.
+                    raise
+                raise RefusedWorldError(codes) from cause
             yield result
 
     def refusal(self, refused: RefusedWorldError, taken: frozenset[int]) -> Reason:

@@ -205,9 +205,10 @@ class Storyteller:
 def _without_repeated_changes(steps: list[Step]) -> tuple[Step, ...]:
     """Return the steps, each change once: two aggregates of a rule may depend on the same one."""
     changes = {Role.INSERTED, Role.DELETED}
-    return tuple(
-        step for place, step in enumerate(steps) if step.role not in changes or step not in steps[:place]
-    )
+    found: dict[Step | int, Step] = {}
+    for place, step in enumerate(steps):
+        found.setdefault(step if step.role in changes else place, step)
+    return tuple(found.values())
 
 
 def _quote(rule: MaintainedRule) -> str:

@@ -204,7 +204,7 @@ class Proof:
     # --- forms ------------------------------------------------------------------------------------
 
     def text(self, width: int | None = None, depth: int | None = None) -> str:
-        """Return the proof drawn as a tree that fits the width (the terminal's unless told)."""
+        """Return the proof drawn as a tree that fits the width (the terminal's by default)."""
         with Arguments() as arguments:
             arguments.whole("width", width, least=1, is_optional=True)
         return draw_text(self, width, self._shown(depth))
@@ -252,7 +252,7 @@ class Proof:
 
     @property
     def depth(self) -> int | None:
-        """Return how deep the forms of the proof go unless told, None for all the way."""
+        """Return how deep the forms of the proof go by default, None for all the way."""
         return self._depth
 
     def with_step(self, step: Step) -> "Proof":

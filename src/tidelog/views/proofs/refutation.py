@@ -89,7 +89,7 @@ class Refutation:
         return tuple(dict.fromkeys(fact for fact in facts if fact is not None))
 
     def text(self, width: int | None = None) -> str:
-        """Return the refutation drawn as a tree that fits the width (the terminal's unless told)."""
+        """Return the refutation drawn as a tree that fits the width (the terminal's by default)."""
         from tidelog.views.proofs.refutation_text import draw_refutation  # noqa: PLC0415 - it reads these
 
         with Arguments() as arguments:
