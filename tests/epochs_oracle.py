@@ -13,7 +13,7 @@ from tidelog.engine.reference.facts import Facts
 from tidelog.engine.reference.solve import Solver
 from tidelog.engine.reference.variables import name_wildcards
 from tidelog.program.nodes import Program, Rule, Stratum
-from tidelog.program.walk_nodes import aggregates_in, relations_read
+from tidelog.program.walk_nodes import aggregates_in, counts, relations_read
 from tidelog.values import Codec, Fact, NoValueError
 
 
@@ -45,7 +45,9 @@ def labels_by_force(
     solver = Solver(program, facts, Codec(program.types), functions or {})
     labels: Labels = {}
     for stratum in program.strata:
-        if has_labels(stratum, program) and not _aggregates_itself(stratum):
+        # The derivations of a rule with `autoinc()` are facts of a relation of their own.
+        is_plain = not _aggregates_itself(stratum) and not any(map(counts, stratum.rules))
+        if has_labels(stratum, program) and is_plain:
             labels.update(_label_stratum(stratum, inputs, facts, solver))
         for name in stratum.relations:
             facts.replace(name, frozenset(relations[name]))
