@@ -137,7 +137,7 @@ def _trials(
     book = db.proofs.book
     for miss in refutation.near_misses:
         missing = _only_missing(miss)
-        if missing and all(book.is_stored(each.relation) for each in missing):
+        if missing and all(book.is_stored(each.relation) for each in (refutation.atom, *missing)):
             relations = {each.relation for each in missing}
             if flow.is_sure(refutation.atom.relation, book.find(miss.rule.name), relations):
                 yield refutation.atom, miss, missing

@@ -80,9 +80,7 @@ class _Progress:
             _tell_failure(failure)
         if time.monotonic() - self._told >= _PROGRESS_SECONDS:
             self._told = time.monotonic()
-            done = ", ".join(
-                f"{count:,} {find_kind(name).unit} of {name}" for name, count in outcome.checked.items()
-            )
+            done = ", ".join(f"{name} {count:,}" for name, count in outcome.checked.items())
             print(f"  {done or 'nothing yet'}; {len(outcome.failures)} failed", flush=True)
 
 
