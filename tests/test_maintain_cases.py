@@ -148,6 +148,25 @@ def test_an_ordered_rule_with_an_aggregate(strategy: Strategy):
     follow(text, {"e": [(1, 2), (2, 3)]}, [({"e": [(2, 4), (3, 1)]}, {}), ({}, {"e": [(1, 2)]})], strategy)
 
 
+def test_a_negated_lattice_with_wildcards(strategy: Strategy):
+    """What a wildcard leaves of a lattice are all its values, not their least upper bound."""
+    text = """
+    .type High <: number
+    .lattice High<> { Lub -> max(_, _) }
+    .decl e(x: number)
+    .input e
+    .decl best(k: symbol, v: High<>)
+    best("a", 2) :- e(_).
+    best("b", 1).
+    .decl q(x: number)
+    q(x) :- e(x), !best(_, 1).
+    """
+
+    run = follow(text, {"e": [(1,)]}, [({"e": [(2,)]}, {}), ({}, {"e": [(1,), (2,)]})], strategy)
+
+    assert run.relations()["q"] == set()
+
+
 def test_aggregates_follow(strategy: Strategy):
     """Counts, sums and extremes are as from nothing, empty groups included."""
     text = f"""{EDGE}

@@ -332,3 +332,11 @@ def test_columns_have_the_arrow_types_people_expect():
         column = codec.column_to_arrow(codec.encode_column([value], name), name)
         assert str(column.type) == arrow_type
         assert column.to_pylist() == [{"Pair": "[1, a]", "Tree": "$Empty"}.get(name, value)]
+
+
+@pytest.mark.parametrize("text", ["1.5\x1d", " 1.5", "1.5\t", "\x1c1.5"])
+def test_white_space_around_a_float_of_any_kind_is_left_out(text):
+    """Python's `float` knows fewer kinds of white space than its texts do."""
+    codec = Codec(TYPES)
+
+    assert codec.decode(codec.parse(text, "float"), "float") == 1.5

@@ -60,7 +60,8 @@ def _projected(rule: Rule, program: Program, made: dict[tuple[str, tuple[int, ..
         kept = tuple(place for place, term in enumerate(atom.terms) if not isinstance(term, Wildcard))
         declared = program.relations[atom.relation]
         name = f"{atom.relation}/{','.join(map(str, kept))}"
-        columns = tuple(declared.columns[place] for place in kept)
+        # A projection holds every value that some fact has; it is not a lattice itself.
+        columns = tuple(replace(declared.columns[place], is_lattice=False) for place in kept)
         made[atom.relation, kept] = Relation(name, columns, span=declared.span)
         terms = tuple(atom.terms[place] for place in kept)
         body.append(replace(literal, atom=replace(atom, relation=name, terms=terms)))

@@ -66,7 +66,7 @@ def parse_float(text: str, start: int = 0) -> float:
     """Return the float that a text writes."""
     if _FLOAT.fullmatch(text.strip()) is None:
         raise TextError("malformed-value", f"`{_shorten(text)}` is no float", start, start + len(text))
-    value = float(text)
+    value = float(text.strip())
     if math.isinf(value) and "inf" not in text.lower():
         message = f"`{_shorten(text)}` does not fit float"
         raise TextError("number-too-large", message, start, start + len(text))
