@@ -302,3 +302,25 @@ def test_deep_proofs_need_no_stack() -> None:
     assert proof.to_dot().count("->") == 2 * length
     assert f"edge({length - 1}, {length})" in proof.to_html()
     assert max(map(len, proof.text(width=60).splitlines())) <= 60
+
+
+def test_a_fact_behind_an_aggregate_over_its_own_stratum_is_proved_after_an_epoch():
+    """An epoch derives such a stratum again without levels; a proof puts its facts in order."""
+    db = tidelog.open(
+        """
+        .decl a(x: number)
+        .input a
+        .decl b(x: number)
+        .input b
+        .decl r(x: number)
+        r(x) :- b(x), count : { r(_) } >= 1.
+        r(1) :- a(_).
+        """,
+        facts={"a": [(7,)]},
+    )
+    db.apply(insert={"b": [(0,)]})
+
+    proof = db.why("r(0)")
+
+    assert proof.check()
+    assert proof.support() == {"a": {(7,)}, "b": {(0,)}}

@@ -78,7 +78,7 @@ class Prover:
                 yield derivation
 
     def _may_replay(self, atom: GroundAtom) -> bool:
-        return self.book.is_stored(atom.relation) and self.book.has_law_nearby(atom.relation)
+        return self.book.is_stored(atom.relation) and self.book.may_lack_levels(atom.relation)
 
     def _step(self, atom: GroundAtom, below: Level | None, *, asserted: bool) -> Step | None:
         if self.book.is_stored(atom.relation) and self.source.is_given(atom.relation, atom.fact):

@@ -8,7 +8,7 @@ from itertools import count
 from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import UserFunctions
 from tidelog.program import nodes
-from tidelog.program.walk_nodes import deep_atoms, map_literal, map_parts, relations_read
+from tidelog.program.walk_nodes import aggregates_in, deep_atoms, map_literal, map_parts, relations_read
 from tidelog.program.written_names import made_name
 from tidelog.source import Span
 from tidelog.values import Codec
@@ -127,10 +127,17 @@ class RuleBook:
         """Say whether a choice, a size limit, a lattice or subsumption decides which facts stay."""
         return relation in self._lawful
 
-    def has_law_nearby(self, relation: str) -> bool:
-        """Say whether a relation of the same stratum has a law."""
-        number = self.strata[relation]
-        return any(self.has_law(name) for name in self.checked.strata[number].relations)
+    def may_lack_levels(self, relation: str) -> bool:
+        """Say whether levels of the stratum may not tell in which order its facts were derived.
+
+        That is so where a relation has a law, and where an aggregate reads its own stratum, which an epoch
+        derives again without levels.
+        """
+        stratum = self.checked.strata[self.strata[relation]]
+        return any(map(self.has_law, stratum.relations)) or any(
+            not relations_read((aggregate,)).isdisjoint(stratum.relations)
+            for aggregate in aggregates_in(stratum.rules)
+        )
 
     @cached_property
     def _grows(self) -> dict[str, bool]:
