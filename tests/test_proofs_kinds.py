@@ -324,3 +324,22 @@ def test_a_fact_behind_an_aggregate_over_its_own_stratum_is_proved_after_an_epoc
 
     assert proof.check()
     assert proof.support() == {"a": {(7,)}, "b": {(0,)}}
+
+
+def test_an_equivalence_of_nan_has_a_proof():
+    """NaN is one value, which equals itself in pairs."""
+    db = tidelog.open(
+        """
+        .decl a(x: float)
+        .input a
+        .decl same(x: float, y: float) eqrel
+        same(0.0, sum x : { a(x) }).
+        """,
+        facts={"a": [(float("nan"),)]},
+    )
+    facts = [fact for fact in db["same"] if fact[0] != fact[0] and fact[1] != fact[1]]
+
+    proof = db.why(("same", facts[0]))
+
+    assert len(facts) == 1
+    assert proof.check()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidelog.engine.reference.terms import same
 from tidelog.engine.reference.variables import awaited, mentioned
 from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom, Rule
 from tidelog.values import NoValueError, Value
@@ -158,17 +159,17 @@ class _Checker:
         if not self.book.program.relations[node.relation].is_equivalence:
             yield f"{node.relation} is no equivalence"
         start, goal = node.fact
-        if start == goal:
+        if same(start, goal):
             if not any(start in pair.fact for pair in step.pairs):
                 yield "no pair holds the value"
             return
         at = start
         for pair, is_turned in zip(step.pairs, step.turned, strict=True):
             left, right = reversed(pair.fact) if is_turned else pair.fact
-            if pair.relation != node.relation or left != at:
+            if pair.relation != node.relation or not same(left, at):
                 yield f"{pair} does not go on from the pair before"
             at = right
-        if at != goal:
+        if not same(at, goal):
             yield "the chain ends elsewhere"
 
     def join(self, step: Join, node: "Proof") -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator
 
+from tidelog.engine.reference.terms import same
 from tidelog.values import NoValueError, Value
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivations import Deriver
@@ -16,7 +17,7 @@ def find_chain(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Equiv
     Pairs are asserted by inputs and by rules; the chain is found breadth first, from the left value.
     """
     start, goal = atom.fact
-    if start == goal:
+    if same(start, goal):
         for _, pair, is_turned in _pairs_at(deriver, atom.relation, start, below):
             return Equivalence((pair,), (is_turned,))
         return None
@@ -28,7 +29,7 @@ def find_chain(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Equiv
             if other in came:
                 continue
             came[other] = (value, pair, is_turned)
-            if other == goal:
+            if same(other, goal):
                 return _chain(came, goal)
             waiting.append(other)
     return None
