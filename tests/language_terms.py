@@ -329,8 +329,8 @@ class Terms:
         if own and not self.seldom(4):
             return self.pick(own)
         mine = Scope(inner.below, inner.counts, min(inner.depth, 1), {type_name: own}, inner.made)
-        term = self.expression(type_name, mine)
-        return f"({term})"
+        # A mean of whole numbers is a float, so that nothing else says of which type `0 % 0` is.
+        return f"(as({self.expression(type_name, mine)}, {type_name}))"
 
     # --- atoms ---------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import random
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -168,46 +169,46 @@ def write_grants(
 def drive(folder: Path, moment: str) -> int:
     """Return the status of a driver that was killed at a moment, or ran to its end if that is empty."""
     reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        run_driver(folder, moment, writing)
+    # A process of its own from the start: one forked from here would talk to the Java process that this
+    # one may have.
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "torture.kill_pipeline", str(writing), moment],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        pass_fds=(writing,),
+        start_new_session=True,
+    )
     os.close(writing)
     # One byte when Spark has started; nothing if the driver is dead by then.
     os.read(reading, 1)
     word, _, amount = moment.partition(" ")
     if word == "seconds":
         time.sleep(float(amount))
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
+        driver.kill()
+    status = driver.wait()
     os.close(reading)
     with suppress(ProcessLookupError):
         # Java would outlive its driver by a moment.
-        os.killpg(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(status)
+        os.killpg(driver.pid, signal.SIGKILL)
+    return status
 
 
-def run_driver(folder: Path, moment: str, writing: int) -> None:
-    """Run the pipeline in this process, which may not live to see the end."""
-    status = 1
-    try:
-        os.setsid()
-        signal.alarm(LONGEST_LIFE_SECONDS)
-        # Java reserves more address space than a process under test is allowed.
-        resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)
-        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        os.chdir(folder)
-        pipeline = Pipeline.read(folder / "job.toml")
-        _ = pipeline.spark
-        os.write(writing, b"s")
-        word, _, amount = moment.partition(" ")
-        if word in {"before", "after", "half"}:
-            die_at(word, int(amount))
-        pipeline.run()
-        status = 0
-    finally:
-        os._exit(status)
+def run_driver(moment: str, writing: int) -> None:
+    """Run the pipeline of this folder in this process, which may not live to see the end."""
+    signal.alarm(LONGEST_LIFE_SECONDS)
+    # Java reserves more address space than a process under test is allowed.
+    resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    pipeline = Pipeline.read(Path("job.toml"))
+    _ = pipeline.spark
+    os.write(writing, b"s")
+    word, _, amount = moment.partition(" ")
+    if word in {"before", "after", "half"}:
+        die_at(word, int(amount))
+    pipeline.run()
+    # Nothing of Spark's own end is looked at, and Java ends with the process.
+    os._exit(0)
 
 
 def check(folder: Path, members: Sequence[tuple[str, str]], grants: Sequence[str]) -> None:
@@ -240,3 +241,6 @@ def load() -> None:
 
 
 KIND: Final = FuzzKind("kill-pipeline", make, attempt, load, Limits(seconds=600.0), unit="kills")
+
+if __name__ == "__main__":
+    run_driver(moment=sys.argv[2], writing=int(sys.argv[1]))

@@ -20,6 +20,8 @@ _LITERAL: Final = re.compile(r"'[^'\n]*'")
 _LONG_BASIC: Final = re.compile(r'"""(?:[^\\]|\\.)*?"""(?!")', re.DOTALL)
 _LONG_LITERAL: Final = re.compile(r"'''.*?'''(?!')", re.DOTALL)
 _PLAIN: Final = re.compile(r"[^,\]}#\n]*")
+# More names in one key than this are a mistake, and every one would be looked up with all before it.
+_MOST_NAMES: Final = 100
 _AT: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -132,6 +134,8 @@ class _Walk:
         while True:
             self._skip(_INLINE_BLANK)
             names.append(self._name())
+            if len(names) > _MOST_NAMES:
+                raise RecursionError
             end = self._at
             self._skip(_INLINE_BLANK)
             if not self._text.startswith(".", self._at):
