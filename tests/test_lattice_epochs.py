@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tidelog
-from epochs import STRATEGIES, Maintained, each_strategy, examples
+from epochs import STRATEGIES, Maintained, check_reports, each_strategy, examples
 from programs import build, run_program
 from tidelog.engine.epoch import Action, Strategy
 from tidelog.engine.protocol import Settings
@@ -337,3 +337,22 @@ def test_values_that_are_no_numbers(join, step, chance):
     except TidelogError:
         # Values that improve for ever, which is for others to test.
         assume(condition=False)
+
+
+def test_a_lattice_that_gains_facts_is_not_called_extended():
+    """A value that a larger one takes the place of is deleted, though the epoch only inserts."""
+    text = """
+    .type High <: number
+    .lattice High<> { Lub -> max(_, _) }
+    .decl e(x: number, n: number)
+    .input e
+    .decl high(x: number, n: High<>)
+    high(x, as(n, High)) :- e(x, n), e(x, _).
+    """
+    run = Maintained(build(text)).start({"e": [(1, 2)]})
+
+    found = run.change({"e": [(1, 3)]}, {})
+
+    run.check()
+    assert found.deleted["high"] == {(1, 2)}
+    check_reports(run, found, Strategy.AUTO)

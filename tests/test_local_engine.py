@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from programs import build, read, run, run_program
+from programs import ENGINES, build, read, run, run_program
 from strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.local import LocalEngine, stratum, workers
 from tidelog.engine.local.state import NeedsWideCodes
@@ -402,3 +402,23 @@ def test_failure_in_one_thread_ends_the_run():
     assert our_threads() == []
     found = read(engine, build(PATH).relations["path"], codec)
     assert set(RING["edge"]) <= found
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_negated_pattern_with_a_term_without_a_value_does_not_hold(engine):
+    """Where a term has no value, neither an atom nor its negation holds, also next to an open record."""
+    text = """
+    .type Pair = [a: number, b: symbol]
+    .decl p(x: number)
+    p(0). p(2).
+    .decl e(c: Pair, x: number)
+    e([1, "a"], 5).
+    .decl r(x: number)
+    r(x) :- p(x), !e([1, _], x / x).
+    .decl s(x: number)
+    s(x) :- p(x), !e([2 / x, _], 5).
+    """
+    found = run(text, engine=engine)
+
+    assert found["r"] == {(2,)}
+    assert found["s"] == set()

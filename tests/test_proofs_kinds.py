@@ -343,3 +343,84 @@ def test_an_equivalence_of_nan_has_a_proof():
 
     assert len(facts) == 1
     assert proof.check()
+
+
+@each_engine
+def test_an_aggregate_sees_all_facts_whatever_was_asked_before(engine: str) -> None:
+    """A proof in a lower stratum does not narrow what the aggregates of a higher one see."""
+    text = EDGE + (
+        ".decl hop(x: number)\nhop(x) :- edge(x, _).\n"
+        ".decl total(x: number, n: number) keys x\ntotal(x, count : { hop(_) }) :- edge(x, _).\n"
+        ".decl least(x: number)\nleast(min x : { hop(x) }).\n"
+    )
+    db = opened(text, engine, edge=[(1, 2), (3, 4)])
+
+    proofs = [db.why(f"{asked}") for asked in ("hop(1)", "least(1)", "hop(3)", "total(3, 2)", "least(1)")]
+
+    assert all(proof.check() for proof in proofs)
+
+
+@each_engine
+def test_an_aggregate_over_a_subsumed_relation_sees_what_holds(engine: str) -> None:
+    """Facts that held for a while are premises in their own stratum, and count for nobody else."""
+    text = """
+    .decl start(x: number)
+    .input start
+    .decl best(x: number, n: number)
+    best(x, n) <= best(x, m) :- m < n.
+    best(x, 3) :- start(x).
+    best(x, n - 1) :- best(x, n), n > 1.
+    .decl total(x: number, n: number)
+    total(x, n) :- best(x, 1), n = count : { best(_, _) }.
+    """
+    db = opened(text, engine, start=[(1,), (2,)])
+
+    proof = db.why("total(1, 2)")
+
+    assert proof.check()
+    assert len(proof.aggregations[0].group) == 2
+
+
+@each_engine
+def test_a_lattice_with_an_aggregate_over_itself_is_proved(engine: str) -> None:
+    """What the aggregate was worth in each iteration is found by evaluating the stratum once more."""
+    text = """
+    .type High <: number
+    .lattice High<> { Lub -> max(_, _) }
+    .decl start(x: number)
+    .input start
+    .decl high(x: number, v: High<>)
+    high(0, as(0, High)) :- start(_).
+    high(7, as(max(v, 1), High)) :- high(_, v).
+    high(1, max v : { high(_, v) }) :- start(_).
+    """
+    db = opened(text, engine, start=[(1,)])
+
+    assert all(db.why(("high", fact)).check() for fact in db["high"])
+
+
+def test_what_a_stateful_functor_gave_is_not_asked_again() -> None:
+    """A proof takes the value as given, and calls the functor neither to find it nor to check it."""
+    called = []
+
+    def next_number(x: int) -> int:
+        called.append(x)
+        return len(called)
+
+    text = """
+    .functor next(x: number): number stateful
+    .decl start(x: number)
+    .input start
+    .decl row(n: number, x: number)
+    row(@next(x), x) :- start(x).
+    .decl same(x: number, y: number) eqrel
+    same(@next(x), x) :- start(x).
+    """
+    db = tidelog.open(text, facts={"start": [(10,), (20,)]}, functions={"next": next_number})
+    before = list(called)
+
+    proofs = [db.why((name, fact)) for name in ("row", "same") for fact in db[name]]
+
+    assert all(proof.check() for proof in proofs)
+    assert {str(proof.support()) for proof in proofs} <= {"{'start': {(10,)}}", "{'start': {(20,)}}"}
+    assert called == before

@@ -416,7 +416,8 @@ class Maintainer:
 
     def _is_growing(self, number: int, own: Mapping[str, RowChange], lower: Mapping[str, RowChange]) -> bool:
         """Say whether nothing can be lost: no deletion at a positive atom, no insertion at a negated one."""
-        if any(change.deleted.size for change in own.values()):
+        if self._reasons[number] is not None or any(change.deleted.size for change in own.values()):
+            # Where facts are joined or aggregated, one takes the place of another.
             return False
         for rule in self._rules[number]:
             for literal in rule.literals:

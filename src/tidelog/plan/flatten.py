@@ -30,7 +30,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
-from tidelog.program.walk_nodes import aggregates_in, subterms
+from tidelog.program.walk_nodes import aggregates_in, map_literal, map_terms, subterms
 from tidelog.values import Kind
 
 
@@ -63,6 +63,12 @@ class _Flattener:
     def part(self, term: Term) -> Term:
         """Return `term` as a record or a branch may hold it."""
         return term if isinstance(term, Wildcard) else self.named(term)
+
+    def around(self, term: Term) -> Term:
+        """Return `term` with only wildcards, variables and constants in patterns."""
+        if isinstance(term, RecordTerm | BranchTerm) and _has_open_part(term):
+            return map_terms(term, self.around)
+        return self.simple(term)
 
     def inner(self, term: Term) -> Term:
         """Return `term` with everything below it as flat as an operator needs it."""
@@ -109,7 +115,8 @@ class _Flattener:
             case Atom():
                 flat = self.atom(literal)
             case NegatedAtom() if any(_has_open_part(term) for term in literal.atom.terms):
-                flat = self.constraint(_none_of(literal.atom))
+                # Terms with a value are asked for it outside: without one the literal does not hold.
+                flat = self.constraint(_none_of(map_literal(literal.atom, self.around)))
             case NegatedAtom():
                 flat = replace(literal, atom=self.atom(literal.atom))
             case Constraint():

@@ -19,15 +19,13 @@ from dataclasses import replace
 from tidelog.program.nodes import (
     Aggregate,
     Atom,
-    Counter,
     Program,
     Relation,
     Rule,
     RuleId,
     Stratum,
-    UserApplication,
 )
-from tidelog.program.walk_nodes import deep_atoms, walk
+from tidelog.program.walk_nodes import deep_atoms, keeps_state, walk
 
 
 def count_heights(program: Program, changeable: frozenset[str] = frozenset()) -> Program:
@@ -149,8 +147,7 @@ def _has_law(relation: Relation) -> bool:
 def _is_peculiar(rule: Rule, program: Program) -> bool:
     """Say whether a rule aggregates, counts or remembers."""
     return any(
-        isinstance(part, Aggregate | Counter)
-        or (isinstance(part, UserApplication) and program.functors[part.name].is_stateful)
+        isinstance(part, Aggregate) or keeps_state(part, program)
         for part in walk((rule,), into_aggregates=False)
     )
 

@@ -46,9 +46,9 @@ from tidelog.program.nodes import (
 )
 from tidelog.program.strongly_connected import strongly_connected
 from tidelog.program.walk_nodes import (
-    Node,
     aggregates_in,
     earlier_relations,
+    keeps_state,
     relations_read,
     subterms,
     terms_of,
@@ -113,7 +113,7 @@ def _whole_relations(program: Program) -> frozenset[str]:
     whole.update(subsumption.less.relation for subsumption in _subsumptions(program))
     for rule in program.rules:
         whole.update(_read_as_a_whole(rule))
-        if any(_has_state(node, program) for node in walk((rule,))):
+        if any(keeps_state(node, program) for node in walk((rule,))):
             whole.add(rule.head.relation)
     # Strata stand in the order in which they are needed.
     for stratum in reversed(program.strata):
@@ -138,13 +138,6 @@ def _read_as_a_whole(rule: Rule) -> Iterator[str]:
     """Yield the relations that a rule negates or aggregates."""
     yield from (literal.atom.relation for literal in rule.body if isinstance(literal, NegatedAtom))
     yield from relations_read(aggregates_in((rule,)))
-
-
-def _has_state(term: Node, program: Program) -> bool:
-    """Say whether a term's value depends on which derivation asks for it."""
-    if isinstance(term, UserApplication):
-        return program.functors[term.name].is_stateful
-    return isinstance(term, Counter)
 
 
 def _subsumptions(program: Program) -> Iterator[Subsumption]:

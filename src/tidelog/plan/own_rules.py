@@ -17,18 +17,16 @@ from tidelog.plan.own_aggregates import copy_body
 from tidelog.program.nodes import (
     Aggregate,
     Constraint,
-    Counter,
     Literal,
     NegatedAtom,
     Program,
     Rule,
     RuleId,
     Stratum,
-    UserApplication,
     Variable,
     Wildcard,
 )
-from tidelog.program.walk_nodes import aggregates_in, children, relations_read, terms_of, walk
+from tidelog.program.walk_nodes import aggregates_in, children, keeps_state, relations_read, terms_of, walk
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,9 @@ def own_forms(stratum: Stratum, program: Program, first_id: int) -> tuple[OwnFor
         has_law = relation.choices or relation.is_equivalence or relation.size_limit is not None
         if has_law or any(column.is_lattice for column in relation.columns):
             return None
-    if stratum.subsumptions or any(_keeps_state(rule, program) for rule in stratum.rules):
+    if stratum.subsumptions or any(
+        keeps_state(part, program) for part in walk(stratum.rules, into_aggregates=False)
+    ):
         return None
     forms: list[OwnForm] = []
     for rule in stratum.rules:
@@ -61,15 +61,6 @@ def own_forms(stratum: Stratum, program: Program, first_id: int) -> tuple[OwnFor
             return None
         forms.extend(found)
     return tuple(forms) if any(form.first_exact for form in forms) else None
-
-
-def _keeps_state(rule: Rule, program: Program) -> bool:
-    """Say whether a rule counts, or applies a functor that remembers."""
-    return any(
-        isinstance(part, Counter)
-        or (isinstance(part, UserApplication) and program.functors[part.name].is_stateful)
-        for part in walk((rule,), into_aggregates=False)
-    )
 
 
 def _forms(flat: Rule, stratum: Stratum, program: Program, first_id: int) -> Iterator[OwnForm]:

@@ -15,18 +15,16 @@ from tidelog.program.nodes import (
     BranchTerm,
     Constant,
     Constraint,
-    Counter,
     Literal,
     Program,
     RecordTerm,
     Rule,
     Subsumption,
     Term,
-    UserApplication,
     Variable,
     Wildcard,
 )
-from tidelog.program.walk_nodes import map_literal, map_parts, walk
+from tidelog.program.walk_nodes import keeps_state, map_literal, map_parts, walk
 from tidelog.values import Kind, NoValueError
 from tidelog.values.functors import canonical, compare
 
@@ -131,7 +129,6 @@ def _is_same_each_time(literal: Literal, program: Program) -> bool:
     Each wildcard stands for a column of its own, so `p(_), p(_)` has a derivation for each pair.
     """
     return not any(
-        isinstance(part, Wildcard | Counter | Aggregate)
-        or (isinstance(part, UserApplication) and program.functors[part.name].is_stateful)
+        isinstance(part, Wildcard | Aggregate) or keeps_state(part, program)
         for part in walk((literal,), into_aggregates=False)
     )

@@ -1,5 +1,6 @@
 """Flat rules as written become rules with types."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -57,10 +58,10 @@ def resolve_rules(
     for rule in rules:
         if _is_constant(rule):
             # Programs hold facts by the thousand, and constants need nothing to be inferred.
-            constants = constants or _RuleResolver(rule, declarations, 0)
+            constants = constants or _RuleResolver(rule, declarations, ())
             typed.append(TypedRule(constants.atom(rule.head, Place.WRITTEN), (), span=rule.span))
             continue
-        resolver = _RuleResolver(scope_aggregates(rule), declarations, len(made))
+        resolver = _RuleResolver(scope_aggregates(rule), declarations, made)
         typed.append(resolver.rule())
         typed.extend(resolver.made_rules())
         made.extend(resolver.made_relations)
@@ -87,7 +88,9 @@ class _Lifted:
 class _RuleResolver(TermResolver):
     """Resolves one rule: its literals, aggregates and generators."""
 
-    def __init__(self, rule: FlatRule, declarations: Declarations, made_before: int) -> None:
+    def __init__(
+        self, rule: FlatRule, declarations: Declarations, made_before: Sequence[nodes.Relation]
+    ) -> None:
         super().__init__(declarations, infer_types(rule, declarations))
         self.flat = rule
         self.made_before = made_before
@@ -307,8 +310,7 @@ class _RuleResolver(TermResolver):
                 for variable in deep_variables((part,)):
                     if variable.name in own or variable.name in outer:
                         variables.setdefault(variable.name, variable)
-        number = self.made_before + len(self.made_relations) + 1
-        name = f"_aggregate{number}"
+        name = self.name_of_made()
         terms = tuple(self.variable(variable, None, Place.READ) for variable in variables.values())
         columns = tuple(nodes.Column(name, term.type) for name, term in zip(variables, terms, strict=True))
         self.made_relations.append(nodes.Relation(name, columns, span=term.span))
@@ -322,12 +324,22 @@ class _RuleResolver(TermResolver):
             self.lifted.append(_Lifted(atom, tuple(self.bodies.pop()), needed, around))
         return atom
 
+    def name_of_made(self) -> str:
+        """Return a name that is the same for the same rule in every program, so that rules come and go."""
+        place = len(self.made_relations)
+        digest = hashlib.blake2b(repr((self.flat.head, self.flat.body, place)).encode(), digest_size=4)
+        name = f"_aggregate_{digest.hexdigest()}"
+        taken = {relation.name for relation in (*self.made_before, *self.made_relations)}
+        while name in taken or name in self.declarations.relations:
+            name += "_"
+        return name
+
     def made_rules(self) -> list[TypedRule]:
         """Return the rules of the relations made for aggregates.
 
         A variable from outside that an alternative only tests is bound by what stands around the
         aggregate: for `r(z) :- p(z), 2 = count : { a(x), x < z ; b(x) }` the first rule is
-        `_aggregate1(x, z) :- a(x), x < z, p(z)`. Other aggregates are read for that only if nothing else
+        `_aggregate_1f(x, z) :- a(x), x < z, p(z)`. Other aggregates are read for that only if nothing else
         binds the variable.
         """
         rules = []

@@ -145,6 +145,13 @@ def aggregates_in(roots: Iterable[Node]) -> Iterator[nodes.Aggregate]:
             yield node
 
 
+def keeps_state(node: Node, program: nodes.Program) -> bool:
+    """Say whether what a node is worth depends on which derivation asks: `autoinc()`, a stateful functor."""
+    if isinstance(node, nodes.UserApplication):
+        return program.functors[node.name].is_stateful
+    return isinstance(node, nodes.Counter)
+
+
 def needed_variables(term: nodes.Term) -> Iterator[nodes.Variable]:
     """Yield the variables that must be bound to compute a term: outer ones of an aggregate too."""
     for part in subterms(term):

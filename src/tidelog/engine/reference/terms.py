@@ -86,7 +86,7 @@ class Terms:
             case Variable() if term.name not in binding:
                 binding[term.name] = value
                 return True
-            case _ if awaited(term) <= binding.keys() and not counts(term):
+            case _ if awaited(term) <= binding.keys() and not self._is_given_once(term):
                 return same(self.value(term, binding), value)
             case RecordTerm():
                 return isinstance(value, tuple) and self._fit_all(term.terms, value, binding, later)
@@ -100,6 +100,10 @@ class Terms:
                 known = Constant(value, term.type, span=term.span)
                 later.append(Constraint("=", self._kind(term), term, known, span=term.span))
                 return True
+
+    def _is_given_once(self, term: Term) -> bool:
+        """Say whether the value of a term cannot be asked for again."""
+        return counts(term)
 
     def call(self, name: str, arguments: tuple[Value, ...], span: Span | None) -> Value:
         """Return what the user's function gives, as a value of the declared result type."""

@@ -12,7 +12,7 @@ from tidelog.values.functors import compare, range_values
 from tidelog.views.proofs.derivation import Derivation, Premise
 from tidelog.views.proofs.lattice import join_facts
 from tidelog.views.proofs.prover import Prover
-from tidelog.views.proofs.solve import counts_up
+from tidelog.views.proofs.solve import given_once
 from tidelog.views.proofs.steps import Equivalence, Given, Join, premises_of
 from tidelog.views.proofs.wording import word_literal
 
@@ -107,7 +107,7 @@ class _Checker:
         while waiting:
             ready = next((each for each in waiting if self._is_ready(each, binding)), None)
             if ready is None:
-                if not all(counts_up(each, self.book.program) for each in waiting):
+                if not all(given_once(each, self.book.program) for each in waiting):
                     yield f"{word_literal(waiting[0], binding)} has variables without a value"
                 return
             waiting.remove(ready)
@@ -132,7 +132,7 @@ class _Checker:
     def _holds(self, literal: Literal, binding: dict[str, Value], later: list[Literal]) -> bool:
         match literal:
             case NegatedAtom():
-                return not self.solver.holds(literal.atom, binding)
+                return given_once(literal, self.book.program) or not self.solver.holds(literal.atom, binding)
             case Generator():
                 start, stop = (self.terms.value(term, binding) for term in (literal.start, literal.stop))
                 step = None if literal.step is None else self.terms.value(literal.step, binding)
@@ -144,7 +144,7 @@ class _Checker:
                 return False
 
     def _compare(self, literal: Constraint, binding: dict[str, Value], later: list[Literal]) -> bool:
-        if counts_up(literal, self.book.program):
+        if given_once(literal, self.book.program):
             return True
         if mentioned(literal) <= binding.keys():
             left, right = (self.terms.value(side, binding) for side in (literal.left, literal.right))

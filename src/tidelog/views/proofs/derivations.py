@@ -1,11 +1,11 @@
 """All rule applications that yield a fact."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from tidelog.engine.reference.terms import Binding
 from tidelog.engine.reference.variables import awaited
 from tidelog.program.nodes import Aggregate, Atom, Literal, NegatedAtom, Rule, RuleId, Term, Variable
-from tidelog.program.walk_nodes import aggregates_in, children, walk
+from tidelog.program.walk_nodes import aggregates_in, children, keeps_state, subterms, walk
 from tidelog.program.written_names import written_name
 from tidelog.values import Fact, NoValueError, Value
 from tidelog.values.functors import order_key
@@ -57,11 +57,30 @@ class Deriver:
 
     def applications(self, rule: Rule, fact: Fact, below: Level | None = None) -> Iterator[Binding]:
         """Yield the bindings under which a rule derives a fact."""
-        step = self.solver.fit_fact(rule.head, fact, {})
+        with self.solver.before(below):
+            step = self.solver.fit_fact(rule.head, fact, {})
         if step is None:
             return
         binding, later = step
         yield from self.solver.bindings((*rule.body, *later) if later else rule.body, binding, below)
+
+    def heads(self, rule: Rule, bound: Mapping[int, Value], below: Level | None = None) -> Iterator[Fact]:
+        """Yield what a rule derives with the bound values; a fact comes once for each of its bindings.
+
+        Where a derivation was given its values, by `autoinc()` say, they are those of facts that hold.
+        """
+        if any(keeps_state(part, self.book.program) for term in rule.head.terms for part in subterms(term)):
+            for fact in self.solver.source.matches(rule.head.relation, bound):
+                if any(True for _ in self.applications(rule, fact, below)):
+                    yield fact
+            return
+        for binding in self.solver.head_bindings(rule, bound, below):
+            try:
+                with self.solver.before(below):
+                    fact = tuple(self.solver.terms.value(term, binding) for term in rule.head.terms)
+            except NoValueError:
+                continue
+            yield fact
 
     def derivation(
         self, rule: Rule, head: GroundAtom, binding: Binding, below: Level | None = None
@@ -73,13 +92,14 @@ class Deriver:
         if rule.id not in self._shapes:
             self._shapes[rule.id] = (written_variables(rule), tuple(aggregates_in((rule,))))
         names, aggregates = self._shapes[rule.id]
-        return Derivation(
-            head,
-            self.book.quote(rule),
-            tuple((name, binding[name]) for name in names if name in binding),
-            tuple(self.part(literal, binding) for literal in rule.body),
-            tuple(self.aggregation(each, binding, below) for each in aggregates),
-        )
+        with self.solver.before(below):
+            return Derivation(
+                head,
+                self.book.quote(rule),
+                tuple((name, binding[name]) for name in names if name in binding),
+                tuple(self.part(literal, binding) for literal in rule.body),
+                tuple(self.aggregation(each, binding, below) for each in aggregates),
+            )
 
     def part(self, literal: Literal, binding: Binding) -> BodyPart:
         """Return a literal that holds, with values in the place of its variables."""
@@ -123,8 +143,7 @@ class Deriver:
                     group[GroundAtom(literal.relation, fact)] = None
             for nested in aggregates_in(children(aggregate)):
                 group.update(dict.fromkeys(self.aggregation(nested, inner, below).group))
-        with self.solver.before(below):
-            value = self.solver.terms.value(aggregate, binding)
+        value = self.solver.terms.value(aggregate, binding)
         return Aggregation(word_term(aggregate, outer), value, tuple(sorted(group, key=_in_order)))
 
 

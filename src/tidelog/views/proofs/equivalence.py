@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from tidelog.engine.reference.terms import same
-from tidelog.values import NoValueError, Value
+from tidelog.values import Value
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivations import Deriver
 from tidelog.views.proofs.source import Level
@@ -57,10 +57,5 @@ def _pairs_at(
             if solver.source.is_given(relation, fact):
                 yield fact[1 - column], GroundAtom(relation, fact), column == 1
         for rule in deriver.book.rules_of(relation):
-            for binding in solver.head_bindings(rule, {column: value}, below):
-                try:
-                    left, right = (solver.terms.value(term, binding) for term in rule.head.terms)
-                except NoValueError:
-                    continue
-                fact = (left, right)
+            for fact in deriver.heads(rule, {column: value}, below):
                 yield fact[1 - column], GroundAtom(relation, fact), column == 1

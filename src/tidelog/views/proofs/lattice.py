@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tidelog.program.nodes import Relation
-from tidelog.values import Fact, NoValueError
+from tidelog.values import Fact
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivations import Deriver
 from tidelog.views.proofs.source import Level
@@ -122,12 +122,7 @@ def _parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Iterator[
         if all(fact[place] == value for place, value in key.items()):
             yield fact
     for rule in deriver.book.rules_of(atom.relation):
-        for binding in solver.head_bindings(rule, key, below):
-            try:
-                yield tuple(solver.terms.value(term, binding) for term in rule.head.terms)
-            except NoValueError:
-                continue
-    for fact in solver.source.matches(atom.relation, key):
+        yield from deriver.heads(rule, key, below)
+    if below is not None:
         # What the fact was in earlier iterations, where that is known.
-        if fact != atom.fact and below is not None and solver.is_below(atom.relation, fact, below):
-            yield fact
+        yield from (fact for fact in solver.facts(atom.relation, key, below) if fact != atom.fact)

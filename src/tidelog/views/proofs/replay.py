@@ -16,7 +16,7 @@ from tidelog.program.nodes import Atom, Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.values import Fact, Value
 from tidelog.views.proofs.atom import GroundAtom
-from tidelog.views.proofs.rules import RuleBook
+from tidelog.views.proofs.rules import RuleBook, reads_itself
 from tidelog.views.proofs.solve import Joining
 from tidelog.views.proofs.source import FactSource, Level, PlainFacts
 from tidelog.views.proofs.work import Work
@@ -28,8 +28,8 @@ _AFTER_ALL: Final = 1 << 40
 class ReplayedFacts:
     """A source whose strata can be replayed; see `FactSource`.
 
-    Facts that only held for a while are matched, with their levels, in replayed strata; `contains`
-    speaks of the epoch's facts alone.
+    Facts that only held for a while are known, with their levels, in replayed strata: see `ever`. All
+    else speaks of the epoch's facts alone.
     """
 
     def __init__(self, source: FactSource, book: RuleBook) -> None:
@@ -73,6 +73,10 @@ class ReplayedFacts:
         return self._source.contains(relation, fact)
 
     def matches(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Fact]:
+        """Yield the facts with these values in these columns."""
+        return self._source.matches(relation, bound)
+
+    def ever(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Fact]:
         """Yield the facts that hold or held for a while with these values in these columns."""
         return self._replayed.get(relation, self._source).matches(relation, bound)
 
@@ -147,11 +151,15 @@ class _Recorder(ReferenceEngine):
 
 
 def _unordered(program: Program) -> frozenset[str]:
-    """Return the relations of recursive strata with lattices."""
+    """Return the relations of recursive strata with lattices.
+
+    Where an aggregate reads its own stratum, what it was worth in each iteration matters.
+    """
     return frozenset(
         name
         for stratum in program.strata
         if stratum.is_recursive
+        and not reads_itself(stratum)
         and any(column.is_lattice for each in stratum.relations for column in program.relations[each].columns)
         for name in stratum.relations
     )

@@ -8,7 +8,15 @@ from itertools import count
 from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import UserFunctions
 from tidelog.program import nodes
-from tidelog.program.walk_nodes import aggregates_in, deep_atoms, map_literal, map_parts, relations_read
+from tidelog.program.walk_nodes import (
+    aggregates_in,
+    deep_atoms,
+    keeps_state,
+    map_literal,
+    map_parts,
+    relations_read,
+    subterms,
+)
 from tidelog.program.written_names import made_name
 from tidelog.source import Span
 from tidelog.values import Codec
@@ -54,7 +62,7 @@ class RuleBook:
         """Return the rules by the relation of their head, in the order of the text."""
         found: dict[str, list[nodes.Rule]] = {}
         for rule in sorted(self.program.rules, key=lambda rule: rule.id):
-            found.setdefault(rule.head.relation, []).append(name_wildcards(rule))
+            found.setdefault(rule.head.relation, []).append(name_parts(rule, self.program))
         return {name: tuple(rules) for name, rules in found.items()}
 
     @cached_property
@@ -134,10 +142,7 @@ class RuleBook:
         derives again without levels.
         """
         stratum = self.checked.strata[self.strata[relation]]
-        return any(map(self.has_law, stratum.relations)) or any(
-            not relations_read((aggregate,)).isdisjoint(stratum.relations)
-            for aggregate in aggregates_in(stratum.rules)
-        )
+        return any(map(self.has_law, stratum.relations)) or reads_itself(stratum)
 
     @cached_property
     def _grows(self) -> dict[str, bool]:
@@ -164,34 +169,67 @@ class RuleBook:
         return {name: number for number, each in enumerate(self.checked.strata) for name in each.relations}
 
 
-def name_wildcards(rule: nodes.Rule) -> nodes.Rule:
+def reads_itself(stratum: nodes.Stratum) -> bool:
+    """Say whether an aggregate of a stratum reads it."""
+    return any(
+        not relations_read((aggregate,)).isdisjoint(stratum.relations)
+        for aggregate in aggregates_in(stratum.rules)
+    )
+
+
+def name_parts(rule: nodes.Rule, program: nodes.Program) -> nodes.Rule:
     """Return the rule with a variable for each wildcard of its positive atoms.
 
-    A binding then tells which fact each atom stands for.
+    A binding then tells which fact each atom stands for. What a stateful functor gives in the body's
+    atoms gets a variable too, and an equality for it.
     """
-    numbers = count(1)
+    naming = _Naming(program)
+    head = map_literal(rule.head, naming.inner)
+    body = tuple(naming.literal(each, naming.outermost) for each in rule.body)
+    return replace(rule, head=head, body=(*body, *naming.equalities))
 
-    def named(term: nodes.Term) -> nodes.Term:
-        if isinstance(term, nodes.Wildcard):
-            return nodes.Variable(made_name("wild", next(numbers)), term.type, span=term.span)
-        return (
-            inner(term)
-            if not isinstance(term, nodes.RecordTerm | nodes.BranchTerm)
-            else map_parts(term, named)
-        )
 
-    def inner(term: nodes.Term) -> nodes.Term:
+class _Naming:
+    """Gives names to what has none in one rule."""
+
+    def __init__(self, program: nodes.Program) -> None:
+        self.equalities: list[nodes.Literal] = []
+        self._program = program
+        self._numbers = count(1)
+
+    def literal(self, literal: nodes.Literal, in_atom: Callable[[nodes.Term], nodes.Term]) -> nodes.Literal:
+        return map_literal(literal, in_atom if isinstance(literal, nodes.Atom) else self.inner)
+
+    def outermost(self, term: nodes.Term) -> nodes.Term:
+        """Return a term of an atom of the rule's own body, where no functor has to be asked again."""
+        if isinstance(term, nodes.RecordTerm | nodes.BranchTerm):
+            return map_parts(term, self.outermost)
+        if not any(keeps_state(part, self._program) for part in subterms(term)):
+            return self._named(term)
+        given = self._variable("given", term)
+        kind = self._program.kind_of(term.type)
+        self.equalities.append(nodes.Constraint("=", kind, given, self.inner(term), span=term.span))
+        return given
+
+    def inner(self, term: nodes.Term) -> nodes.Term:
         """Return the term with the bodies of its aggregates named."""
         if isinstance(term, nodes.Aggregate):
             return replace(
                 term,
-                target=None if term.target is None else inner(term.target),
-                init=None if term.init is None else inner(term.init),
-                body=tuple(map(literal, term.body)),
+                target=None if term.target is None else self.inner(term.target),
+                init=None if term.init is None else self.inner(term.init),
+                body=tuple(self.literal(each, self._named) for each in term.body),
             )
-        return map_parts(term, inner)
+        return map_parts(term, self.inner)
 
-    def literal(each: nodes.Literal) -> nodes.Literal:
-        return map_literal(each, named if isinstance(each, nodes.Atom) else inner)
+    def _named(self, term: nodes.Term) -> nodes.Term:
+        match term:
+            case nodes.Wildcard():
+                return self._variable("wild", term)
+            case nodes.RecordTerm() | nodes.BranchTerm():
+                return map_parts(term, self._named)
+            case _:
+                return self.inner(term)
 
-    return replace(rule, head=map_literal(rule.head, inner), body=tuple(map(literal, rule.body)))
+    def _variable(self, word: str, term: nodes.Term) -> nodes.Variable:
+        return nodes.Variable(made_name(word, next(self._numbers)), term.type, span=term.span)

@@ -18,7 +18,6 @@ from tidelog.program.nodes import (
     BranchTerm,
     Constant,
     Constraint,
-    Counter,
     Generator,
     Literal,
     NegatedAtom,
@@ -26,10 +25,9 @@ from tidelog.program.nodes import (
     RecordTerm,
     Rule,
     Term,
-    UserApplication,
     Variable,
 )
-from tidelog.program.walk_nodes import subterms, terms_of
+from tidelog.program.walk_nodes import children, keeps_state, subterms, terms_of
 from tidelog.values import Fact, NoValueError, Value
 from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.source import FactSource, Level
@@ -57,6 +55,14 @@ class Joining(Protocol):
         """
 
 
+@runtime_checkable
+class Remembering(Protocol):
+    """A source that also knows facts that held only for a while."""
+
+    def ever(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Fact]:
+        """Yield the facts that hold or held for a while with these values in these columns."""
+
+
 class Solver(Steps):
     """Finds the bindings of bodies over the facts of a source."""
 
@@ -64,9 +70,10 @@ class Solver(Steps):
         self.book = book
         self.source = source
         self.work = Work() if work is None else work
-        self.terms = Terms(book.program, book.codec, book.functions, self._aggregated)
+        self.terms = _Terms(book.program, book.codec, book.functions, self._aggregated)
         self._below: Level | None = None
         self._joining = source if isinstance(source, Joining) else None
+        self._ever = source.ever if isinstance(source, Remembering) else source.matches
         self._simple: dict[int, bool] = {}
         self._callable: dict[tuple[str, frozenset[int]], bool] = {}
 
@@ -79,10 +86,11 @@ class Solver(Steps):
         if not body:
             yield binding
             return
+        self._below = below
         self.work.step()
         position = self._next(body, binding)
         if position is None:
-            if all(counts_up(literal, self.book.program) for literal in body):
+            if all(given_once(literal, self.book.program) for literal in body):
                 yield binding
             return
         chosen = body[position]
@@ -123,17 +131,21 @@ class Solver(Steps):
 
     def holds(self, atom: Atom, binding: Binding, below: Level | None = None) -> bool:
         """Say whether a fact matches the atom; raise `NoValueError` if one of its terms has no value."""
-        for term in atom.terms:
-            self._ask(term, binding)
-        return any(True for _ in self._matching(atom, binding, below))
+        with self.before(self._below):
+            for term in atom.terms:
+                self._ask(term, binding)
+            return any(True for _ in self._matching(atom, binding, below))
 
     def facts(self, relation: str, bound: Mapping[int, Value], below: Level | None) -> Iterator[Fact]:
         """Yield the facts of any relation, stored or not, that have the bound values."""
         if not self.book.is_stored(relation):
             yield from self._call(relation, bound, below)
             return
-        for fact in self.source.matches(relation, bound):
-            if below is None or self.is_below(relation, fact, below):
+        if below is None or self.book.strata[relation] != below[0]:
+            yield from self.source.matches(relation, bound)
+            return
+        for fact in self._ever(relation, bound):
+            if self.is_below(relation, fact, below):
                 yield fact
 
     def is_below(self, relation: str, fact: Fact, below: Level) -> bool:
@@ -151,7 +163,7 @@ class Solver(Steps):
             case Atom():
                 yield from self._matching(literal, binding, below)
             case NegatedAtom():
-                if not self.holds(literal.atom, binding):
+                if given_once(literal, self.book.program) or not self.holds(literal.atom, binding):
                     yield binding, ()
             case Constraint():
                 yield from self._compare(literal, binding)
@@ -161,18 +173,30 @@ class Solver(Steps):
                 assert_never(literal)
 
     def _matching(self, atom: Atom, binding: Binding, below: Level | None) -> Iterator[Step]:
+        seen_by_aggregates = self._below
         for fact in self.facts(atom.relation, self._known(atom, binding), below):
+            self._below = seen_by_aggregates
             self.work.step()
             step = self.fit_fact(atom, fact, binding)
             if step is not None:
                 yield step
 
     def _compare(self, constraint: Constraint, binding: Binding) -> Iterator[Step]:
-        if counts_up(constraint, self.book.program):
-            # Which number a derivation was given is not known any more.
+        if given_once(constraint, self.book.program):
+            # Which value a derivation was given is not known any more, but that it was given one.
+            for term in (constraint.left, constraint.right):
+                self._ask_operands(term, binding)
             yield binding, ()
         else:
             yield from super()._compare(constraint, binding)
+
+    def _ask_operands(self, term: Term, binding: Binding) -> None:
+        """Ask for the values of what stands in a term that is given its value."""
+        if not any(keeps_state(part, self.book.program) for part in subterms(term)):
+            self._ask(term, binding)
+        else:
+            for part in children(term):
+                self._ask_operands(cast("Term", part), binding)
 
     def _known(self, atom: Atom, binding: Binding) -> dict[int, Value]:
         """Return the values of the columns whose terms have one."""
@@ -241,7 +265,7 @@ class Solver(Steps):
     def _rank_constraint(self, constraint: Constraint, bound: AbstractSet[str]) -> int | None:
         if mentioned(constraint) <= bound:
             return _TEST
-        if constraint.op != "=" or counts_up(constraint, self.book.program):
+        if constraint.op != "=" or given_once(constraint, self.book.program):
             return None
         for known, free in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
             if awaited(known) <= bound and isinstance(free, Variable | RecordTerm | BranchTerm):
@@ -266,6 +290,7 @@ class Solver(Steps):
     def head_bindings(self, rule: Rule, bound: Mapping[int, Value], below: Level | None) -> Iterator[Binding]:
         """Yield the bindings under which the rule derives a fact with the bound values."""
         binding, later = dict[str, Value](), list[Literal]()
+        self._below = below
         try:
             for column, value in bound.items():
                 if not self.terms.fit(rule.head.terms[column], value, binding, later):
@@ -307,16 +332,15 @@ def _bound_by(literal: Literal) -> frozenset[str]:
     return frozenset().union(*(pattern_variables(term) for term in terms))
 
 
-def counts_up(literal: Literal, program: Program) -> bool:
-    """Say whether the literal holds `autoinc()` or a functor that remembers."""
-    return isinstance(literal, Constraint) and any(
-        _is_given_once(term, program) for term in (literal.left, literal.right)
-    )
+class _Terms(Terms):
+    """Terms of which a derivation's own numbers, and what stateful functors gave it, are not asked again."""
+
+    def _is_given_once(self, term: Term) -> bool:
+        return any(keeps_state(part, self._program) for part in subterms(term))
 
 
-def _is_given_once(term: Term, program: Program) -> bool:
-    return any(
-        isinstance(part, Counter)
-        or (isinstance(part, UserApplication) and program.functors[part.name].is_stateful)
-        for part in subterms(term)
+def given_once(literal: Literal, program: Program) -> bool:
+    """Say whether a constraint or negated atom holds `autoinc()` or a functor that remembers."""
+    return isinstance(literal, Constraint | NegatedAtom) and any(
+        keeps_state(part, program) for term in terms_of(literal) for part in subterms(term)
     )
