@@ -65,6 +65,15 @@ def test_headers_that_match_in_part_are_refused(tmp_path, header, code, words):
     assert words in str(caught.value)
 
 
+def test_a_header_may_differ_in_case_but_not_in_order(tmp_path):
+    """Names in another case are taken by position only where that is what they say; else they are refused."""
+    assert read_text(tmp_path, PERSON, "Name\tCITY\nAda\tOslo\n", headers="true") == [("Ada", "Oslo")]
+
+    with pytest.raises(TidelogError, match="differs from `city` in case only") as caught:
+        read_text(tmp_path, PERSON, "City\tName\nOslo\tAda\n", headers="true")
+    assert mistakes_of(caught.value) == [("column-names", 1, 1, "City\tName")]
+
+
 def test_lines_are_counted_with_the_header(tmp_path):
     """Mistakes below a header, also one that takes several lines, have the line of the file."""
     with pytest.raises(TidelogError) as caught:
