@@ -304,6 +304,37 @@ def test_an_aggregate_of_the_user_fails_and_goes_on(total: type[Total], strategy
         run.check()
 
 
+class StubbornTotal(RemovingTotal):
+    """A sum from which 7 cannot be taken out, told by an exception that is not a failure elsewhere."""
+
+    def remove(self, value: int) -> None:
+        """Take a value out."""
+        if value == 7:
+            raise NoValueError
+        super().remove(value)
+
+
+def test_a_group_that_cannot_go_back_does_not_keep_the_others_from_it() -> None:
+    """Whatever ends the undoing of one aggregate, the epoch is undone and the aggregate evaluated again."""
+    text = f"""{DECLARED}{TOTALS}
+    .functor other(x: number): number
+    .decl rest(who: symbol, s: number)
+    rest(who, s) :- pay(who, _), s = @@other x : {{ pay(who, x) }}.
+    .decl top(s: number)
+    top(@trip(s)) :- sums(_, s), rest(_, s).
+    """
+    trip = Trip()
+    functions = {"trip": trip, "total": RemovingTotal, "other": StubbornTotal}
+    run = Maintained(build(text), functions).start({"pay": [("a", 1), ("a", 2), ("b", 5)]})
+    before = seen(run)
+
+    assert attempt(trip, 0, lambda: run.change({"pay": [("a", 7)]}))
+
+    assert seen(run) == before
+    run.change({"pay": [("a", 4), ("b", 6)]}, {"pay": [("a", 2)]})
+    run.check()
+
+
 # --- limits --------------------------------------------------------------------------------------
 
 
