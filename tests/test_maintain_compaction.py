@@ -81,6 +81,38 @@ def test_a_trial_and_a_failed_epoch_leave_no_rows_behind_for_good():
 
 
 @pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("strategy", each_strategy())
+def test_rows_are_kept_while_there_is_no_memory_to_copy_them(
+    strategy: Strategy, monkeypatch: pytest.MonkeyPatch
+):
+    """An epoch whose rows cannot be given back, all or some, is committed; a later one gives them back."""
+    edges = [(x, x + 1) for x in range(6)]
+    run = Maintained(build(PATHS)).start({"edge": edges, "same": [(7, 8), (8, 9)]})
+    copied = relation_module.StoredRelation.copied
+    copies_left = 0
+
+    def failing(relation: relation_module.StoredRelation, dtype: object) -> relation_module.StoredRelation:
+        nonlocal copies_left
+        if copies_left == 0:
+            raise MemoryError
+        copies_left -= 1
+        return copied(relation, dtype)
+
+    for copies in range(5):
+        copies_left = copies
+        with monkeypatch.context() as patch:
+            patch.setattr(relation_module.StoredRelation, "copied", failing)
+            run.change(delete={"edge": edges[2:], "same": [(7, 8)]}, strategy=strategy)
+            run.change(insert={"edge": edges[2:], "same": [(7, 8)]}, strategy=strategy)
+        run.check()
+        run.change(delete={"edge": edges[:1]}, strategy=strategy)
+        run.change(insert={"edge": edges[:1]}, strategy=strategy)
+
+    run.check()
+    assert all(4 * relation.deleted < max(relation.count, 4) for relation in run.engine.relations.values())
+
+
+@pytest.mark.usefixtures("eager")
 @settings(max_examples=examples(20))
 @given(data=st.data(), strategies=st.lists(st.sampled_from(list(Strategy)), min_size=2, max_size=4))
 def test_rules_are_followed_while_rows_are_given_back(data: st.DataObject, strategies: list[Strategy]):
