@@ -49,6 +49,18 @@ def test_a_strict_guard_refuses_rules() -> None:
         assert db.add_rules('vpt("guest", o) :- new("nobody", o).').epoch == 1
 
 
+def test_a_strict_guard_tells_of_relations_that_are_new() -> None:
+    """Facts of a relation that the refused rules declare appeared too, and lead to the change."""
+    with before() as db:
+        db.guard("alias('guest', x)", is_strict=True)
+        with pytest.raises(GuardError) as caught:
+            db.add_rules('.decl friend(o: symbol) friend(o) :- new("sec", o). vpt("guest", o) :- friend(o).')
+
+    story = str(caught.value.violations[0].blame)
+    assert '+ friend("L2")   by friend(o) :- new("sec", o).' in story
+    assert '+ rule friend(o) :- new("sec", o).   (inserted)' in story
+
+
 def test_always() -> None:
     """A guard with `always` is broken when a fact vanishes."""
     with before() as db:
