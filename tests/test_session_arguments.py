@@ -217,6 +217,18 @@ def test_open_tree_takes_odd_arguments_for_mistakes(
         try_out(lambda value=value: tidelog.open_tree(**{**good, parameter: value}))
 
 
+def test_a_number_of_too_many_digits_is_a_mistake() -> None:
+    """Python does not write such numbers, so messages say how large they are."""
+    huge = 10**5000
+    with fresh() as db:
+        for wish in ({"alternatives": -huge}, {"seconds": -huge}, {"untouchable": huge}, {"costs": huge}):
+            with pytest.raises(TidelogError, match="not a number of more than 40 digits") as caught:
+                db.repair("path(1, 4)", **wish)  # type: ignore[arg-type]
+            assert [each.code for each in caught.value.diagnostics] == ["bad-argument"]
+
+        assert len(db.repair("path(1, 4)", alternatives=huge)) == 1
+
+
 def test_decorators_take_odd_arguments_for_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not a function or a class, and a name that is not a text, are not registered."""
     monkeypatch.setattr(functions, "_REGISTERED", {})
