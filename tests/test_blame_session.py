@@ -1,6 +1,8 @@
 """`db.blame` and `db.repair`: epochs, patterns, wishes, rules, engines, stores."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,7 +11,10 @@ import pytest
 import tidelog
 from pointsto import CHANGES, FACTS, FAULT, PROGRAM, after, before
 from storing import make, reopen
-from tidelog.errors import TidelogError
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.maintain import MaintainedEngine
+from tidelog.views.blame.incremental import _without_repeated_changes
+from tidelog.views.blame.steps import Role, Step
 
 
 def _texts(changes: object) -> list[str]:
@@ -204,6 +209,16 @@ def test_a_change_is_named_as_a_repair_has_it() -> None:
             assert _texts(db.repair(fault, untouchable=name)) == ['-new("b", "L2")']
 
 
+def test_a_relation_with_a_sign_means_its_changes_of_that_sign() -> None:
+    """`-assign` holds on to deletions only: where there are none, nothing is untouchable."""
+    with before() as db:
+        db.apply("+assign('a', 'b'). +new('b', 'L2').")
+        fault = "alias('a', 'sec')"
+
+        assert _texts(db.repair(fault, untouchable=["new", "-assign"])) == ['-assign("a", "b")']
+        assert not db.repair(fault, untouchable=["new", "+assign"])
+
+
 def test_a_fault_that_is_no_text_is_a_mistake() -> None:
     """What is neither a text nor a collection is told so, not iterated over."""
     with after() as db, pytest.raises(TidelogError, match=r"faults are texts such as .*, not int"):
@@ -243,6 +258,30 @@ def test_aggregates() -> None:
     assert len(repair) == 2
     assert all(change.fact[1] == 1 for change in repair)
     assert repair.is_optimal
+
+
+def test_a_change_is_told_once_in_a_step() -> None:
+    """Two aggregates of a rule that depend on the same change tell it once; other steps stay as they are."""
+    inserted, deleted = Step("e(1)", Role.INSERTED), Step("e(1)", Role.DELETED)
+    kept, gone = Step("d(1)", Role.UNTOUCHED), Step("c(1)", Role.VANISHED)
+
+    found = _without_repeated_changes([kept, inserted, deleted, kept, inserted, gone, deleted, gone])
+
+    assert found == (kept, inserted, deleted, kept, gone, gone)
+    program = """
+    .decl e(x: number)
+    .input e
+    .decl wide(d: number)
+    wide(h - l) :- h = max x : { e(x) }, l = min x : { e(x) }.
+    """
+    with tidelog.open(program, facts={"e": [(2,)]}) as db:
+        db.apply("-e(2). +e(5).")
+        db.apply("+e(1). -e(5). +e(9).")
+        (proof,) = db.blame("wide(8)").proofs
+        told = [step.fact for step in proof.premises]
+
+    assert sorted(told) == sorted(set(told))
+    assert {"e(1)", "e(9)"} <= set(told)
 
 
 def test_a_fact_that_neither_epoch_has_can_be_the_repair() -> None:
@@ -315,6 +354,28 @@ def test_a_store_knows_its_epochs(tmp_path: Path) -> None:
         assert _texts(db.blame("alias('guest', 'sec')")) == ['+vpt("guest", o) :- new("sec", o).']
     with reopen(tmp_path / "s") as db:
         assert db.epoch == 2
+
+
+@pytest.mark.parametrize("method", ["reasons", "ddmin"])
+def test_a_world_that_has_no_memory_is_not_a_refused_one(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A memory limit that is reached on the way is raised: it tells nothing of the changes."""
+
+    @contextmanager
+    def trial(*_: object) -> Iterator[None]:
+        raise TidelogError([Diagnostic("memory-limit", "2 MiB in use, over the limit of 1 MiB")])
+        yield
+
+    with after() as db:
+        with monkeypatch.context() as patch:
+            patch.setattr(MaintainedEngine, "trial", trial)
+            for ask in (db.blame, db.repair):
+                with pytest.raises(TidelogError, match="over the limit") as caught:
+                    ask(FAULT, method=method)
+                assert [each.code for each in caught.value.diagnostics] == ["memory-limit"]
+
+        assert _texts(db.repair(FAULT)) == ['-load("userSession", "admin", "session")']
 
 
 def test_time_is_over() -> None:
