@@ -30,7 +30,7 @@ _WANTED: Final = 100.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     data = os.environ.get("TIDELOG_DATA")
-    parser.add_argument("names", nargs="*", default=[], help=f"workloads; {', '.join(NAMES)} unless told")
+    parser.add_argument("names", nargs="*", default=[], help=f"workloads; {', '.join(NAMES)} by default")
     parser.add_argument(
         "--data", type=Path, default=Path(data) if data else None, help="folder of the data sets"
     )

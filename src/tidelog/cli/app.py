@@ -177,7 +177,7 @@ def serve(  # noqa: PLR0913 - one parameter per option of the command line
     session: "SessionOptions",
     *,
     host: Annotated[
-        str, typer.Option("--host", metavar="HOST", help="Where to listen; only this machine unless told.")
+        str, typer.Option("--host", metavar="HOST", help="Where to listen; only this machine by default.")
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 is any free one.")
@@ -249,7 +249,7 @@ def repair(  # noqa: PLR0913 - one parameter per option of the command line
     alternatives: Annotated[int, typer.Option("--alternatives", metavar="N", help="How many repairs.")] = 1,
     cost: Annotated[
         list[str] | None,
-        typer.Option("--cost", metavar="NAME=COST", help="What a relation or fact costs; 1 unless told."),
+        typer.Option("--cost", metavar="NAME=COST", help="What a relation or fact costs; 1 by default."),
     ] = None,
     untouchable: Annotated[
         list[str] | None,

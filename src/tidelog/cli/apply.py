@@ -37,7 +37,7 @@ class ApplyOptions:
 def apply_changes(options: ApplyOptions) -> None:
     """Apply each transaction as soon as it is committed and print its delta at once.
 
-    An epoch with a mistake is rejected as a whole, and it is the last one unless told to go on.
+    An epoch with a mistake is rejected as a whole; by default, no later epoch is tried.
     """
     spare_pandas()
     _check_guards(options)

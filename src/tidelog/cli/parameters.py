@@ -78,12 +78,12 @@ IterationLimit = Annotated[
 ]
 Strategy = Annotated[
     str | None,
-    typer.Option("--strategy", metavar="NAME", help="How epochs are brought about; auto unless told."),
+    typer.Option("--strategy", metavar="NAME", help="How epochs are brought about; auto by default."),
 ]
 Switch = Annotated[
     float | None,
     typer.Option(
-        "--switch", metavar="F", help="Share of a recompute's work that an update may take; 0.2 unless told."
+        "--switch", metavar="F", help="Share of a recompute's work that an update may take; 0.2 by default."
     ),
 ]
 Unwanted = Annotated[
@@ -96,7 +96,7 @@ Missing = Annotated[
 ]
 Epochs = Annotated[
     str | None,
-    typer.Option("--epoch", metavar="N|A:B", help="Whose changes are suspects; the last epoch unless told."),
+    typer.Option("--epoch", metavar="N|A:B", help="Whose changes are suspects; the last epoch by default."),
 ]
 Method = Annotated[
     str, typer.Option("--method", metavar="NAME", help="reasons, or ddmin for delta debugging.")

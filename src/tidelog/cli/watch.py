@@ -61,7 +61,7 @@ def watch_folder(folder: Path, options: WatchOptions) -> None:
 
 
 def watch_history(repository: Path, revisions: str | None, options: WatchOptions) -> None:
-    """Print what every commit of a range changes, one epoch for each; all of HEAD unless told."""
+    """Print what every commit of a range changes, one epoch for each; all of HEAD by default."""
     with GitHistory(repository, find_language(options.language).suffixes) as history:
         commits = history.commits(revisions or "HEAD")
         if not commits:

@@ -19,7 +19,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         Path | None, typer.Option("--git", metavar="REPO", help="Replay the commits of a repository instead.")
     ] = None,
     revisions: Annotated[
-        str | None, typer.Option("--range", metavar="A..B", help="Which commits; all of HEAD unless told.")
+        str | None, typer.Option("--range", metavar="A..B", help="Which commits; all of HEAD by default.")
     ] = None,
     language: Annotated[
         str, typer.Option("--language", "-l", metavar="NAME", help="python, or a tree-sitter grammar.")
@@ -41,7 +41,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     ] = None,
     facts: Annotated[
         Path | None,
-        typer.Option("-F", "--fact-dir", metavar="DIR", help="Other inputs; beside the program unless told."),
+        typer.Option("-F", "--fact-dir", metavar="DIR", help="Other inputs; beside the program by default."),
     ] = None,
     functions: Annotated[
         list[Path] | None,

@@ -37,7 +37,7 @@ class Past:
 
 
 def output_at(folder: Folder, relation: str, epoch: int | None = None) -> Past:
-    """Return an output at a committed epoch, the last one unless told.
+    """Return an output at a committed epoch, the last one by default.
 
     The epoch's facts are those of the nearest epoch whose facts were all written, with the feed
     between the two applied forward or taken back.

@@ -16,7 +16,7 @@ from tidelog.web.filters import filter_rows
 from tidelog.web.replies import Plain
 from tidelog.web.settings import Limits
 
-# Up to so many facts are shown in value order unless told otherwise: sorting them takes no time.
+# Up to so many facts are shown in value order by default: sorting them takes no time.
 _SORTED_UNASKED: Final = 200_000
 
 

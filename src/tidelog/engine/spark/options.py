@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class SparkOptions:
     """How strata are spread over workers.
 
-    `partners` is the number of tasks that work together (all slots unless told). A stratum that reads
+    `partners` is the number of tasks that work together (all slots by default). A stratum that reads
     at most `driver_facts` facts runs in the driver, where it is done before Spark has started a task.
     `storage` is a folder that driver and workers share; a temporary one serves where all run on one
     machine. `exchange` is how partners send facts: "sockets", "shuffle", or "auto", which takes sockets

@@ -20,7 +20,7 @@ T = TypeVar("T")
 class Semiring(Generic[T]):
     """How annotations combine: `plus` over the derivations of a fact, `times` over premises.
 
-    `leaf` is the annotation of an input fact, `one` unless told; negated atoms and constraints count
+    `leaf` is the annotation of an input fact, `one` by default; negated atoms and constraints count
     as `one`. `is_idempotent` says that `plus(x, x) == x`.
 
         probability = Semiring(0.0, 1.0, max, lambda a, b: a * b, is_idempotent=True)
