@@ -76,7 +76,7 @@ def test_apply_prints_each_delta_as_a_change_script(tidelog: Command, store: str
         '-path(3, "c").',
         "commit.",
     ]
-    assert '// without effect: -edge(9, "z"), it is no input fact' in out
+    assert '// without effect: -edge(9, "z"), it is not an input fact' in out
     assert out.startswith("// epoch 1: 4 facts inserted, 0 facts deleted, impact 3, ")
     assert "+hidden(5)." in tidelog("apply", store, "-", "--all", stdin="+edge(5, 'e').")[1]
 

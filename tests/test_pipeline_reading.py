@@ -193,7 +193,7 @@ def test_changes_that_are_lost_are_told(state, tmp_path):
 
 
 def test_a_damaged_manifest_is_named(tmp_path):
-    """A manifest that is no manifest is named; nothing is guessed."""
+    """A manifest that is not valid is named; nothing is guessed."""
     (tmp_path / "manifests").mkdir()
     (tmp_path / "manifests" / "00000000.json").write_text('{"format": 99}')
     (tmp_path / "manifests" / "00000001.json").write_text("{")

@@ -111,7 +111,7 @@ def test_changes_without_effect_are_told(db: Session) -> None:
     assert delta.without_effect["edge"].deleted == {(7, 7)}
     assert not delta.changes
     assert "without effect: +edge(1, 2), it is an input fact already" in str(delta)
-    assert "without effect: -edge(7, 7), it is no input fact" in str(delta)
+    assert "without effect: -edge(7, 7), it is not an input fact" in str(delta)
     assert db.epoch == 1
 
 

@@ -96,5 +96,5 @@ def parse_costs(texts: list[str]) -> dict[str, float]:
         except ValueError:
             equals = ""
         if not equals:
-            raise typer.BadParameter(f"{text!r} is no cost; give load=2 or \"load('a', 'b')=2\"")
+            raise typer.BadParameter(f"{text!r} is not a valid cost; give load=2 or \"load('a', 'b')=2\"")
     return costs

@@ -123,7 +123,7 @@ def read_fault(text: str) -> Fault:
             case tree.Negation(tree.Atom() as atom):
                 missing.append(print_node(atom))
             case _:
-                raise _mistake("not-a-fact", f"`{print_node(element)}` is no fact")
+                raise _mistake("not-a-fact", f"`{print_node(element)}` is not a fact")
     return Fault(tuple(unwanted), tuple(missing), epoch)
 
 

@@ -61,7 +61,7 @@ class ProofCommands:
         elif text == "all":
             self._depth, self._refutation_depth = None, _DEPTH
         elif text:
-            raise _mistake("bad-depth", f"`{text}` is no depth", "give a number from 1 on, or `all`")
+            raise _mistake("bad-depth", f"`{text}` is not a valid depth", "give a number from 1 on, or `all`")
         shown = "all the way" if self._depth is None else str(self._depth)
         _say(f"depth: {shown}")
 
@@ -105,7 +105,7 @@ class ProofCommands:
         rule = self._chosen()
         if text not in rule.free:
             hint = did_you_mean(text, rule.free, f"free are {', '.join(rule.free) or 'none'}")
-            raise _mistake("no-such-variable", f"`{text}` is no free variable of the rule", hint)
+            raise _mistake("no-such-variable", f"`{text}` is not a free variable of the rule", hint)
         for value in rule.suggest(text):
             _say(f"  {text} = {write_value(value)}")
 
@@ -114,7 +114,7 @@ class ProofCommands:
         rule = self._chosen()
         count = len(rule.literals)
         if not text.isdecimal() or not 1 <= int(text) <= count:
-            raise _mistake("no-such-literal", f"`{text}` is no literal of the rule", f"give 1 to {count}")
+            raise _mistake("no-such-literal", f"`{text}` is not a literal of the rule", f"give 1 to {count}")
         self._go(rule.follow(int(text) - 1))
 
     def _chosen(self) -> GuidedRule:
@@ -151,7 +151,7 @@ def _value(text: str) -> Value:
             return real
         case (tree.Application("neg", (tree.NumberLiteral(number),)),):
             return -number
-    raise _mistake("bad-binding", f"`{text}` is no number and no text", "records cannot be given here")
+    raise _mistake("bad-binding", f"`{text}` is neither a number nor a text", "records cannot be given here")
 
 
 def _no_guide() -> TidelogError:

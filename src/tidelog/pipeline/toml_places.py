@@ -47,7 +47,7 @@ class Places:
 def read_toml(source: Source) -> tuple[dict[str, object], Places]:
     """Return the content of a TOML text and the places of its keys and values.
 
-    Raises `TidelogError` where the text is no TOML.
+    Raises `TidelogError` where the text is not TOML.
     """
     try:
         return tomllib.loads(source.text), _Walk(source).walk()
@@ -67,7 +67,7 @@ def _no_toml(source: Source, message: str) -> Diagnostic:
     place = max(0, min(place, len(source.text) - 1))
     return Diagnostic(
         code="job-syntax",
-        message=f"the job is no TOML: {words[:1].lower()}{words[1:]}",
+        message=f"the job is not valid TOML: {words[:1].lower()}{words[1:]}",
         span=Span(source, place, min(place + 1, len(source.text))),
         hint='write `key = "value"` lines under `[job]`, `[[source]]` and `[[output]]`',
     )
@@ -191,7 +191,7 @@ class _Walk:
 
     def _take(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self._text, self._at)
-        assert match is not None, "a text that is no TOML after all"
+        assert match is not None, "a text that is not TOML after all"
         self._at = match.end()
         return match[0]
 

@@ -162,7 +162,7 @@ class _ConstantReader:
             )
             return
         hint = "a text is written in quotes" if isinstance(term, tree.Variable) else "write its value"
-        self._report("not-a-constant", f"`{print_node(term)}` is no constant", term.span, hint)
+        self._report("not-a-constant", f"`{print_node(term)}` is not a constant", term.span, hint)
 
     def _report(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
         self._found.append(Diagnostic(code=code, message=message, span=span, hint=hint))

@@ -79,7 +79,7 @@ def read_manifest(folder: Path) -> Manifest:
         inner, checksum = outer["store"], outer["checksum"]
         form = inner["format"]
     except (ValueError, KeyError, TypeError) as cause:
-        raise mistakes.damaged(path, "its start", "it is no manifest") from cause
+        raise mistakes.damaged(path, "its start", "it is not a valid manifest") from cause
     if checksum != _checksum(inner):
         raise mistakes.damaged(path, "an unknown place", "its checksum does not fit")
     if form != FORMAT:

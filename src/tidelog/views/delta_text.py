@@ -51,7 +51,7 @@ def without_effect_lines(deltas: "RelationDeltas", most: int | None = None) -> I
     """Yield comments that name the changes without effect."""
     for delta in deltas.values():
         for sign, facts, reason in (
-            ("-", delta.deleted, "it is no input fact"),
+            ("-", delta.deleted, "it is not an input fact"),
             ("+", delta.inserted, "it is an input fact already"),
         ):
             for fact in islice(facts, most):

@@ -52,7 +52,7 @@ class _Checker:
         match node.step:
             case Given():
                 if not self.prover.source.is_given(node.relation, node.fact):
-                    yield "it is no input fact"
+                    yield "it is not an input fact"
             case Derivation():
                 yield from self.derivation(node.step, node)
             case Equivalence():
@@ -157,7 +157,7 @@ class _Checker:
     def equivalence(self, step: Equivalence, node: "Proof") -> Iterator[str]:
         """Yield what is wrong with a chain of pairs."""
         if not self.book.program.relations[node.relation].is_equivalence:
-            yield f"{node.relation} is no equivalence"
+            yield f"{node.relation} is not an equivalence"
         start, goal = node.fact
         if same(start, goal):
             if not any(start in pair.fact for pair in step.pairs):
