@@ -386,3 +386,20 @@ def test_all_levels_of_grouping_follow(strategy: Strategy, first: list[Fact], se
     followed.check()
     followed.change(delete={"s": second}, strategy=strategy)
     followed.check()
+
+
+def test_an_aggregate_grouped_beside_an_open_pattern_of_its_own_stratum():
+    """What binds its groups is looked for in earlier strata; a pattern with a wildcard binds nothing."""
+    text = """
+    .type List = [head: number, tail: List]
+    .decl e(x: number)
+    .input e
+    .decl r(l: List, n: number)
+    r([1, nil], 0) :- e(_).
+    r([2, nil], min x : { e(x), x <= n }) :- e(n), r([n, _], _).
+    """
+    run = Maintained(build(text)).start({"e": [(1,)]})
+
+    run.change({"e": [(2,), (0,)]}, {})
+
+    run.check()

@@ -483,3 +483,40 @@ def test_an_aggregate_may_wait_for_a_number(engine):
     assert set(db["r"]) == {(0, 0), (1, 0), (2, 1)}
     db.apply(insert={"p": [(1,)], "q": [(2,)]})
     assert set(db["r"]) == {(0, 0), (1, 0), (2, 1), (3, 3)}
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_a_rule_without_variables_may_count(engine):
+    """Its one derivation has a number as soon as there is one, and none before."""
+    text = """
+    .decl p(x: number)
+    .input p
+    .decl r(n: number)
+    r(7) :- p(0), autoinc() >= 0.
+    """
+    db = tidelog.open(text, engine=engine)
+
+    assert set(db["r"]) == set()
+    db.apply(insert={"p": [(0,)]})
+    assert set(db["r"]) == {(7,)}
+
+
+@pytest.mark.parametrize("strategy", [each.value for each in STRATEGIES])
+def test_two_rules_with_one_head_may_count(strategy):
+    """A fact that one rule derived has no number by the other, which is asked for it all the same."""
+    text = """
+    .decl a(x: number, y: number)
+    .input a
+    .decl b(x: number)
+    .input b
+    .decl p(n: number, x: number)
+    p(autoinc(), x) :- a(x, _).
+    p(autoinc(), x) :- b(x), !a(x, _).
+    """
+    db = tidelog.open(text, facts={"a": [(0, 1)], "b": [(2,)]}, strategy=strategy)
+
+    db.apply(insert={"b": [(3,)]}, delete={"a": [(0, 1)]})
+    db.apply(insert={"a": [(2, 0)]})
+
+    assert {x for _, x in db["p"]} == {2, 3}
+    assert len(set(db["p"])) == 2

@@ -424,3 +424,25 @@ def test_what_a_stateful_functor_gave_is_not_asked_again() -> None:
     assert all(proof.check() for proof in proofs)
     assert {str(proof.support()) for proof in proofs} <= {"{'start': {(10,)}}", "{'start': {(20,)}}"}
     assert called == before
+
+
+def test_a_proof_through_an_aggregate_over_its_own_stratum_has_one_order():
+    """After an epoch the stratum is put in order before the first step, not in the middle of a proof."""
+    db = tidelog.open(
+        """
+        .decl a(x: number)
+        .input a
+        .decl r(x: number)
+        r(x) :- a(x), count : { r(_) } >= 1.
+        r(0) :- a(_).
+        r(7) :- a(_), max x : { r(x) } >= 3.
+        """,
+        facts={"a": [(1,), (3,)]},
+    )
+    db.apply(insert={"a": [(2,)]}, delete={"a": [(3,)]}, strategy="dred")
+    db.apply(insert={"a": [(3,), (4,)]}, strategy="backward-forward")
+
+    proofs = [db.why(("r", fact)) for fact in sorted(db["r"], reverse=True)]
+
+    assert len(proofs) == 6
+    assert all(proof.check() for proof in proofs)

@@ -4,6 +4,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 
@@ -39,6 +40,8 @@ def odd_values() -> dict[str, object]:
         "a negative int": -1,
         "zero": 0,
         "a huge int": 10**30,
+        "more digits than Python writes": 10**5000,
+        "a huge fraction": Fraction(10**5000, 3),
         "True": True,
         "a float": 1.5,
         "NaN": float("nan"),

@@ -110,7 +110,7 @@ def test_a_mistake_in_a_filter_is_told(page: Page) -> None:
         page.open(f"{client.address}#/facts/edge")
         page.type(".filter", "many")
 
-        page.find(".diagnostics", "is no value of type")
+        page.find(".diagnostics", "is not a value of type")
         assert page.rows() == ["1", "2"]
         # The browser itself notes that the answer was no success.
         assert all("400" in each for each in page.complaints())

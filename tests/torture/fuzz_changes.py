@@ -2,6 +2,7 @@
 
 import random
 from functools import cache
+from io import StringIO
 from typing import Final
 
 import tidelog
@@ -129,7 +130,7 @@ def attempt(verb: str, text: str) -> None:
 def check_script(text: str) -> None:
     """Read a script at once and line by line, which must come to the same."""
     at_once = parse_changes(Source("script", text))
-    by_line = tuple(read_changes(text.splitlines(keepends=True), "script"))
+    by_line = tuple(read_changes(StringIO(text), "script"))
     for transaction in at_once:
         for diagnostic in transaction.diagnostics:
             show(TidelogError([diagnostic]))
@@ -163,9 +164,11 @@ def apply_and_undo(session: Session, verb: str, text: str) -> None:
     """Change a session by text, and take that back."""
     before = {name: frozenset(session[name]) for name in session.relations}
     if verb == "rules":
+        known = {rule.id for rule in session.rules}
         session.add_rules(text)
-        written = session.rules[-1]
-        session.remove_rules(written)
+        added = [rule for rule in session.rules if rule.id not in known]
+        if added:
+            session.remove_rules(added)
     else:
         delta = session.apply(text) if verb == "apply" else session.apply(insert=text)
         check_delta(delta, session)

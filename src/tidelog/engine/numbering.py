@@ -115,9 +115,13 @@ class Numbering:
         self._next += rule.step * count
 
     def find(self, rule: str, columns: Sequence[Codes], count: int) -> Codes:
-        """Return the first number of each derivation; all of them have numbers."""
-        table = self._rules[rule].find()
-        return np.fromiter((table[key] for key in _keys(columns, count)), np.int64, count)
+        """Return the first number of each derivation, -1 for what is not one.
+
+        A plan may ask for the number of a binding before it looks whether there is such a derivation.
+        """
+        given = self._rules.get(rule)
+        table = {} if given is None else given.find()
+        return np.fromiter((table.get(key, -1) for key in _keys(columns, count)), np.int64, count)
 
     def mark(self) -> int:
         """Return the number that is given next: `rewind` to it forgets what is given from here on."""

@@ -97,6 +97,16 @@ def is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def to_float(value: object) -> float | None:
+    """Return a number as a float, infinity if it is too large for one; None if it is not a number."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")  # type: ignore[operator]  # a number compares
+
+
 def is_path(value: object) -> bool:
     """Say whether a value is a path that the system can take."""
     if not isinstance(value, str | PathLike):
@@ -126,6 +136,14 @@ def no_effect(name: str, because: str, hint: str | None = None) -> Diagnostic:
     """Return that an argument would be ignored."""
     message = f"`{name}` would have no effect: {because}"
     return Diagnostic(code="no-effect", message=message, hint=hint or f"leave out `{name}`")
+
+
+def written(value: object) -> str:
+    """Return a text as it is, and other values as Python writes them if it does: huge numbers it does not."""
+    try:
+        return value if isinstance(value, str) else repr(value)
+    except ValueError:
+        return described(value)
 
 
 def described(value: object) -> str:

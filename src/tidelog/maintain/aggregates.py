@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidelog.maintain.grouping_levels import Level, Levels
-from tidelog.plan.bound import bound_by
 from tidelog.plan.flatten import flatten_rule, variables_of
+from tidelog.program.binding import bound_variables
 from tidelog.program.nodes import (
     CONCAT,
     Aggregate,
@@ -139,8 +139,8 @@ class _Namer:
             aggregate = _aggregate(literal)
             if aggregate is None or not aggregate.body:
                 continue
-            wanted = variables_of(aggregate)
-            if wanted <= bound_by(aggregate.body) or self.outside(rule, aggregate, stratum) is not None:
+            is_grouped = variables_of(aggregate) <= bound_variables(aggregate.body)
+            if is_grouped or self.outside(rule, aggregate, stratum) is not None:
                 return place
         return None
 
@@ -148,7 +148,7 @@ class _Namer:
         """Return literals of earlier strata that bind the outer variables of an aggregate, or None."""
         earlier = [x for x in rule.body if isinstance(x, Atom) and x.relation not in stratum.relations]
         plain = [x for x in rule.body if isinstance(x, Constraint | Generator) and _aggregate(x) is None]
-        bound = bound_by((*earlier, *plain))
+        bound = bound_variables((*earlier, *plain))
         if not variables_of(aggregate) <= bound:
             return None
         usable = [x for x in plain if all(variables_of(term) <= bound for term in terms_of(x))]
@@ -180,7 +180,7 @@ class _Namer:
         names = tuple(sorted(variables_of(aggregate)))
         body = aggregate.body
         types = {v.name: v.type for v in deep_variables((*rule.body, *body))}
-        if not frozenset(names) <= bound_by(body):
+        if not frozenset(names) <= bound_variables(body):
             outside = self.outside(rule, aggregate, stratum)
             assert outside is not None
             body = (self.demand(names, types, outside, aggregate), *body)

@@ -10,8 +10,8 @@ reaches it only if the finer group's value changed.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tidelog.plan.bound import bound_by
 from tidelog.plan.flatten import variables_of
+from tidelog.program.binding import bound_variables
 from tidelog.program.nodes import Aggregate, Literal, Term, Variable
 from tidelog.program.walk_nodes import deep_variables, map_literal, map_parts
 from tidelog.values import Kind
@@ -68,7 +68,7 @@ def _shape(aggregate: Aggregate) -> tuple[object, Level] | None:
     is_exact = aggregate.functor != "sum" or aggregate.kind is not Kind.FLOAT
     if aggregate.functor not in _TOGETHER or not is_exact or not aggregate.body:
         return None
-    if not variables_of(aggregate) <= bound_by(aggregate.body):
+    if not variables_of(aggregate) <= bound_variables(aggregate.body):
         return None
     places: dict[str, int] = {}
     for variable in deep_variables(aggregate.body):

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from tidelog.plan.bound import bound_by
 from tidelog.plan.flatten import flatten_rule, variables_of
+from tidelog.program.binding import bound_variables
 from tidelog.program.nodes import (
     Aggregate,
     Application,
@@ -172,7 +172,7 @@ def _arc(rule: Rule, columns: dict[str, int], program: Program) -> ArcRule | Non
         head = (*keys, variable)
     used = frozenset().union(*(variables_of(term) for literal in rest for term in terms_of(literal)))
     needed = frozenset().union(*(variables_of(term) for term in head))
-    if value.name in used | needed or not needed <= bound_by(rest):
+    if value.name in used | needed or not needed <= bound_variables(rest):
         return None
     if any(isinstance(term, Wildcard) for term in keys):
         return None

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import written
 from tidelog.program.suggest import counted, did_you_mean
 from tidelog.session.ground import encode_atoms, find_relation
 from tidelog.source import Source, Span
@@ -52,7 +53,7 @@ def _named(asked: object) -> tuple[str, Sequence[Value]]:
         case (str() as relation, tuple() | list() as values):
             return relation, values
         case _:
-            message = f"{asked!r} is not a fact"
+            message = f"{written(asked)} is not a fact"
             hint = 'ask for example "path(1, 3)" or ("path", (1, 3))'
             raise TidelogError([Diagnostic("not-a-fact", message, None, hint)])
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import described
 from tidelog.session.history import History
 from tidelog.session.rules import ProgramText
 from tidelog.storage.kernel import Int64s
@@ -80,6 +81,6 @@ def _unknown(before: int, after: int, known: Sequence[int]) -> Diagnostic:
     kept = f"epochs {known[0]} to {known[-1]}" if known else "no epoch"
     return Diagnostic(
         code="epoch-not-kept",
-        message=f"the changes between epochs {before} and {after} are not known here",
+        message=f"the changes between epochs {described(before)} and {described(after)} are not known here",
         hint=f"the session keeps the changes of {kept}; give epoch=N, or epoch=(before, after)",
     )

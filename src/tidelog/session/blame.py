@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import described, to_float, written
 from tidelog.session.bench import Bench, bench_at
 from tidelog.session.between import Between, find_between
 from tidelog.session.epochs import Epochs
@@ -83,6 +84,8 @@ class Inquiry:
         rules = {number for number in numbers if self._is_rule(number, text)}
         if rules:
             return frozenset(rules)
+        if text == "rules" and text not in self.finder.program.relations:
+            return frozenset()
         if text in self.finder.program.relations:
             return frozenset(n for n in numbers if self.case.suspects[n].key[0] == text)
         before = len(found)
@@ -177,9 +180,11 @@ def _take_wishes(inquiry: Inquiry, wishes: Wishes) -> Demands:
     costs: dict[int, float] = {}
     # A relation's cost first: that of a fact is more to the point.
     for name, cost in sorted((wishes.costs or {}).items(), key=lambda pair: "(" in pair[0]):
-        if not cost > 0:
+        worth = to_float(cost)
+        if worth is None or not 0 < worth < float("inf"):
             found.append(_bad_cost(name, cost))
-        costs.update(dict.fromkeys(inquiry.named(name, found), float(cost)))
+            worth = 1.0
+        costs.update(dict.fromkeys(inquiry.named(name, found), worth))
     fixed: set[int] = set()
     for change in wishes.all_untouchable:
         fixed |= inquiry.named(change, found)
@@ -203,7 +208,7 @@ def _take_wishes(inquiry: Inquiry, wishes: Wishes) -> Demands:
         replace(suspect, cost=costs.get(number, 1.0), is_untouchable=number in fixed)
         for number, suspect in enumerate(inquiry.case.suspects)
     )
-    return Demands(wishes.alternatives, wishes.seconds, tuple(excluded))
+    return Demands(wishes.alternatives, to_float(wishes.seconds) or 0.0, tuple(excluded))
 
 
 @contextmanager
@@ -256,7 +261,7 @@ def _epochs(asked: SomeEpochs | None, now: int) -> tuple[int, int]:
         [
             Diagnostic(
                 code="epoch-not-kept",
-                message=f"{asked!r} names no epochs",
+                message=f"{written(asked)} names no epochs",
                 hint="give epoch=N for the changes of epoch N, or epoch=(before, after)",
             )
         ]
@@ -287,7 +292,9 @@ def _check_method(method: str) -> None:
 
 def _bad_cost(name: str, cost: float) -> Diagnostic:
     return Diagnostic(
-        code="bad-wish", message=f"the cost of `{name}` is {cost:g}", hint="costs are above zero"
+        code="bad-wish",
+        message=f"the cost of `{name}` is {described(cost)}",
+        hint="costs are finite and above zero",
     )
 
 

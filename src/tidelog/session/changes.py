@@ -9,7 +9,7 @@ import numpy.typing as npt
 from tidelog.engine.epoch import MaintainedEngine, RelationChange
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.errors.arguments import described
+from tidelog.errors.arguments import described, written
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import did_you_mean
 from tidelog.session.ground import encode_atoms, find_relation
@@ -260,8 +260,8 @@ def _pick(columns: Sequence[Codes], rows: np.ndarray[tuple[int], np.dtype[np.boo
 def _undeclared(name: object, program: Program) -> Diagnostic:
     return Diagnostic(
         code="undeclared-relation",
-        message=f"changes are given for `{name}`, which the program does not declare",
-        hint=did_you_mean(str(name), program.relations, f"declare it: .decl {name}(...)"),
+        message=f"changes are given for `{written(name)}`, which the program does not declare",
+        hint=did_you_mean(written(name), program.relations, f"declare it: .decl {written(name)}(...)"),
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from tidelog import io
 from tidelog.engine.protocol import Codes, Engine
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import written
 from tidelog.program.nodes import Directive, Program, Relation
 from tidelog.program.suggest import did_you_mean
 from tidelog.values import Codec
@@ -107,8 +108,8 @@ def _readers_of_folder(program: Program, folder: Path, codec: Codec) -> Iterator
 def _undeclared(name: str, program: Program) -> Diagnostic:
     return Diagnostic(
         code="undeclared-relation",
-        message=f"facts are given for `{name}`, which the program does not declare",
-        hint=did_you_mean(str(name), program.relations, f"declare it: .decl {name}(...)"),
+        message=f"facts are given for `{written(name)}`, which the program does not declare",
+        hint=did_you_mean(written(name), program.relations, f"declare it: .decl {written(name)}(...)"),
     )
 
 

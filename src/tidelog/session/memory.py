@@ -6,20 +6,22 @@ from pathlib import Path
 from typing import Final
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import described
 
 _UNITS: Final = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def parse_memory_size(size: int | str) -> int:
     """Return a number of bytes from `4G`, `512M`, `1.5GiB` or a plain number; 1K is 1024."""
-    match = re.fullmatch(r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([KMGT]?)(?:i?B)?\s*", str(size), re.IGNORECASE)
+    text = size if isinstance(size, str) else described(size)
+    match = re.fullmatch(r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([KMGT]?)(?:i?B)?\s*", text, re.IGNORECASE)
     count = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if count <= 0:
         raise TidelogError(
             [
                 Diagnostic(
                     code="bad-memory-limit",
-                    message=f"`{size}` is not an amount of memory",
+                    message=f"`{text}` is not an amount of memory",
                     hint="write for example 512M or 4G",
                 )
             ]

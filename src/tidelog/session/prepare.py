@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.protocol import Settings
@@ -17,6 +18,9 @@ from tidelog.session.recorder import Recorder
 from tidelog.session.rules import ProgramText
 from tidelog.source import Source
 from tidelog.values import Value
+
+# More threads than any machine has are a mistake.
+_MOST_JOBS: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +98,10 @@ def make_settings(
     """Return the settings a user chose; None leaves the default."""
     settings = Settings()
     if jobs is not None:
-        if not is_whole(jobs) or jobs < 1:
-            raise TidelogError(
-                [Diagnostic(code="bad-jobs", message=f"{described(jobs)} is not a number of threads")]
-            )
+        if not is_whole(jobs) or not 1 <= jobs <= _MOST_JOBS:
+            message = f"{described(jobs)} is not a number of threads"
+            hint = f"give a whole number from 1 to {_MOST_JOBS:,}"
+            raise TidelogError([Diagnostic(code="bad-jobs", message=message, hint=hint)])
         settings = replace(settings, jobs=jobs)
     if memory_limit is not None:
         settings = replace(settings, memory_limit_bytes=parse_memory_size(memory_limit))

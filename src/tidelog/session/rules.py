@@ -177,7 +177,7 @@ class ProgramText:
         if any(number in piece.rules for piece in self.pieces):
             wanted.add(number)
         else:
-            found.append(_no_rule(f"there is no rule {number}"))
+            found.append(_no_rule(f"there is no rule {described(number)}"))
 
     def _find_text(self, text: str, wanted: set[int], found: list[Diagnostic]) -> None:
         try:

@@ -7,7 +7,7 @@ from typing import Self
 
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.errors.arguments import Arguments
+from tidelog.errors.arguments import Arguments, written
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import did_you_mean
 from tidelog.session.blaming import Blaming
@@ -321,8 +321,8 @@ class Session(Explaining, Blaming):
     def _unknown(self, name: object) -> Diagnostic:
         return Diagnostic(
             code="undeclared-relation",
-            message=f"the program has no relation `{name}`",
-            hint=did_you_mean(str(name), self.relations, f"it has {', '.join(self.relations) or 'none'}"),
+            message=f"the program has no relation `{written(name)}`",
+            hint=did_you_mean(written(name), self.relations, f"it has {', '.join(self.relations) or 'none'}"),
         )
 
 

@@ -1,12 +1,11 @@
 """How epochs are brought about, as a user chose it."""
 
 from dataclasses import replace
-from numbers import Real
 from typing import Final
 
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
-from tidelog.errors.arguments import described, no_effect
+from tidelog.errors.arguments import bad_argument, described, no_effect, to_float
 from tidelog.program.suggest import did_you_mean
 
 # What each engine does with a change of facts; the others are not listed and do all.
@@ -30,8 +29,10 @@ def choose_strategy(
     before = settings
     if strategy is not None:
         names = {each.value: each for each in Strategy}
-        name = strategy.value if isinstance(strategy, Strategy) else str(strategy)
-        if name in names:
+        name = strategy.value if isinstance(strategy, Strategy) else strategy
+        if not isinstance(name, str):
+            found.append(bad_argument("strategy", name, "the name of a strategy"))
+        elif name in names:
             settings = replace(settings, strategy=names[name])
         else:
             found.append(
@@ -42,8 +43,9 @@ def choose_strategy(
                 )
             )
     if switch is not None:
-        if isinstance(switch, Real) and not isinstance(switch, bool) and 0 <= switch < float("inf"):
-            settings = replace(settings, switch=float(switch))
+        share = to_float(switch)
+        if share is not None and 0 <= share < float("inf"):
+            settings = replace(settings, switch=share)
         else:
             found.append(
                 Diagnostic(

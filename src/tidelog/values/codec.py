@@ -412,13 +412,16 @@ def _stacked(columns: list[Codes], count: int) -> Codes:
 
 
 def _reject(value: object, value_type: ValueType) -> NoReturn:
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except ValueError:
+        shown = "a number with more digits than Python writes"
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     raise TidelogError(
         [
             Diagnostic(
                 code="wrong-value-type",
-                message=f"{shown} is no value of type `{value_type.name}`",
+                message=f"{shown} is not a value of type `{value_type.name}`",
                 hint=f"give {_hint(value_type)}",
             )
         ]

@@ -11,6 +11,7 @@ import pyarrow as pa
 from tidelog.engine.epoch import StratumReport
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import written
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import did_you_mean
 from tidelog.values import Codec, Fact
@@ -295,6 +296,8 @@ def _common(one: Sequence[Codes], other: Sequence[Codes]) -> int:
 def _unknown(name: object, program: Program) -> Diagnostic:
     return Diagnostic(
         code="undeclared-relation",
-        message=f"the program has no relation `{name}`",
-        hint=did_you_mean(str(name), program.relations, f"it has {', '.join(program.relations) or 'none'}"),
+        message=f"the program has no relation `{written(name)}`",
+        hint=did_you_mean(
+            written(name), program.relations, f"it has {', '.join(program.relations) or 'none'}"
+        ),
     )

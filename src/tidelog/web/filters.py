@@ -74,7 +74,7 @@ def _parse(word: str, type_name: str, codec: Codec) -> int:
     except TextError as error:
         raise mistake(
             "bad-filter",
-            f"`{word[:60]}` is no value of type `{type_name}`: {error.message}",
+            f"`{word[:60]}` is not a value of type `{type_name}`: {error.message}",
             "a filter of numbers is `5`, `!=5`, `<5`, `>=5` or `1..9`",
         ) from error
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tidelog.engine.convergence import endless
 from tidelog.engine.counted import number_derivations
-from tidelog.engine.local.expressions import Expressions, NumberFunctor
+from tidelog.engine.local.expressions import Evaluated, Expressions, NumberFunctor
 from tidelog.engine.local.functional import FunctionalRelations
 from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
@@ -70,10 +70,11 @@ class LocalEngine:
         """Return what tells the numbers of derivations, by functor."""
         return {rule.functor: partial(self._numbers_of, rule) for rule in self._counted}
 
-    def _numbers_of(self, rule: CountedRule, operands: Sequence[Codes], count: int) -> Codes:
+    def _numbers_of(self, rule: CountedRule, operands: Sequence[Codes], count: int) -> Evaluated:
         """Return the numbers of derivations; the first operand is which of a rule's counters is meant."""
         place, *columns = (np.broadcast_to(codes, count) for codes in operands)
-        return self.numbering.find(rule.name, columns, count) + place
+        numbers = self.numbering.find(rule.name, columns, count)
+        return numbers + place, numbers >= 0
 
     def give_numbers(self, stratum: Stratum, rows: Mapping[str, Int64s] | None = None) -> None:
         """Give numbers to the derivations that a stratum's rules count.

@@ -32,14 +32,14 @@ Bindings = Mapping[str, Codes]
 Evaluated = tuple[Codes, Bools | None]
 Compiled = Callable[[Bindings, int], Evaluated]
 CompiledConstraint = Callable[[Bindings, int], Bools]
-# The numbers of derivations given as columns, each of so many rows or of one that stands for all.
-NumberFunctor = Callable[[Sequence[Codes], int], Codes]
 _RowKernel = Callable[[Sequence[Codes], int], Evaluated]
+# The numbers of derivations given as columns, each of so many rows or of one that stands for all.
+NumberFunctor = _RowKernel
 
 # Up to this many rows Python finds the distinct ones sooner than numpy.
 _SMALL_BATCH: Final = 64
 # More values than these at once are refused; floats are counted one by one.
-_RANGE_LIMIT: Final = 1 << 32
+_RANGE_LIMIT: Final = 1 << 28
 _FLOAT_RANGE_LIMIT: Final = 1 << 26
 
 
@@ -187,9 +187,7 @@ class Expressions:
         functor = self._program.functors[term.name]
         numbers = self._numbers.get(term.name)
         if numbers is not None:
-            return _on_valid_rows(
-                lambda codes, count: (numbers(codes, count), None), [self._node(each) for each in term.terms]
-            )
+            return _on_valid_rows(numbers, [self._node(each) for each in term.terms])
         call = _user_call(term, self.functions, self.codec, functor.result)
         if not functor.is_stateful:
             return self._compile_calls(call, term.terms, functor.parameters, _as_codes)
@@ -562,9 +560,13 @@ def _integer_ranges(generator: Generator, start: Codes, stop: Codes, *step: Code
     counts[(start == stop) | (rises != goes_up) & (by != 0)] = 0
     _refuse_more_than(_RANGE_LIMIT, float(counts.astype(np.float64).sum()), generator)
     lengths = counts.astype(np.int64)
-    places = np.repeat(np.arange(start.size, dtype=np.int64), lengths)
-    before: Codes = np.cumsum(lengths, dtype=np.int64) - lengths
-    return places, start[places] + (np.arange(places.size, dtype=np.int64) - before[places]) * by[places]
+    try:
+        places = np.repeat(np.arange(start.size, dtype=np.int64), lengths)
+        before: Codes = np.cumsum(lengths, dtype=np.int64) - lengths
+        return places, start[places] + (np.arange(places.size, dtype=np.int64) - before[places]) * by[places]
+    except MemoryError:
+        _refuse_more_than(int(lengths.sum()), float(lengths.sum()), generator)
+        raise
 
 
 def _float_ranges(generator: Generator, start: Codes, stop: Codes, *step: Codes) -> tuple[Codes, Codes]:
@@ -584,7 +586,7 @@ def _float_ranges(generator: Generator, start: Codes, stop: Codes, *step: Codes)
 
 def _refuse_more_than(limit: int, values: float, generator: Generator) -> None:
     if values >= limit:
-        message = f"the range gives {limit} values or more at once"
+        message = f"the range gives {limit:,} values or more at once"
         hint = "bring start and stop closer together, or give a larger step"
         raise TidelogError(
             [Diagnostic(code="range-too-large", message=message, span=generator.span, hint=hint)]

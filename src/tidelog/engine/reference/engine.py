@@ -222,7 +222,10 @@ class ReferenceEngine:
             np.array([self._codec.encode(value, type_name)], np.int64)
             for value, type_name in zip(values, rule.types, strict=True)
         ]
-        return int(self._numbering.find(rule.name, columns, 1)[0]) + place
+        number = int(self._numbering.find(rule.name, columns, 1)[0])
+        if number < 0:
+            raise NoValueError
+        return number + place
 
     # --- codes -----------------------------------------------------------------------------
 

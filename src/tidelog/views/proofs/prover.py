@@ -42,6 +42,9 @@ class Prover:
         """Return the level of a fact, None for one of an inlined relation."""
         if not self.book.is_stored(atom.relation):
             return None
+        if self.book.aggregates_itself(atom.relation) and not self.source.is_replayed(atom.relation):
+            # What its aggregates were worth depends on the order, which must be one for the whole proof.
+            self.source.replay(atom.relation)
         found = self.source.level(atom.relation, atom.fact)
         if found is None and not self.source.is_replayed(atom.relation):
             if self.source.is_unordered(atom.relation):

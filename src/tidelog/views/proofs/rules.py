@@ -138,11 +138,19 @@ class RuleBook:
     def may_lack_levels(self, relation: str) -> bool:
         """Say whether levels of the stratum may not tell in which order its facts were derived.
 
-        That is so where a relation has a law, and where an aggregate reads its own stratum, which an epoch
-        derives again without levels.
+        That is so where a relation has a law.
         """
-        stratum = self.checked.strata[self.strata[relation]]
-        return any(map(self.has_law, stratum.relations)) or reads_itself(stratum)
+        return any(map(self.has_law, self.checked.strata[self.strata[relation]].relations))
+
+    def aggregates_itself(self, relation: str) -> bool:
+        """Say whether an aggregate of the relation's stratum reads that stratum."""
+        return self.strata[relation] in self._aggregating
+
+    @cached_property
+    def _aggregating(self) -> frozenset[int]:
+        return frozenset(
+            number for number, stratum in enumerate(self.checked.strata) if reads_itself(stratum)
+        )
 
     @cached_property
     def _grows(self) -> dict[str, bool]:
