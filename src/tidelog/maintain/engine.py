@@ -44,7 +44,7 @@ from tidelog.maintain.projections import project_negations
 from tidelog.maintain.row_change import RowChange, compare_states
 from tidelog.maintain.rule_change import RuleChange, rule_change
 from tidelog.maintain.small.stratum import SmallStratum
-from tidelog.maintain.work import stratum_work
+from tidelog.maintain.work import Learned, stratum_work
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
@@ -80,9 +80,13 @@ class MaintainedEngine(LocalEngine):
         self._program, self._aggregates = project_negations(named.program), named.aggregates
 
     def _start_maintenance(self, stratum_work: Sequence[int]) -> None:
+        """Follow changes from here on; `stratum_work` is what evaluating each stratum took."""
+        self._maintain([Learned(work) for work in stratum_work])
+
+    def _maintain(self, learned: Sequence[Learned]) -> None:
         self.derivations = LocalDerivations(self._state, self._expressions)
         self._replaced: dict[str, StoredRelation] = {}
-        self._maintainer = Maintainer(self._program, self, stratum_work)
+        self._maintainer = Maintainer(self._program, self, learned)
 
     def _apart(self) -> dict[str, StoredRelation]:
         """Return empty stores for the given facts of relations with a law of their own.
@@ -267,9 +271,7 @@ class MaintainedEngine(LocalEngine):
             # The epoch is committed: a later one tries again.
             return
         if is_moved:
-            learned = self._maintainer.learned
-            self._start_maintenance(self._maintainer.work())
-            self._maintainer.learned = learned
+            self._maintain(self._maintainer.learned)
 
     def _result(self, found: Mapping[str, RowChange], reports: tuple[StratumReport, ...]) -> EpochResult:
         """Return what an epoch changed, as the user's program names it."""

@@ -79,7 +79,8 @@ class Learned:
     work_per_row: float = 0.0
     # Whether it has what following a change needs; a recompute starts without it.
     is_indexed: bool = False
-    _has_declined: bool = False
+    # Whether the last change was too large for a stratum without indexes.
+    has_refused: bool = False
     # After so many rows net were deleted, a recompute took this share of the one before it: the more
     # rows the smaller the share.
     _shrunk: list[tuple[int, float]] = field(default_factory=list)
@@ -96,7 +97,7 @@ class Learned:
         else:
             self.work_per_row = 0.8 * self.work_per_row + 0.2 * rate
 
-    def goes_without_indexes(self, share: float, expected: float, *, is_recursive: bool) -> bool:
+    def refuses_indexes(self, share: float, expected: float, *, is_recursive: bool) -> bool:
         """Say whether a change is so large that indexes to follow it would cost more than they save.
 
         `share` is that of what the stratum reads, `expected` what a recompute takes. It is said once:
@@ -104,8 +105,7 @@ class Learned:
         """
         is_large = share > (LARGE_SHARE_RECURSIVE if is_recursive else LARGE_SHARE)
         is_costly = expected >= _WORK_WORTH_INDEXES
-        self._has_declined = is_large and is_costly and not (self.is_indexed or self._has_declined)
-        return self._has_declined
+        return is_large and is_costly and not (self.is_indexed or self.has_refused)
 
     def expected_recompute(self, deleted: int) -> float:
         """Return what a recompute is expected to take when so many rows net are deleted."""

@@ -1,0 +1,387 @@
+"""The kinds of strata, each of which knows how it is brought to a new epoch.
+
+    plain      derivation by derivation, with levels and counts; see `maintain.update`
+    groups     the relation of an aggregate: the groups that changed facts belong to
+    monotone   rules that read their own stratum through lattices or aggregates, round by round
+    graph      best paths, kept as a graph
+    opaque     evaluated from nothing whenever something it reads changes
+
+Which kind a stratum is, is decided once, in `keep_strata`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tidelog.engine.epoch import MaintenanceSettings, Strategy
+from tidelog.engine.local.state import LocalState
+from tidelog.maintain.decide import Decision, Situation, decide, give_up, recompute
+from tidelog.maintain.dense import IterationCounts, count_iterations
+from tidelog.maintain.derivations import Derivations
+from tidelog.maintain.group_keeper import GroupKeeper
+from tidelog.maintain.labels import RelationLabels
+from tidelog.maintain.monotone import MonotoneUpdate
+from tidelog.maintain.path_keeper import PathKeeper
+from tidelog.maintain.row_change import RowChange, changed_rows, net_deleted
+from tidelog.maintain.trace import TraceKeeper
+from tidelog.maintain.update import OverBudget, StratumUpdate
+from tidelog.maintain.work import LARGE_SHARE_RECURSIVE, Learned, surviving_share
+from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
+from tidelog.plan.own_rules import OwnForm, own_forms
+from tidelog.program.nodes import Program, Stratum
+from tidelog.program.walk_nodes import earlier_relations
+from tidelog.storage import StoredRelation
+from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.paths import Unsuitable
+
+Changes = Mapping[str, RowChange]
+# Rules that are made for one stratum are numbered from here on, after those of the program.
+_IDS_PER_STRATUM = 4096
+
+
+class EpochEngine(Protocol):
+    """What an engine offers to an epoch."""
+
+    @property
+    def relations(self) -> Mapping[str, StoredRelation]:
+        """Return the stored relations by name."""
+
+    @property
+    def derivations(self) -> Derivations:
+        """Return what enumerates derivations."""
+
+    @property
+    def groups(self) -> GroupKeeper:
+        """Return the aggregates that have a relation."""
+
+    @property
+    def state(self) -> LocalState:
+        """Return the relations and what is seen of them."""
+
+    @property
+    def paths(self) -> PathKeeper:
+        """Return the lattice strata that are kept as graphs."""
+
+    def given_rows(self, name: str, numbers: Int64s) -> CodeArray:
+        """Return input facts of a relation with a law of its own, by their numbers in a `RowChange`."""
+
+    def give_numbers(self, stratum: Stratum, rows: Mapping[str, Int64s] | None = None) -> None:
+        """Give numbers to the derivations that a stratum's rules count, which are among these rows."""
+
+    def check_keys(self, stratum: Stratum, changes: Changes | None) -> None:
+        """Raise if a relation with `keys` has two facts for a key after these changes (None: any)."""
+
+    def check_level(self, stratum: Stratum, level: int) -> None:
+        """Raise if a stratum goes on for more iterations than the user allows, or takes too much memory."""
+
+    def recompute(
+        self, stratum: Stratum, inputs: Changes, lower: Changes
+    ) -> tuple[dict[str, RowChange], int]:
+        """Evaluate a stratum from nothing; return what changed and the derivations it took."""
+
+
+class Outcome(NamedTuple):
+    """What was done to a stratum: what changed, why it was done this way, and the work it took."""
+
+    changes: Mapping[str, RowChange]
+    decision: Decision
+    work: int
+
+
+@dataclass
+class KeptStratum:
+    """A stratum from epoch to epoch, and what bringing it there has cost.
+
+    `obstacle` is why its rules cannot be followed one by one, if they cannot. This is the opaque kind;
+    all others inherit from it.
+    """
+
+    stratum: Stratum
+    program: Program
+    engine: EpochEngine
+    label: Callable[[str], RelationLabels]
+    learned: Learned
+    obstacle: str | None = None
+
+    def __post_init__(self) -> None:
+        self.rules: tuple[MaintainedRule, ...] = tuple(
+            maintained_rule(rule, self.program) for rule in self.stratum.rules
+        )
+        self.read = earlier_relations(self.stratum)
+        relations = self.program.relations
+        self.has_keys = any(relations[name].keys for name in self.stratum.relations)
+
+    @cached_property
+    def trace(self) -> TraceKeeper:
+        """Return the traces of the stratum's joins."""
+        return TraceKeeper(self.stratum, self.rules, self.program)
+
+    @property
+    def has_trace(self) -> bool:
+        """Say whether a trace is kept."""
+        return "trace" in self.__dict__ and self.trace.traces is not None
+
+    def decide(self, own: Changes, lower: Changes, settings: MaintenanceSettings) -> Decision:
+        """Return what to do about changes of its input facts and of earlier strata."""
+        now = self._situation(own, lower)
+        decision = decide(now, settings)
+        self.learned.has_refused = decision.is_refused
+        if not decision.is_update or not self.rules:
+            return decision
+        if settings.strategy is Strategy.TRACE:
+            strategy = Strategy.TRACE if self.trace.applies() else Strategy.UPDATE
+            return replace(decision, strategy=strategy, reason=f"{decision.reason}: {self.trace.explain()}")
+        if settings.strategy is Strategy.AUTO and now.share <= LARGE_SHARE_RECURSIVE:
+            advice = self.trace.advise(now.rows, decision.predicted, self.learned.recompute_work)
+            if advice is not None:
+                return replace(decision, strategy=Strategy.TRACE, reason=f"{decision.reason}; {advice}")
+        return decision
+
+    def bring(self, own: Changes, lower: Changes, decision: Decision) -> Outcome:
+        """Bring the stratum to the new epoch as was decided."""
+        if decision.is_update:
+            return self._follow(own, lower, decision)
+        if decision.strategy is Strategy.RECOMPUTE:
+            return self._recompute(own, lower, decision)
+        return Outcome({}, decision, 0)
+
+    def forget(self) -> None:
+        """Drop what is only right for a stratum that was brought to this epoch in another way."""
+        if "trace" in self.__dict__:
+            self.trace.drop()
+
+    def commit(self) -> None:
+        """Keep the new epoch."""
+        if "trace" in self.__dict__:
+            self.trace.commit()
+
+    def undo(self) -> None:
+        """Go back to the old epoch."""
+        if "trace" in self.__dict__:
+            self.trace.undo()
+
+    # --- what the kinds differ in ---------------------------------------------------------------
+
+    def _obstacle(self) -> str | None:
+        """Return why the stratum has to be recomputed in this epoch, None if it can be followed."""
+        return self.obstacle
+
+    def _is_growing(self, own: Changes, lower: Changes) -> bool:  # noqa: ARG002 - plain strata look at them
+        """Say whether nothing can be lost."""
+        return False
+
+    def _follow(self, own: Changes, lower: Changes, decision: Decision) -> Outcome:
+        raise NotImplementedError
+
+    # --- recomputing ----------------------------------------------------------------------------
+
+    def _recompute(self, own: Changes, lower: Changes, decision: Decision, spent: int = 0) -> Outcome:
+        self.forget()
+        changes, work = self.engine.recompute(self.stratum, own, lower)
+        self.learned.learn_recompute(net_deleted(own, lower), work)
+        return Outcome(changes, decision, spent + work)
+
+    def _situation(self, own: Changes, lower: Changes) -> Situation:
+        rows = changed_rows(own, lower)
+        if not rows:
+            return Situation(0, 0.0, 0.0, self.learned)
+        relations = self.engine.relations
+        rows_read = max(1, sum(relations[name].count for name in {*own, *self.read}))
+        return Situation(
+            rows,
+            rows / rows_read,
+            self._expected_recompute(net_deleted(own, lower), rows_read),
+            self.learned,
+            self._obstacle(),
+            bool(self.rules),
+            self.stratum.is_recursive,
+            self._is_growing(own, lower),
+        )
+
+    def _expected_recompute(self, net: int, rows_read: int) -> float:
+        """Return what a recompute is expected to take: less if much is deleted."""
+        learned = self.learned
+        if net <= 0:
+            return float(learned.recompute_work)
+        relations = [self.engine.relations[name] for name in self.stratum.relations]
+        survives = surviving_share(relations, net / rows_read)
+        return min(learned.expected_recompute(net), learned.recompute_work * survives)
+
+
+@dataclass
+class PlainStratum(KeptStratum):
+    """A stratum whose derivations are followed one by one."""
+
+    dense: Mapping[str, IterationCounts] | None = None
+
+    def forget(self) -> None:
+        """Drop the trace and the dense state."""
+        super().forget()
+        self.dense = None
+
+    def undo(self) -> None:
+        """Go back to the old epoch; the dense state may be half changed."""
+        super().undo()
+        self.dense = None
+
+    def _is_growing(self, own: Changes, lower: Changes) -> bool:
+        """Say whether nothing can be lost: no deletion at a positive atom, no insertion at a negated one."""
+        if any(change.deleted.size for change in own.values()):
+            return False
+        for rule in self.rules:
+            for literal in rule.literals:
+                change = lower.get(literal.relation)
+                if change is not None and (change.inserted if literal.is_negated else change.deleted).size:
+                    return False
+        return True
+
+    def _follow(self, own: Changes, lower: Changes, decision: Decision) -> Outcome:
+        self.learned.is_indexed = True
+        rows = changed_rows(own, lower)
+        update, decision = self._prepare(lower, decision)
+        try:
+            changes = update.run(own)
+        except OverBudget:
+            for labels in update.labels.values():
+                labels.undo()
+            self.learned.learn(rows, update.work)
+            return self._recompute(own, lower, give_up(decision, update.work), update.work)
+        (self.learned if update.traces is None else self.trace).learn(rows, update.work)
+        # Kept only from here on: a failed epoch leaves it half changed.
+        self.dense = update.dense
+        return Outcome(changes, decision, update.work)
+
+    def _prepare(self, lower: Changes, decision: Decision) -> tuple[StratumUpdate, Decision]:
+        """Return the update of this epoch, and the decision with what preparing it has to say."""
+        engine, dense, traces, steps = self.engine, self.dense, None, 0
+        self.dense = None
+        if decision.strategy is not Strategy.COUNTING:
+            dense = None
+        elif dense is None:
+            with _before(engine.relations, lower):
+                dense = count_iterations(
+                    self.rules, engine.relations, self.stratum.relations, engine.derivations
+                )
+        if decision.strategy is Strategy.TRACE:
+            traces, steps = self.trace.follow(engine.derivations.traces, lower)
+            decision = replace(decision, reason=f"{decision.reason}; {self.trace.said}")
+        else:
+            super().forget()
+        labels = {name: self.label(name) for name in self.stratum.relations}
+        update = StratumUpdate(
+            self.rules,
+            engine.relations,
+            labels,
+            lower,
+            engine.derivations,
+            decision.budget,
+            decision.strategy,
+            dense,
+            partial(engine.check_level, self.stratum),
+            traces,
+            steps,
+            decision.rules,
+        )
+        return update, decision
+
+
+class GroupStratum(KeptStratum):
+    """The relation of an aggregate, followed group by group."""
+
+    def _obstacle(self) -> str | None:
+        if self.engine.groups.follows(self.stratum.relations[0]):
+            return self.obstacle
+        return "its aggregate failed in an epoch that was taken back"
+
+    def _follow(self, own: Changes, lower: Changes, decision: Decision) -> Outcome:  # noqa: ARG002 - none
+        engine = self.engine
+        changes, work = engine.groups.follow(self.rules, lower, engine.derivations, self.label)
+        return Outcome(changes, decision, work)
+
+
+@dataclass
+class MonotoneStratum(KeptStratum):
+    """A stratum that is followed round by round, through forms of its rules made for that."""
+
+    forms: tuple[OwnForm, ...] = field(default=())
+
+    def _obstacle(self) -> str | None:
+        return None
+
+    def _follow(self, own: Changes, lower: Changes, decision: Decision) -> Outcome:
+        engine = self.engine
+        labels = {name: self.label(name) for name in self.stratum.relations}
+        check = partial(engine.check_level, self.stratum)
+        before = engine.derivations.work
+        changes = MonotoneUpdate(self.forms, engine.state, labels, lower, engine.derivations, check).run(own)
+        return Outcome(changes, decision, engine.derivations.work - before)
+
+
+class GraphStratum(KeptStratum):
+    """Lattices whose values are best paths, kept as a graph as long as the values go one way."""
+
+    def _obstacle(self) -> str | None:
+        return None if self.engine.paths.follows(self.stratum) else self.obstacle
+
+    def _follow(self, own: Changes, lower: Changes, decision: Decision) -> Outcome:
+        engine = self.engine
+        given = {name: self._given(name, change) for name, change in own.items()}
+        try:
+            changes, work = engine.paths.follow(self.stratum, given, lower, engine.derivations, self.label)
+        except Unsuitable:
+            return self._recompute(own, lower, recompute("its values no longer go one way"))
+        return Outcome(changes, decision, work)
+
+    def _given(self, name: str, change: RowChange) -> tuple[CodeArray, Int64s]:
+        """Return input facts that are deleted and inserted, with their diffs."""
+        sides = [self.engine.given_rows(name, rows) for rows in (change.deleted, change.inserted)]
+        diffs = np.repeat(np.array([-1, 1]), [change.deleted.size, change.inserted.size])
+        return np.concatenate(sides), diffs
+
+
+def keep_strata(
+    program: Program,
+    engine: EpochEngine,
+    label: Callable[[str], RelationLabels],
+    learned: Sequence[Learned],
+) -> list[KeptStratum]:
+    """Return the strata of a program, each of its kind, with what epochs have cost it."""
+    first_id = 4 * (1 + max((rule.id for rule in program.rules), default=0))
+    kept: list[KeptStratum] = []
+    for number, stratum in enumerate(program.strata):
+        obstacle = reason_to_recompute(stratum, program)
+        common = (stratum, program, engine, label, learned[number], obstacle)
+        forms = None
+        if obstacle is not None:
+            forms = own_forms(stratum, program, first_id + _IDS_PER_STRATUM * number)
+        if stratum.relations[0] in engine.groups.aggregates:
+            kept.append(GroupStratum(*common))
+        elif obstacle is None:
+            kept.append(PlainStratum(*common))
+        elif forms is not None:
+            kept.append(MonotoneStratum(*common, forms=forms))
+        elif any(
+            column.is_lattice for name in stratum.relations for column in program.relations[name].columns
+        ):
+            kept.append(GraphStratum(*common))
+        else:
+            kept.append(KeptStratum(*common))
+    return kept
+
+
+@contextmanager
+def _before(relations: Mapping[str, StoredRelation], lower: Changes) -> Iterator[None]:
+    """Show the levels of the old epoch in relations that changed already."""
+    for name in lower:
+        relation = relations[name]
+        relation.levels, relation.previous = relation.previous, relation.levels
+    try:
+        yield
+    finally:
+        for name in lower:
+            relation = relations[name]
+            relation.levels, relation.previous = relation.previous, relation.levels
