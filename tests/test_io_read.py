@@ -384,3 +384,13 @@ def test_lines_of_megabytes_are_read(tmp_path):
     text = "x" * 5_000_000
 
     assert read_text(tmp_path, EDGE, f"1\ta\n2\t{text}\n3\tb\n") == [(1, "a"), (2, text), (3, "b")]
+
+
+def test_a_parquet_file_with_an_unreadable_name_is_a_mistake(tmp_path):
+    """The name of a column that is not UTF-8 is told, and no traceback."""
+    path = tmp_path / "edge.parquet"
+    pyarrow.parquet.write_table(pa.table({"qq": [1], "y": ["a"]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"qq", b"\xe9q"))
+
+    with pytest.raises(TidelogError, match="the name of a column is not UTF-8"):
+        io.read_relation(EDGE, Directive("input", "edge", {"IO": "parquet"}), Codec(TYPES), tmp_path)

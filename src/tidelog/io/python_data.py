@@ -74,9 +74,11 @@ def columns_from_arrow(table: pa.Table, relation: Relation, codec: Codec) -> lis
     """Return the codes of the facts in an Arrow table."""
     if relation.arity == 0:
         return [] if table.num_rows else None
-    return _from_named(
-        [(name, table.column(i)) for i, name in enumerate(table.column_names)], relation, codec
-    )
+    try:
+        names = table.column_names
+    except UnicodeDecodeError:
+        raise _wrong_data(relation, "the name of a column is not UTF-8") from None
+    return _from_named([(name, table.column(i)) for i, name in enumerate(names)], relation, codec)
 
 
 def _from_file(
