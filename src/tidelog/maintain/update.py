@@ -31,6 +31,7 @@ import numpy as np
 from tidelog.engine.epoch import Strategy
 from tidelog.maintain.dense import IterationCounts
 from tidelog.maintain.derivations import Derivations, Sink, Traces
+from tidelog.maintain.judge import EpochJudge, Mask
 from tidelog.maintain.labels import (
     AFFECTED,
     CURRENT,
@@ -39,13 +40,12 @@ from tidelog.maintain.labels import (
     row_changes,
     rows_by_level,
 )
-from tidelog.maintain.literals import EpochLiterals
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.work import level_work
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage import StoredRelation
-from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
+from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 
@@ -58,7 +58,7 @@ def _any_level(_level: int) -> None:
 
 
 @dataclass
-class StratumUpdate(EpochLiterals):
+class StratumUpdate(EpochJudge):
     """One epoch of one stratum.
 
     `labels` are those of the stratum's relations, `lower` what changed in earlier strata. The budget
@@ -147,7 +147,7 @@ class StratumUpdate(EpochLiterals):
 
     def _lose_by_lower(self, lose: "_Lose") -> None:
         """Lose the derivations that changes of earlier strata take away."""
-        for rule, place, rows in self._changed_literals(self._kept, lost=True):
+        for rule, place, rows in self.changed_literals(self._kept, lost=True):
             self.derivations.forward(
                 rule, rule.literals[place], rows, self._losing(rule, place, lose, by_lower=True)
             )
@@ -193,58 +193,27 @@ class StratumUpdate(EpochLiterals):
         """Return the sink that counts tight derivations which the epoch leaves standing."""
 
         def sink(batch: CodeArray) -> None:
-            self._spend(batch.shape[0])
-            keep = np.ones(batch.shape[0], np.bool_)
-            level = np.zeros(batch.shape[0], np.int32)
-            for other, literal in enumerate(rule.literals):
-                rows = batch[:, 1 + other]
-                if literal.relation in self.labels:
-                    largest_level(self.relations[literal.relation].levels, batch, 1 + other, level)
-                    keep &= self.labels[literal.relation].marks[rows] == UNTOUCHED
-                elif self._must_check(literal):
-                    keep &= self._held(literal, rows, new=False) & self._held(literal, rows, new=True)
-            numbers = batch[:, 0].astype(np.int64)
-            keep &= (level != ABSENT) & (head.levels[numbers] == level + 1)
-            np.add.at(head.counts, numbers[keep], 1)
+            keep, levels = self.standing(rule, batch, 1, self._count(batch))
+            numbers = batch[keep, 0].astype(np.int64)
+            np.add.at(head.counts, numbers[head.levels[numbers] == levels], 1)
 
         return sink
 
     def _losing(self, rule: MaintainedRule, place: int, lose: "_Lose", *, by_lower: bool) -> Sink:
-        """Return the sink that takes lost tight derivations from their heads.
-
-        A derivation lost through several literals is lost at the first of them: changed literals of
-        earlier strata first, then affected facts in the order in which they were found.
-        """
+        """Return the sink that takes lost tight derivations from their heads."""
         arity = len(rule.rule.head.terms)
         head = self.relations[rule.relation]
 
         def sink(batch: CodeArray) -> None:
-            self._spend(batch.shape[0])
-            keep = np.ones(batch.shape[0], np.bool_)
-            level = np.zeros(batch.shape[0], np.int32)
-            for other, literal in enumerate(rule.literals):
-                column = arity + other
-                if literal.relation in self.labels:
-                    largest_level(self.relations[literal.relation].levels, batch, column, level)
-                    if not by_lower and other != place:
-                        marks = self.labels[literal.relation].marks[batch[:, column]]
-                        keep &= (marks == UNTOUCHED) | ((marks == CURRENT) & (other > place))
-                elif self._must_check(literal) and other != place:
-                    before = self._held(literal, batch[:, column], new=False)
-                    keep &= before
-                    if not by_lower or other < place:
-                        keep &= self._held(literal, batch[:, column], new=True)
-            if by_lower:
-                keep &= level != ABSENT
+            keep, levels = self.lost(rule, batch, place, self._count(batch), by_lower=by_lower)
             numbers = head.find(np.ascontiguousarray(batch[keep, :arity]))
             if self.dense is not None:
-                self.dense[rule.relation].add(numbers, level[keep] + 1, -1)
+                self.dense[rule.relation].add(numbers, levels, -1)
             if self.strategy is Strategy.DRED:
                 # Over-deletion: a fact is doomed by any derivation it loses, unless it is given.
                 lose(rule.relation, numbers[head.levels[numbers] > 0])
                 return
-            tight = head.levels[numbers] == level[keep] + 1
-            lose(rule.relation, numbers[tight])
+            lose(rule.relation, numbers[head.levels[numbers] == levels])
 
         return sink
 
@@ -271,12 +240,11 @@ class StratumUpdate(EpochLiterals):
 
     def _asks_backward_of_all(self, rule: MaintainedRule) -> bool:
         """Say whether an affected fact may have derivations left by this rule."""
-        is_recursive = any(literal.relation in self.labels for literal in rule.literals)
-        return is_recursive or self.strategy not in {Strategy.UPDATE, Strategy.TRACE}
+        return self.is_recursive(rule) or self.strategy not in {Strategy.UPDATE, Strategy.TRACE}
 
     def _offer_new(self, offers: "_Offers") -> None:
         """Let derivations that changes of earlier strata made possible offer levels to their heads."""
-        for rule, place, rows in self._changed_literals(self._kept, lost=False):
+        for rule, place, rows in self.changed_literals(self._kept, lost=False):
             arity = len(rule.rule.head.terms)
             self.derivations.forward(
                 rule, rule.literals[place], rows, self._offering(rule, offers, columns=arity, place=place)
@@ -297,37 +265,24 @@ class StratumUpdate(EpochLiterals):
     ) -> Sink:
         """Return the sink that offers the level of each possible derivation to its head.
 
-        With `place`, -1 for a rule that is new itself, a derivation belongs to the first literal that
-        became true, and affected heads
-        are left out: they found it going backward, unless they went by the dense state.
+        With `place`, affected heads are left out: they found the derivation going backward, unless they
+        went by the dense state.
         """
 
         def sink(batch: CodeArray) -> None:
-            self._spend(batch.shape[0])
-            keep = np.ones(batch.shape[0], np.bool_)
-            level = np.zeros(batch.shape[0], np.int32)
-            for other, literal in enumerate(rule.literals):
-                rows = batch[:, columns + other]
-                if literal.relation in self.labels:
-                    largest_level(self.relations[literal.relation].levels, batch, columns + other, level)
-                elif self._must_check(literal) and other != place:
-                    keep &= self._held(literal, rows, new=True)
-                    if place is not None and other < place:
-                        keep &= self._held(literal, rows, new=False)
-            keep &= level != ABSENT
+            keep, levels = self.possible(rule, batch, columns, place, self._count(batch))
             if place is None:
-                numbers = batch[keep, 0].astype(np.int64)
-                offers.make(rule.relation, numbers, level[keep] + 1)
+                offers.make(rule.relation, batch[keep, 0].astype(np.int64), levels)
                 return
             numbers = self._heads(rule.relation, batch[keep, :columns])
             if self.dense is not None:
-                self.dense[rule.relation].add(numbers, level[keep] + 1, 1)
-                offers.make(rule.relation, numbers, level[keep] + 1)
+                self.dense[rule.relation].add(numbers, levels, 1)
+                offers.make(rule.relation, numbers, levels)
                 return
-            open_to_offers = self.labels[rule.relation].marks[numbers] != AFFECTED
+            is_open = self.labels[rule.relation].marks[numbers] != AFFECTED
             if not self._asks_backward_of_all(rule):
-                open_to_offers |= self.relations[rule.relation].previous[numbers] != 0
-            offers.make(rule.relation, numbers[open_to_offers], level[keep][open_to_offers] + 1)
+                is_open |= self.relations[rule.relation].previous[numbers] != 0
+            offers.make(rule.relation, numbers[is_open], levels[is_open])
 
         return sink
 
@@ -358,32 +313,22 @@ class StratumUpdate(EpochLiterals):
         arity = len(rule.rule.head.terms)
 
         def sink(batch: CodeArray) -> None:
-            self._spend(batch.shape[0])
-            keep = np.ones(batch.shape[0], np.bool_)
-            level = np.zeros(batch.shape[0], np.int32)
-            before = np.zeros(batch.shape[0], np.int32)
-            for other, literal in enumerate(rule.literals):
-                column = arity + other
-                labels = self.labels.get(literal.relation)
-                if labels is not None:
-                    levels = labels.relation.levels
-                    largest_level(levels, batch, column, level)
-                    largest_level_before(levels, labels.before, labels.marks, CURRENT, batch, column, before)
-                    if other < place:
-                        keep &= labels.marks[batch[:, column]] != CURRENT
-                elif self._must_check(literal):
-                    keep &= self._held(literal, batch[:, column], new=True)
-            keep &= level < before
+            keep, levels, before = self.improved(rule, batch, place, self._count(batch))
             numbers = self._heads(rule.relation, batch[keep, :arity])
             if self.dense is not None:
-                counts, was = self.dense[rule.relation], before[keep]
-                counts.add(numbers[was != ABSENT], was[was != ABSENT] + 1, -1)
-                counts.add(numbers, level[keep] + 1, 1)
-            offers.make(rule.relation, numbers, level[keep] + 1)
+                counts, had_level = self.dense[rule.relation], before != ABSENT
+                counts.add(numbers[had_level], before[had_level], -1)
+                counts.add(numbers, levels, 1)
+            offers.make(rule.relation, numbers, levels)
 
         return sink
 
     # --- shared -------------------------------------------------------------------------------
+
+    def _count(self, batch: CodeArray) -> Mask:
+        """Count the derivations of a batch as work; all of them are to be judged."""
+        self._spend(batch.shape[0])
+        return np.ones(batch.shape[0], np.bool_)
 
     def _spend(self, derivations: int) -> None:
         """Count derivations, and the bindings that the engine went through to find them."""

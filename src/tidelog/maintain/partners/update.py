@@ -22,14 +22,14 @@ from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.partner import copies_to_send, owned_rows, owner_of
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
+from tidelog.maintain.judge import EpochJudge, Mask
 from tidelog.maintain.labels import AFFECTED, CURRENT, UNTOUCHED, RelationLabels, rows_by_level
-from tidelog.maintain.literals import EpochLiterals, Mask
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.update import OverBudget
 from tidelog.maintain.work import level_work
 from tidelog.plan.maintenance import MaintainedRule, backward_chain
 from tidelog.storage import StoredRelation
-from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
+from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 _NEVER = int(ABSENT)
@@ -65,7 +65,7 @@ class PartnerDerivations(LocalDerivations):
 
 
 @dataclass
-class PartnerUpdate(EpochLiterals):
+class PartnerUpdate(EpochJudge):
     """One partner's part in one epoch of one stratum; see `maintain.update.StratumUpdate`."""
 
     rules: Sequence[MaintainedRule]
@@ -119,7 +119,7 @@ class PartnerUpdate(EpochLiterals):
         """Mark and return the rows kept here whose level grows or that vanish."""
         for name, change in inputs.items():
             self._lose(name, change.deleted)
-        for rule, place, rows in self._changed_literals(self.rules, lost=True):
+        for rule, place, rows in self.changed_literals(self.rules, lost=True):
             sink = self._losing(rule, place, by_lower=True)
             self.derivations.forward(rule, rule.literals[place], rows, sink)
         found: dict[str, list[Int64s]] = defaultdict(list)
@@ -173,26 +173,13 @@ class PartnerUpdate(EpochLiterals):
         return {name: np.concatenate(parts) for name, parts in current.items()}
 
     def _losing(self, rule: MaintainedRule, place: int, *, by_lower: bool) -> Sink:
-        """Return the sink that takes lost derivations from their heads; see `StratumUpdate._losing`."""
+        """Return the sink that takes lost derivations from their heads."""
         arity = len(rule.rule.head.terms)
 
         def sink(batch: CodeArray) -> None:
-            keep = self._belongs(rule, batch, arity)
-            level = np.zeros(batch.shape[0], np.int32)
-            for other, literal in enumerate(rule.literals):
-                column = arity + other
-                if literal.relation in self.labels:
-                    largest_level(self.relations[literal.relation].levels, batch, column, level)
-                    if not by_lower and other != place:
-                        marks = self.labels[literal.relation].marks[batch[:, column]]
-                        keep &= (marks == UNTOUCHED) | ((marks == CURRENT) & (other > place))
-                elif self._must_check(literal) and other != place:
-                    keep &= self._held(literal, batch[:, column], new=False)
-                    if not by_lower or other < place:
-                        keep &= self._held(literal, batch[:, column], new=True)
-            if by_lower:
-                keep &= level != ABSENT
-            self._send(_LOST, rule.relation, batch[keep, :arity], level[keep] + 1)
+            mine = self._belongs(rule, batch, arity)
+            keep, levels = self.lost(rule, batch, place, mine, by_lower=by_lower)
+            self._send(_LOST, rule.relation, batch[keep, :arity], levels)
 
         return sink
 
@@ -208,7 +195,7 @@ class PartnerUpdate(EpochLiterals):
             if rule.relation not in asking:
                 continue
             heads = np.concatenate([rows for rows, _ in asking[rule.relation]])
-            if not self._is_recursive(rule):
+            if not self.is_recursive(rule):
                 # Its derivations all have level 1: only a fact that was given may have kept some.
                 was_given = np.concatenate([given for _, given in asking[rule.relation]])
                 heads = heads[was_given == 1]
@@ -228,32 +215,23 @@ class PartnerUpdate(EpochLiterals):
 
     def _offer_new(self) -> None:
         """Let derivations that changes of earlier strata made possible offer levels to their heads."""
-        for rule, place, rows in self._changed_literals(self.rules, lost=False):
+        for rule, place, rows in self.changed_literals(self.rules, lost=False):
             sink = self._offering(rule, None, place)
             self.derivations.forward(rule, rule.literals[place], rows, sink)
         self._take_offers()
 
     def _offering(self, rule: MaintainedRule, heads: CodeArray | None, place: int | None = None) -> Sink:
-        """Return the sink that offers levels to heads; see `StratumUpdate._offering`."""
+        """Return the sink that offers levels to heads, by their positions in `heads` if those are given."""
         columns = 1 if heads is not None else len(rule.rule.head.terms)
 
         def sink(batch: CodeArray) -> None:
-            keep = self._belongs(rule, batch, columns)
-            level = np.zeros(batch.shape[0], np.int32)
-            for other, literal in enumerate(rule.literals):
-                rows = batch[:, columns + other]
-                if literal.relation in self.labels:
-                    largest_level(self.relations[literal.relation].levels, batch, columns + other, level)
-                elif self._must_check(literal) and other != place:
-                    keep &= self._held(literal, rows, new=True)
-                    if place is not None and other < place:
-                        keep &= self._held(literal, rows, new=False)
-            keep &= level != ABSENT
+            mine = self._belongs(rule, batch, columns)
+            keep, levels = self.possible(rule, batch, columns, place, mine)
             if heads is not None:
-                self._send(_FOUND_BACKWARD, rule.relation, heads[batch[keep, 0]], level[keep] + 1)
+                self._send(_FOUND_BACKWARD, rule.relation, heads[batch[keep, 0]], levels)
                 return
-            kind = _POSSIBLE if self._is_recursive(rule) else _POSSIBLE_ONCE
-            self._send(kind, rule.relation, batch[keep, :columns], level[keep] + 1)
+            kind = _POSSIBLE if self.is_recursive(rule) else _POSSIBLE_ONCE
+            self._send(kind, rule.relation, batch[keep, :columns], levels)
 
         return sink
 
@@ -327,22 +305,9 @@ class PartnerUpdate(EpochLiterals):
         arity = len(rule.rule.head.terms)
 
         def sink(batch: CodeArray) -> None:
-            keep = self._belongs(rule, batch, arity)
-            level = np.zeros(batch.shape[0], np.int32)
-            before = np.zeros(batch.shape[0], np.int32)
-            for other, literal in enumerate(rule.literals):
-                column = arity + other
-                labels = self.labels.get(literal.relation)
-                if labels is not None:
-                    levels = labels.relation.levels
-                    largest_level(levels, batch, column, level)
-                    largest_level_before(levels, labels.before, labels.marks, CURRENT, batch, column, before)
-                    if other < place:
-                        keep &= labels.marks[batch[:, column]] != CURRENT
-                elif self._must_check(literal):
-                    keep &= self._held(literal, batch[:, column], new=True)
-            keep &= level < before
-            self._send(_RELAXED, rule.relation, batch[keep, :arity], level[keep] + 1)
+            mine = self._belongs(rule, batch, arity)
+            keep, levels, _ = self.improved(rule, batch, place, mine)
+            self._send(_RELAXED, rule.relation, batch[keep, :arity], levels)
 
         return sink
 
@@ -429,9 +394,6 @@ class PartnerUpdate(EpochLiterals):
         return mine
 
     # --- shared -------------------------------------------------------------------------------
-
-    def _is_recursive(self, rule: MaintainedRule) -> bool:
-        return any(literal.relation in self.labels for literal in rule.literals)
 
     def _stratum_literals(self, rows: Mapping[str, Int64s]) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
         """Yield the literals of this stratum with the rows that stand for derivations found here."""

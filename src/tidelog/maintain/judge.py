@@ -1,0 +1,155 @@
+"""What an epoch makes of a derivation: lost, standing, possible or better, and the level it gives its head.
+
+A derivation comes as a row of a batch: what is known of its head, then the row of each literal, from the
+column `first` on. Every answer is the mask of the derivations that count, and the level that each of
+them gives its head. Whoever enumerates derivations of plain rules asks here.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.maintain.labels import CURRENT, UNTOUCHED, RelationLabels
+from tidelog.maintain.row_change import RowChange
+from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+
+Mask = npt.NDArray[np.bool_]
+
+
+class EpochJudge:
+    """Judges the derivations of one stratum in one epoch.
+
+    `labels` are those of the stratum's own relations, `lower` what changed in earlier strata.
+    """
+
+    relations: Mapping[str, StoredRelation]
+    labels: Mapping[str, RelationLabels]
+    lower: Mapping[str, RowChange]
+
+    def lost(
+        self, rule: MaintainedRule, batch: CodeArray, place: int, among: Mask, *, by_lower: bool
+    ) -> tuple[Mask, Int32s]:
+        """Return the derivations that were lost at a literal, and the level each gave its head.
+
+        A derivation lost through several literals is lost at the first of them: changed literals of
+        earlier strata first, then affected facts in the order in which they were found. With `place` -1
+        the rule itself is gone.
+        """
+        first = len(rule.rule.head.terms)
+        keep, level = among, np.zeros(batch.shape[0], np.int32)
+        for other, literal in enumerate(rule.literals):
+            rows = batch[:, first + other]
+            if literal.relation in self.labels:
+                self._raise_to(literal, batch, first + other, level)
+                if not by_lower and other != place:
+                    marks = self.labels[literal.relation].marks[rows]
+                    keep &= (marks == UNTOUCHED) | ((marks == CURRENT) & (other > place))
+            elif self._must_check(literal) and other != place:
+                keep &= self._held(literal, rows, new=False)
+                if not by_lower or other < place:
+                    keep &= self._held(literal, rows, new=True)
+        if by_lower:
+            keep &= level != ABSENT
+        return keep, level[keep] + 1
+
+    def standing(
+        self, rule: MaintainedRule, batch: CodeArray, first: int, among: Mask
+    ) -> tuple[Mask, Int32s]:
+        """Return the derivations that no changed literal and no affected fact takes away."""
+        keep, level = among, np.zeros(batch.shape[0], np.int32)
+        for other, literal in enumerate(rule.literals):
+            rows = batch[:, first + other]
+            if literal.relation in self.labels:
+                self._raise_to(literal, batch, first + other, level)
+                keep &= self.labels[literal.relation].marks[rows] == UNTOUCHED
+            elif self._must_check(literal):
+                keep &= self._held(literal, rows, new=False) & self._held(literal, rows, new=True)
+        keep &= level != ABSENT
+        return keep, level[keep] + 1
+
+    def possible(
+        self, rule: MaintainedRule, batch: CodeArray, first: int, place: int | None, among: Mask
+    ) -> tuple[Mask, Int32s]:
+        """Return the derivations that hold in the new epoch.
+
+        With `place`, -1 for a rule that is new itself, those count that belong to the first literal that
+        became true.
+        """
+        keep, level = among, np.zeros(batch.shape[0], np.int32)
+        for other, literal in enumerate(rule.literals):
+            rows = batch[:, first + other]
+            if literal.relation in self.labels:
+                self._raise_to(literal, batch, first + other, level)
+            elif self._must_check(literal) and other != place:
+                keep &= self._held(literal, rows, new=True)
+                if place is not None and other < place:
+                    keep &= self._held(literal, rows, new=False)
+        keep &= level != ABSENT
+        return keep, level[keep] + 1
+
+    def improved(
+        self, rule: MaintainedRule, batch: CodeArray, place: int, among: Mask
+    ) -> tuple[Mask, Int32s, Int32s]:
+        """Return the derivations to which settled facts give a smaller level, and the level they had.
+
+        What had none has the level `ABSENT`.
+        """
+        first = len(rule.rule.head.terms)
+        keep, level = among, np.zeros(batch.shape[0], np.int32)
+        before = np.zeros(batch.shape[0], np.int32)
+        for other, literal in enumerate(rule.literals):
+            column = first + other
+            labels = self.labels.get(literal.relation)
+            if labels is not None:
+                levels = labels.relation.levels
+                largest_level(levels, batch, column, level)
+                largest_level_before(levels, labels.before, labels.marks, CURRENT, batch, column, before)
+                if other < place:
+                    keep &= labels.marks[batch[:, column]] != CURRENT
+            elif self._must_check(literal):
+                keep &= self._held(literal, batch[:, column], new=True)
+        keep &= level < before
+        was = before[keep]
+        return keep, level[keep] + 1, np.where(was == ABSENT, ABSENT, was + 1)
+
+    def changed_literals(
+        self, rules: Sequence[MaintainedRule], *, lost: bool
+    ) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
+        """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
+        for rule in rules:
+            for place, literal in enumerate(rule.literals):
+                change = self.lower.get(literal.relation)
+                if change is None or literal.relation in self.labels:
+                    continue
+                if self._is_traced(rule) and not literal.is_negated:
+                    # Its trace tells what becomes of the atoms together.
+                    continue
+                rows = change.deleted if lost != literal.is_negated else change.inserted
+                if rows.size:
+                    yield rule, place, rows
+
+    def is_recursive(self, rule: MaintainedRule) -> bool:
+        """Say whether a rule reads its own stratum."""
+        return any(literal.relation in self.labels for literal in rule.literals)
+
+    def _raise_to(self, literal: RuleLiteral, batch: CodeArray, column: int, level: Int32s) -> None:
+        largest_level(self.relations[literal.relation].levels, batch, column, level)
+
+    def _must_check(self, literal: RuleLiteral) -> bool:
+        """Say whether a derivation pushed by the engine may fail at this literal of an earlier stratum."""
+        return literal.is_negated or literal.relation in self.lower
+
+    def _held(self, literal: RuleLiteral, rows: CodeArray, *, new: bool) -> Mask:
+        """Say where a literal over an earlier stratum held in the new epoch, or in the old one."""
+        relation = self.relations[literal.relation]
+        levels = relation.levels if new else relation.previous
+        present: Mask = (rows >= 0) & (levels[np.maximum(rows, 0)] != ABSENT)
+        return ~present if literal.is_negated else present
+
+    def _is_traced(self, _rule: MaintainedRule) -> bool:
+        """Say whether a rule is followed by the trace of its join."""
+        return False
