@@ -403,3 +403,18 @@ def test_an_aggregate_grouped_beside_an_open_pattern_of_its_own_stratum():
     run.change({"e": [(2,), (0,)]}, {})
 
     run.check()
+
+
+def test_an_empty_concatenation_needs_its_separator():
+    """Where the separator has no value, the concatenation has none, whatever it is over."""
+    text = """
+    .decl e(x: number)
+    .input e
+    .decl r(x: number, s: symbol)
+    r(x, s) :- e(x), s = @@concat "a" : (substr("ab", (count : { e(_) }), 1)), { e(y), y < x }.
+    """
+    run = Maintained(build(text)).start({"e": [(0,), (1,)]})
+
+    run.check()
+    run.change({}, {"e": [(1,)]})
+    run.check()

@@ -170,7 +170,8 @@ class _Namer:
             empty = Atom(grouped.some, group, span=aggregate.span)
             value = replace(literal, right=_empty_value(aggregate))
             none = NegatedAtom(empty, span=aggregate.span)
-            yield replace(rule, body=(*before, none, value, *after))
+            asked = _ask_separator(aggregate)
+            yield replace(rule, body=(*before, none, *asked, value, *after))
 
     def grouped(self, rule: Rule, aggregate: Aggregate, stratum: Stratum) -> GroupedAggregate:
         """Return the relation of an aggregate, made with its stratum on first use."""
@@ -283,6 +284,15 @@ def _reads_own(literals: Sequence[Literal], stratum: Stratum) -> bool:
 
 def _has_empty_value(aggregate: Aggregate) -> bool:
     return aggregate.functor in ("count", "sum") or aggregate.init is not None
+
+
+def _ask_separator(aggregate: Aggregate) -> tuple[Literal, ...]:
+    """Return what lets an empty concatenation have no value where its separator has none."""
+    separator = aggregate.init
+    if aggregate.functor != CONCAT or separator is None or isinstance(separator, Constant):
+        return ()
+    asked = Variable(f"%separator/{_digest(aggregate)}", separator.type, span=separator.span)
+    return (Constraint("=", Kind.SYMBOL, asked, separator, span=separator.span),)
 
 
 def _empty_value(aggregate: Aggregate) -> Term:

@@ -6,13 +6,23 @@ from typing import TYPE_CHECKING
 
 from tidelog.engine.reference.terms import same
 from tidelog.engine.reference.variables import awaited, mentioned
-from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom, Rule
+from tidelog.program.nodes import (
+    Atom,
+    BranchTerm,
+    Constraint,
+    Generator,
+    Literal,
+    NegatedAtom,
+    RecordTerm,
+    Rule,
+    Variable,
+)
 from tidelog.values import NoValueError, Value
 from tidelog.values.functors import compare, range_values
 from tidelog.views.proofs.derivation import Derivation, Premise
 from tidelog.views.proofs.lattice import join_facts
 from tidelog.views.proofs.prover import Prover
-from tidelog.views.proofs.solve import given_once
+from tidelog.views.proofs.solve import given_once, waits_for_given
 from tidelog.views.proofs.steps import Equivalence, Given, Join, premises_of
 from tidelog.views.proofs.wording import word_literal
 
@@ -107,7 +117,7 @@ class _Checker:
         while waiting:
             ready = next((each for each in waiting if self._is_ready(each, binding)), None)
             if ready is None:
-                if not all(given_once(each, self.book.program) for each in waiting):
+                if not waits_for_given(waiting, self.book.program):
                     yield f"{word_literal(waiting[0], binding)} has variables without a value"
                 return
             waiting.remove(ready)
@@ -123,9 +133,11 @@ class _Checker:
                 return mentioned(literal) - {"_"} <= binding.keys()
             case Generator():
                 return mentioned(literal) <= binding.keys() | mentioned_in(literal)
-            case Constraint(op="="):
+            case Constraint(op="=") if not given_once(literal, self.book.program):
                 sides = (literal.left, literal.right)
-                return any(awaited(side) <= binding.keys() for side in sides)
+                known = [awaited(side) <= binding.keys() for side in sides]
+                takes_apart = [isinstance(side, Variable | RecordTerm | BranchTerm) for side in sides]
+                return any(known) and (all(known) or takes_apart[known.index(False)])
             case _:
                 return mentioned(literal) <= binding.keys()
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from tidelog.engine.reference.terms import Binding
 from tidelog.engine.reference.variables import awaited
 from tidelog.program.nodes import Aggregate, Atom, Literal, NegatedAtom, Rule, RuleId, Term, Variable
-from tidelog.program.walk_nodes import aggregates_in, children, keeps_state, subterms, walk
+from tidelog.program.walk_nodes import aggregates_in, children, keeps_state, walk
 from tidelog.program.written_names import written_name
 from tidelog.values import Fact, NoValueError, Value
 from tidelog.values.functors import order_key
@@ -69,7 +69,7 @@ class Deriver:
 
         Where a derivation was given its values, by `autoinc()` say, they are those of facts that hold.
         """
-        if any(keeps_state(part, self.book.program) for term in rule.head.terms for part in subterms(term)):
+        if any(keeps_state(part, self.book.program) for part in walk((rule,), into_aggregates=False)):
             for fact in self.solver.source.matches(rule.head.relation, bound):
                 if any(True for _ in self.applications(rule, fact, below)):
                     yield fact

@@ -90,7 +90,7 @@ class Solver(Steps):
         self.work.step()
         position = self._next(body, binding)
         if position is None:
-            if all(given_once(literal, self.book.program) for literal in body):
+            if waits_for_given(body, self.book.program):
                 yield binding
             return
         chosen = body[position]
@@ -337,6 +337,13 @@ class _Terms(Terms):
 
     def _is_given_once(self, term: Term) -> bool:
         return any(keeps_state(part, self._program) for part in subterms(term))
+
+
+def waits_for_given(body: Sequence[Literal], program: Program) -> bool:
+    """Say whether what is left of a body waits for values that a derivation was given."""
+    return not any(isinstance(literal, Atom) for literal in body) and any(
+        given_once(literal, program) for literal in body
+    )
 
 
 def given_once(literal: Literal, program: Program) -> bool:
