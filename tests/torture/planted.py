@@ -74,14 +74,14 @@ MISTAKES: Final = (
     Mistake(
         "maintain: a derivation that was not tight is lost like a tight one",
         "maintain/update.py",
-        "            tight = head.levels[numbers] == level[keep] + 1\n",
-        "            tight = head.levels[numbers] >= level[keep] + 1\n",
+        "            lose(rule.relation, numbers[head.levels[numbers] == levels])\n",
+        "            lose(rule.relation, numbers[head.levels[numbers] >= levels])\n",
     ),
     Mistake(
         "maintain: the kernel of small epochs looks at new negated facts only",
         "maintain/small/derivations.py",
-        "if (not by_lower or other < place) and not holds(relations, relation, row, LEVELS, is_negated):",
-        "if (not by_lower or other > place) and not holds(relations, relation, row, LEVELS, is_negated):",
+        "if (not by_earlier or other < place) and not holds(relations, relation, row, LEVELS, is_negated):",
+        "if (not by_earlier or other > place) and not holds(relations, relation, row, LEVELS, is_negated):",
     ),
     Mistake(
         "maintain: partners forget rows of a level that others settle later",

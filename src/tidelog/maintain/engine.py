@@ -24,7 +24,7 @@ from tidelog.engine.local.functional import FunctionalRelations
 from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
-from tidelog.engine.local.stratum import Surroundings
+from tidelog.engine.local.stratum import RunContext
 from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import (
     Codes,
@@ -126,18 +126,18 @@ class MaintainedEngine(LocalEngine):
         return statistics
 
     def _run_stratum(
-        self, number: int, stratum: Stratum, around: Surroundings, observer: Observer
+        self, number: int, stratum: Stratum, context: RunContext, observer: Observer
     ) -> StratumStatistics:
         """Run one stratum; that of an aggregate fills its groups."""
         if stratum.relations[0] not in self.groups.aggregates:
-            return super()._run_stratum(number, stratum, around, observer)
+            return super()._run_stratum(number, stratum, context, observer)
         try:
-            return self.groups.evaluate(stratum, around.statistics)
+            return self.groups.evaluate(stratum, context.statistics)
         except NeedsWideCodes:
             for name in stratum.relations:
                 self._state.replace(name, self._state.relations[name].rows[:0])
             self._state.widen()
-            return self.groups.evaluate(stratum, around.statistics)
+            return self.groups.evaluate(stratum, context.statistics)
 
     def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
@@ -314,7 +314,7 @@ class MaintainedEngine(LocalEngine):
         return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])]
 
     def recompute(
-        self, stratum: Stratum, inputs: Mapping[str, RowChange], lower: Mapping[str, RowChange]
+        self, stratum: Stratum, inputs: Mapping[str, RowChange], earlier: Mapping[str, RowChange]
     ) -> tuple[dict[str, RowChange], int]:
         """Evaluate a stratum from nothing; return what changed and the derivations it took."""
         old = {name: self._state.relations[name] for name in stratum.relations}
@@ -325,20 +325,20 @@ class MaintainedEngine(LocalEngine):
             self._state.replace(name, self._given_rows(name, change), len(relation))
         self.derivations.forget()
         number = self._program.strata.index(stratum)
-        for name, change in lower.items():
+        for name, change in earlier.items():
             # Until the epoch ends, deleted facts stay visible for updates, but not for an evaluation.
             self._state.relations[name].delete_rows(change.deleted)
         for name in self._state.relations:
             # Kernels and traces append rows without saying so to what an iteration sees.
             self._state.show_all(name)
         try:
-            with self._surroundings() as around:
+            with self._run_context() as context:
                 if stratum.relations[0] in self.groups.aggregates:
-                    statistics = self.groups.evaluate(stratum, around.statistics)
+                    statistics = self.groups.evaluate(stratum, context.statistics)
                 else:
-                    statistics = self._run_once(number, stratum, around, SilentObserver())
+                    statistics = self._run_once(number, stratum, context, SilentObserver())
         finally:
-            for name, change in lower.items():
+            for name, change in earlier.items():
                 self._state.relations[name].show_rows(change.deleted)
         changes = {}
         for name, relation in old.items():
@@ -347,9 +347,9 @@ class MaintainedEngine(LocalEngine):
                 changes[name] = change
         return changes, stratum_work(statistics)
 
-    def _run_paths(self, stratum: Stratum, around: Surroundings) -> PathStratum | None:
+    def _run_paths(self, stratum: Stratum, context: RunContext) -> PathStratum | None:
         """Evaluate a stratum that is a graph, and keep the graph."""
-        graph = super()._run_paths(stratum, around)
+        graph = super()._run_paths(stratum, context)
         self.paths.keep(stratum, graph)
         return graph
 
@@ -505,10 +505,10 @@ class MaintainedEngine(LocalEngine):
                 stored.levels[numbers] = exported.levels[is_fact]
                 stored.previous[numbers] = exported.levels[is_fact]
                 stored.counts[numbers] = exported.counts[is_fact]
-        with self._surroundings() as around:
+        with self._run_context() as context:
             for number, stratum in enumerate(self._program.strata):
                 if stratum.relations[0] not in self._user_program.relations:
-                    self._run_stratum(number, stratum, around, SilentObserver())
+                    self._run_stratum(number, stratum, context, SilentObserver())
         self.groups.commit()
         self._start_maintenance(state.stratum_work or (0,) * len(self._program.strata))
 

@@ -148,15 +148,15 @@ class Maintainer:
         start = time.perf_counter()
         kept, rewritten = self._strata[number], epoch.rewritten
         stratum = kept.stratum
-        own, lower = epoch.reaching(kept, rewritten.get(number) or NO_RULE_CHANGE)
+        own, earlier = epoch.reaching(kept, rewritten.get(number) or NO_RULE_CHANGE)
         self.engine.give_numbers(stratum, {name: change.inserted for name, change in epoch.changes.items()})
-        rows = changed_rows(own, lower)
+        rows = changed_rows(own, earlier)
         if number in rewritten:
             decision = decide_rules(rewritten[number], kept.learned, epoch.settings)
         elif epoch.decision is not None:
             decision = epoch.decision
         else:
-            decision = kept.decide(own, lower, epoch.settings)
+            decision = kept.decide(own, earlier, epoch.settings)
             is_update = decision.is_update and decision.strategy is Strategy.UPDATE
             if status == ASKS and is_update and self._is_plain[number] and self._small.takes(number, rows):
                 epoch.decision = decision
@@ -168,7 +168,7 @@ class Maintainer:
             kept.learned.learn(rows, spent)
             decision = give_up(decision, spent)
         self._brought.append(kept)
-        outcome = kept.bring(own, lower, decision)
+        outcome = kept.bring(own, earlier, decision)
         (self._traced.add if kept.has_trace else self._traced.discard)(number)
         self.engine.check_keys(stratum, None if number in rewritten else outcome.changes)
         epoch.changes.update(outcome.changes)

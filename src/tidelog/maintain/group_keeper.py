@@ -89,13 +89,13 @@ class GroupKeeper:
     def follow(
         self,
         rules: Sequence[MaintainedRule],
-        lower: Mapping[str, RowChange],
+        earlier: Mapping[str, RowChange],
         derivations: Derivations,
         label: Callable[[str], RelationLabels],
     ) -> tuple[dict[str, RowChange], int]:
         """Bring the relations of an aggregate to the new epoch; return what changed, and the work."""
         groups, state = self.groups[rules[0].relation], self._state
-        rows, diffs = changed_derivations(rules, state.relations, lower, derivations)
+        rows, diffs = changed_derivations(rules, state.relations, earlier, derivations)
         if not len(rows):
             return {}, 0
         self._failed = groups

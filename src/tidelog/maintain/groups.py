@@ -111,7 +111,7 @@ class _Collected:
 def changed_derivations(
     rules: Sequence[MaintainedRule],
     relations: Mapping[str, StoredRelation],
-    lower: Mapping[str, RowChange],
+    earlier: Mapping[str, RowChange],
     derivations: Derivations,
 ) -> tuple[Int64s, Int64s]:
     """Return the heads of derivations that are lost (-1) and gained (+1) by changes of earlier strata.
@@ -126,7 +126,7 @@ def changed_derivations(
         def sink(batch: CodeArray) -> None:
             keep = np.ones(batch.shape[0], np.bool_)
             for other, literal in enumerate(rule.literals):
-                if other == place or not (literal.is_negated or literal.relation in lower):
+                if other == place or not (literal.is_negated or literal.relation in earlier):
                     continue
                 rows = batch[:, width + other]
                 keep &= _held(relations, literal, rows, new=not lost)
@@ -136,18 +136,18 @@ def changed_derivations(
 
         return sink
 
-    for rule, place, lost, rows in _changed_literals(rules, lower):
+    for rule, place, lost, rows in _changed_literals(rules, earlier):
         derivations.forward(rule, rule.literals[place], rows, sink_at(rule, place, lost=lost))
     return collected.take(len(rules[0].rule.head.terms))
 
 
 def _changed_literals(
-    rules: Sequence[MaintainedRule], lower: Mapping[str, RowChange]
+    rules: Sequence[MaintainedRule], earlier: Mapping[str, RowChange]
 ) -> Iterable[tuple[MaintainedRule, int, bool, Int64s]]:
     """Yield the literals that became false (lost) or true, with the rows that did it."""
     for rule in rules:
         for place, literal in enumerate(rule.literals):
-            change = lower.get(literal.relation)
+            change = earlier.get(literal.relation)
             if change is None:
                 continue
             for lost in (True, False):

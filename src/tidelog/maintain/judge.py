@@ -23,15 +23,15 @@ Mask = npt.NDArray[np.bool_]
 class EpochJudge:
     """Judges the derivations of one stratum in one epoch.
 
-    `labels` are those of the stratum's own relations, `lower` what changed in earlier strata.
+    `labels` are those of the stratum's own relations, `earlier` what changed in earlier strata.
     """
 
     relations: Mapping[str, StoredRelation]
     labels: Mapping[str, RelationLabels]
-    lower: Mapping[str, RowChange]
+    earlier: Mapping[str, RowChange]
 
     def lost(
-        self, rule: MaintainedRule, batch: CodeArray, place: int, among: Mask, *, by_lower: bool
+        self, rule: MaintainedRule, batch: CodeArray, place: int, among: Mask, *, by_earlier: bool
     ) -> tuple[Mask, Int32s]:
         """Return the derivations that were lost at a literal, and the level each gave its head.
 
@@ -45,14 +45,14 @@ class EpochJudge:
             rows = batch[:, first + other]
             if literal.relation in self.labels:
                 self._raise_to(literal, batch, first + other, level)
-                if not by_lower and other != place:
+                if not by_earlier and other != place:
                     marks = self.labels[literal.relation].marks[rows]
                     keep &= (marks == UNTOUCHED) | ((marks == CURRENT) & (other > place))
             elif self._must_check(literal) and other != place:
                 keep &= self._held(literal, rows, new=False)
-                if not by_lower or other < place:
+                if not by_earlier or other < place:
                     keep &= self._held(literal, rows, new=True)
-        if by_lower:
+        if by_earlier:
             keep &= level != ABSENT
         return keep, level[keep] + 1
 
@@ -122,7 +122,7 @@ class EpochJudge:
         """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
         for rule in rules:
             for place, literal in enumerate(rule.literals):
-                change = self.lower.get(literal.relation)
+                change = self.earlier.get(literal.relation)
                 if change is None or literal.relation in self.labels:
                     continue
                 if self._is_traced(rule) and not literal.is_negated:
@@ -141,7 +141,7 @@ class EpochJudge:
 
     def _must_check(self, literal: RuleLiteral) -> bool:
         """Say whether a derivation pushed by the engine may fail at this literal of an earlier stratum."""
-        return literal.is_negated or literal.relation in self.lower
+        return literal.is_negated or literal.relation in self.earlier
 
     def _held(self, literal: RuleLiteral, rows: CodeArray, *, new: bool) -> Mask:
         """Say where a literal over an earlier stratum held in the new epoch, or in the old one."""

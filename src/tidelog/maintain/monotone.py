@@ -29,12 +29,12 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass
 class MonotoneUpdate:
-    """One epoch of one stratum; `lower` is what changed in earlier strata."""
+    """One epoch of one stratum; `earlier` is what changed in earlier strata."""
 
     forms: Sequence[OwnForm]
     state: LocalState
     labels: Mapping[str, RelationLabels]
-    lower: Mapping[str, RowChange]
+    earlier: Mapping[str, RowChange]
     derivations: Derivations
     check_level: Callable[[int], None]
 
@@ -43,7 +43,7 @@ class MonotoneUpdate:
         for labels in self.labels.values():
             labels.ensure_room()
         deleted = self._delete(inputs)
-        hidden = {name: change.deleted for name, change in self.lower.items() if change.deleted.size}
+        hidden = {name: change.deleted for name, change in self.earlier.items() if change.deleted.size}
         for name, rows in (*hidden.items(), *deleted.items()):
             self.state.relations[name].delete_rows(rows)
         try:
@@ -177,7 +177,7 @@ class MonotoneUpdate:
     ) -> Iterator[tuple[RuleLiteral, Int64s]]:
         """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
         for literal in rule.literals:
-            change = self.lower.get(literal.relation)
+            change = self.earlier.get(literal.relation)
             if change is None or literal.place < first:
                 continue
             rows = change.deleted if lost != literal.is_negated else change.inserted

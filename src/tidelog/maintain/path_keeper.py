@@ -72,7 +72,7 @@ class PathKeeper:
         self,
         stratum: Stratum,
         given: Mapping[str, Diffs],
-        lower: Mapping[str, RowChange],
+        earlier: Mapping[str, RowChange],
         derivations: Derivations,
         label: Callable[[str], RelationLabels],
     ) -> tuple[dict[str, RowChange], int]:
@@ -86,7 +86,7 @@ class PathKeeper:
         relations = self._state.relations
 
         def changes(rule: MaintainedRule) -> Diffs:
-            rows, diffs = changed_derivations([rule], relations, lower, derivations)
+            rows, diffs = changed_derivations([rule], relations, earlier, derivations)
             return rows.astype(self._state.dtype), diffs
 
         bases = [(relation, *diffs) for relation, diffs in given.items()]

@@ -50,7 +50,6 @@ from tidelog.engine.spark.version import own_version
 from tidelog.engine.spark.work import file_name
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.maintain.engine import MaintainedEngine
-from tidelog.maintain.partners.crew import Crew
 from tidelog.maintain.partners.groups import (
     DriverGroup,
     Found,
@@ -62,6 +61,7 @@ from tidelog.maintain.partners.groups import (
     rows_of,
 )
 from tidelog.maintain.partners.manifest import Manifest, Manifests
+from tidelog.maintain.partners.pool import PartnerPool
 from tidelog.maintain.partners.service import GroupSpec
 from tidelog.maintain.projections import project_negations
 from tidelog.plan.maintenance import reason_to_recompute
@@ -105,7 +105,7 @@ class SparkMaintainedEngine:
         self._functions = functions
         self._options = options
         self._folder = open_storage(options, self)
-        self._crew = Crew(options, replace(settings, jobs=1), self._folder.uri)
+        self._pool = PartnerPool(options, replace(settings, jobs=1), self._folder.uri)
         self._manifests = Manifests(self._folder) if options.storage is not None else None
         self.numbering = Numbering()
         self._epoch = 0
@@ -172,11 +172,11 @@ class SparkMaintainedEngine:
                 part = split_rules(project_negations(part))
                 kept = tuple(name for name in part.relations if name not in reads)
                 specs.append(GroupSpec(part, kept, codes_of_constants(part.strata, self._codec)))
-                groups.append(PartnerGroup(len(specs) - 1, own, reads, part, self._crew, self._folder))
+                groups.append(PartnerGroup(len(specs) - 1, own, reads, part, self._pool, self._folder))
             else:
                 engine = MaintainedEngine(part, self._codec, self._settings, self._functions, self.numbering)
                 groups.append(DriverGroup(own, reads, engine))
-        self._crew.with_groups(specs)
+        self._pool.with_groups(specs)
         self._groups = groups
         self._home = {name: group for group in groups for name in group.own}
         self._placed = tuple(runs)
@@ -185,7 +185,7 @@ class SparkMaintainedEngine:
     def _runs(self) -> list[_Run]:
         """Return the strata that have something to do, neighbours of one place together."""
         runs: list[_Run] = []
-        refusal = self._crew.reason_against()
+        refusal = self._pool.reason_against()
         known: dict[str, int] = {name: len(given) for name, given in self._given.items()}
         for stratum in self._program.strata:
             law = reason_for_driver(replace(stratum, rules=()), self._program)
@@ -214,7 +214,7 @@ class SparkMaintainedEngine:
             return Where.DRIVER, f"no more than {self._options.driver_facts:,} facts are read"
         if refusal is not None:
             return Where.DRIVER, f"there can be no partners: {refusal}"
-        return Where.PARTNERS, f"kept by {self._crew.partners} partners"
+        return Where.PARTNERS, f"kept by {self._pool.partners} partners"
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -338,7 +338,7 @@ class SparkMaintainedEngine:
     ) -> EpochResult:  # fmt: skip
         """Go on with another program: everything is evaluated again and compared."""
         del settings
-        before, old, specs = dict(self.__dict__), self._all_facts(), self._crew.groups
+        before, old, specs = dict(self.__dict__), self._all_facts(), self._pool.groups
         given, mark = self._given, self.numbering.mark()
         try:
             self._adopt(program)
@@ -350,7 +350,7 @@ class SparkMaintainedEngine:
             strata = self.evaluate(observer).strata
         except BaseException:
             self.__dict__.update(before)
-            self._crew.with_groups(specs)
+            self._pool.with_groups(specs)
             self.numbering.rewind(mark)
             raise
         inserted: dict[str, Sequence[Codes]] = {}
@@ -457,7 +457,7 @@ class SparkMaintainedEngine:
 
     def close(self) -> None:
         """Let resident partners go."""
-        self._crew.release()
+        self._pool.release()
 
 
 def _evaluated_again(stratum: StratumStatistics) -> StratumReport:

@@ -79,7 +79,7 @@ class EpochEngine(Protocol):
         """Raise if a stratum goes on for more iterations than the user allows, or takes too much memory."""
 
     def recompute(
-        self, stratum: Stratum, inputs: Changes, lower: Changes
+        self, stratum: Stratum, inputs: Changes, earlier: Changes
     ) -> tuple[dict[str, RowChange], int]:
         """Evaluate a stratum from nothing; return what changed and the derivations it took."""
 
@@ -125,9 +125,9 @@ class KeptStratum:
         """Say whether a trace is kept."""
         return "trace" in self.__dict__ and self.trace.traces is not None
 
-    def decide(self, own: Changes, lower: Changes, settings: MaintenanceSettings) -> Decision:
+    def decide(self, own: Changes, earlier: Changes, settings: MaintenanceSettings) -> Decision:
         """Return what to do about changes of its input facts and of earlier strata."""
-        now = self._situation(own, lower)
+        now = self._situation(own, earlier)
         decision = decide(now, settings)
         self.learned.has_refused = decision.is_refused
         if not decision.is_update or not self.rules:
@@ -141,12 +141,12 @@ class KeptStratum:
                 return replace(decision, strategy=Strategy.TRACE, reason=f"{decision.reason}; {advice}")
         return decision
 
-    def bring(self, own: Changes, lower: Changes, decision: Decision) -> Outcome:
+    def bring(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
         """Bring the stratum to the new epoch as was decided."""
         if decision.is_update:
-            return self._follow(own, lower, decision)
+            return self._follow(own, earlier, decision)
         if decision.strategy is Strategy.RECOMPUTE:
-            return self._recompute(own, lower, decision)
+            return self._recompute(own, earlier, decision)
         return Outcome({}, decision, 0)
 
     def forget(self) -> None:
@@ -170,23 +170,23 @@ class KeptStratum:
         """Return why the stratum has to be recomputed in this epoch, None if it can be followed."""
         return self.obstacle
 
-    def _is_growing(self, own: Changes, lower: Changes) -> bool:  # noqa: ARG002 - plain strata look at them
+    def _is_growing(self, own: Changes, earlier: Changes) -> bool:  # noqa: ARG002 - plain strata look at them
         """Say whether nothing can be lost."""
         return False
 
-    def _follow(self, own: Changes, lower: Changes, decision: Decision) -> Outcome:
+    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
         raise NotImplementedError
 
     # --- recomputing ----------------------------------------------------------------------------
 
-    def _recompute(self, own: Changes, lower: Changes, decision: Decision, spent: int = 0) -> Outcome:
+    def _recompute(self, own: Changes, earlier: Changes, decision: Decision, spent: int = 0) -> Outcome:
         self.forget()
-        changes, work = self.engine.recompute(self.stratum, own, lower)
-        self.learned.learn_recompute(net_deleted(own, lower), work)
+        changes, work = self.engine.recompute(self.stratum, own, earlier)
+        self.learned.learn_recompute(net_deleted(own, earlier), work)
         return Outcome(changes, decision, spent + work)
 
-    def _situation(self, own: Changes, lower: Changes) -> Situation:
-        rows = changed_rows(own, lower)
+    def _situation(self, own: Changes, earlier: Changes) -> Situation:
+        rows = changed_rows(own, earlier)
         if not rows:
             return Situation(0, 0.0, 0.0, self.learned)
         relations = self.engine.relations
@@ -194,12 +194,12 @@ class KeptStratum:
         return Situation(
             rows,
             rows / rows_read,
-            self._expected_recompute(net_deleted(own, lower), rows_read),
+            self._expected_recompute(net_deleted(own, earlier), rows_read),
             self.learned,
             self._obstacle(),
             bool(self.rules),
             self.stratum.is_recursive,
-            self._is_growing(own, lower),
+            self._is_growing(own, earlier),
         )
 
     def _expected_recompute(self, net: int, rows_read: int) -> float:
@@ -228,46 +228,46 @@ class PlainStratum(KeptStratum):
         super().undo()
         self.dense = None
 
-    def _is_growing(self, own: Changes, lower: Changes) -> bool:
+    def _is_growing(self, own: Changes, earlier: Changes) -> bool:
         """Say whether nothing can be lost: no deletion at a positive atom, no insertion at a negated one."""
         if any(change.deleted.size for change in own.values()):
             return False
         for rule in self.rules:
             for literal in rule.literals:
-                change = lower.get(literal.relation)
+                change = earlier.get(literal.relation)
                 if change is not None and (change.inserted if literal.is_negated else change.deleted).size:
                     return False
         return True
 
-    def _follow(self, own: Changes, lower: Changes, decision: Decision) -> Outcome:
+    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
         self.learned.is_indexed = True
-        rows = changed_rows(own, lower)
-        update, decision = self._prepare(lower, decision)
+        rows = changed_rows(own, earlier)
+        update, decision = self._prepare(earlier, decision)
         try:
             changes = update.run(own)
         except OverBudget:
             for labels in update.labels.values():
                 labels.undo()
             self.learned.learn(rows, update.work)
-            return self._recompute(own, lower, give_up(decision, update.work), update.work)
+            return self._recompute(own, earlier, give_up(decision, update.work), update.work)
         (self.learned if update.traces is None else self.trace).learn(rows, update.work)
         # Kept only from here on: a failed epoch leaves it half changed.
         self.dense = update.dense
         return Outcome(changes, decision, update.work)
 
-    def _prepare(self, lower: Changes, decision: Decision) -> tuple[StratumUpdate, Decision]:
+    def _prepare(self, earlier: Changes, decision: Decision) -> tuple[StratumUpdate, Decision]:
         """Return the update of this epoch, and the decision with what preparing it has to say."""
         engine, dense, traces, steps = self.engine, self.dense, None, 0
         self.dense = None
         if decision.strategy is not Strategy.COUNTING:
             dense = None
         elif dense is None:
-            with _before(engine.relations, lower):
+            with _before(engine.relations, earlier):
                 dense = count_iterations(
                     self.rules, engine.relations, self.stratum.relations, engine.derivations
                 )
         if decision.strategy is Strategy.TRACE:
-            traces, steps = self.trace.follow(engine.derivations.traces, lower)
+            traces, steps = self.trace.follow(engine.derivations.traces, earlier)
             decision = replace(decision, reason=f"{decision.reason}; {self.trace.said}")
         else:
             super().forget()
@@ -276,7 +276,7 @@ class PlainStratum(KeptStratum):
             self.rules,
             engine.relations,
             labels,
-            lower,
+            earlier,
             engine.derivations,
             decision.budget,
             decision.strategy,
@@ -297,9 +297,9 @@ class GroupStratum(KeptStratum):
             return self.obstacle
         return "its aggregate failed in an epoch that was taken back"
 
-    def _follow(self, own: Changes, lower: Changes, decision: Decision) -> Outcome:  # noqa: ARG002 - none
+    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:  # noqa: ARG002 - none
         engine = self.engine
-        changes, work = engine.groups.follow(self.rules, lower, engine.derivations, self.label)
+        changes, work = engine.groups.follow(self.rules, earlier, engine.derivations, self.label)
         return Outcome(changes, decision, work)
 
 
@@ -312,12 +312,14 @@ class MonotoneStratum(KeptStratum):
     def _obstacle(self) -> str | None:
         return None
 
-    def _follow(self, own: Changes, lower: Changes, decision: Decision) -> Outcome:
+    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
         engine = self.engine
         labels = {name: self.label(name) for name in self.stratum.relations}
         check = partial(engine.check_level, self.stratum)
         before = engine.derivations.work
-        changes = MonotoneUpdate(self.forms, engine.state, labels, lower, engine.derivations, check).run(own)
+        changes = MonotoneUpdate(self.forms, engine.state, labels, earlier, engine.derivations, check).run(
+            own
+        )
         return Outcome(changes, decision, engine.derivations.work - before)
 
 
@@ -327,13 +329,13 @@ class GraphStratum(KeptStratum):
     def _obstacle(self) -> str | None:
         return None if self.engine.paths.follows(self.stratum) else self.obstacle
 
-    def _follow(self, own: Changes, lower: Changes, decision: Decision) -> Outcome:
+    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
         engine = self.engine
         given = {name: self._given(name, change) for name, change in own.items()}
         try:
-            changes, work = engine.paths.follow(self.stratum, given, lower, engine.derivations, self.label)
+            changes, work = engine.paths.follow(self.stratum, given, earlier, engine.derivations, self.label)
         except Unsuitable:
-            return self._recompute(own, lower, recompute("its values no longer go one way"))
+            return self._recompute(own, earlier, recompute("its values no longer go one way"))
         return Outcome(changes, decision, work)
 
     def _given(self, name: str, change: RowChange) -> tuple[CodeArray, Int64s]:
@@ -374,14 +376,14 @@ def keep_strata(
 
 
 @contextmanager
-def _before(relations: Mapping[str, StoredRelation], lower: Changes) -> Iterator[None]:
+def _before(relations: Mapping[str, StoredRelation], earlier: Changes) -> Iterator[None]:
     """Show the levels of the old epoch in relations that changed already."""
-    for name in lower:
+    for name in earlier:
         relation = relations[name]
         relation.levels, relation.previous = relation.previous, relation.levels
     try:
         yield
     finally:
-        for name in lower:
+        for name in earlier:
             relation = relations[name]
             relation.levels, relation.previous = relation.previous, relation.levels

@@ -90,7 +90,7 @@ class TraceKeeper:
         """Remember what following the trace cost; recording it is not part of that."""
         self._steps_per_row = max(work - self._recording, 1) / max(rows, 1)
 
-    def follow(self, record: "Record", lower: Mapping[str, RowChange]) -> tuple[Traces, int]:
+    def follow(self, record: "Record", earlier: Mapping[str, RowChange]) -> tuple[Traces, int]:
         """Follow a change, recording the old epoch first if it has no trace; return the steps made."""
         self.said, self._recording = "", 0
         if self.traces is None or not self.traces.is_current():
@@ -101,7 +101,7 @@ class TraceKeeper:
         before = self.traces.work
         self.is_pending = True
         self.traces.follow(
-            {name: np.concatenate([change.deleted, change.inserted]) for name, change in lower.items()}
+            {name: np.concatenate([change.deleted, change.inserted]) for name, change in earlier.items()}
         )
         steps = self.traces.work - before
         self.said += f"{self.traces.edits:,} edits of the trace in {steps:,} steps"

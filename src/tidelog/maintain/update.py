@@ -3,7 +3,7 @@
 The level of a fact is the length of its shortest derivation, its count the number of derivations
 that attain it; those are the tight ones. An epoch goes through a stratum in three sweeps:
 
-1. Lost derivations lower the counts of their heads if they were tight. A fact whose count reaches
+1. Lost derivations earlier the counts of their heads if they were tight. A fact whose count reaches
    zero is affected, and the tight derivations that use it are lost in turn. Tight derivations
    strictly raise the level, so going up the levels finds exactly the facts whose level grows or
    that vanish.
@@ -61,7 +61,7 @@ def _any_level(_level: int) -> None:
 class StratumUpdate(EpochJudge):
     """One epoch of one stratum.
 
-    `labels` are those of the stratum's relations, `lower` what changed in earlier strata. The budget
+    `labels` are those of the stratum's relations, `earlier` what changed in earlier strata. The budget
     counts derivations and the bindings that the engine went through to find them. `check_level` may
     raise when the levels grow too high. `rules` are those of the new epoch; all derivations by rules that
     `rule_change` deletes are lost, and all by rules that it inserts are newly possible.
@@ -70,7 +70,7 @@ class StratumUpdate(EpochJudge):
     rules: Sequence[MaintainedRule]
     relations: Mapping[str, StoredRelation]
     labels: Mapping[str, RelationLabels]
-    lower: Mapping[str, RowChange]
+    earlier: Mapping[str, RowChange]
     derivations: Derivations
     budget: float
     strategy: Strategy = Strategy.UPDATE
@@ -123,12 +123,12 @@ class StratumUpdate(EpochJudge):
         for name, change in inputs.items():
             if change.deleted.size:
                 lose(name, change.deleted)
-        self._lose_by_lower(lose)
+        self._lose_by_earlier(lose)
         for rule in self.rule_change.deleted:
             relation = self.relations[rule.literals[0].relation]
             rows = np.flatnonzero(relation.previous[: relation.count] != ABSENT)
             self.derivations.forward(
-                rule, rule.literals[0], rows, self._losing(rule, -1, lose, by_lower=True)
+                rule, rule.literals[0], rows, self._losing(rule, -1, lose, by_earlier=True)
             )
         found: dict[str, list[Int64s]] = defaultdict(list)
         while buckets:
@@ -139,20 +139,20 @@ class StratumUpdate(EpochJudge):
                 found[name].append(rows)
             for rule, place, rows in self._stratum_literals(self._kept, current):
                 self.derivations.forward(
-                    rule, rule.literals[place], rows, self._losing(rule, place, lose, by_lower=False)
+                    rule, rule.literals[place], rows, self._losing(rule, place, lose, by_earlier=False)
                 )
             for name, rows in current.items():
                 self.labels[name].marks[rows] = AFFECTED
         return {name: np.concatenate(rows) for name, rows in found.items()}
 
-    def _lose_by_lower(self, lose: "_Lose") -> None:
+    def _lose_by_earlier(self, lose: "_Lose") -> None:
         """Lose the derivations that changes of earlier strata take away."""
         for rule, place, rows in self.changed_literals(self._kept, lost=True):
             self.derivations.forward(
-                rule, rule.literals[place], rows, self._losing(rule, place, lose, by_lower=True)
+                rule, rule.literals[place], rows, self._losing(rule, place, lose, by_earlier=True)
             )
         for rule, traces in self._traced_rules():
-            traces.push_lost(rule, self._losing(rule, 0, lose, by_lower=True))
+            traces.push_lost(rule, self._losing(rule, 0, lose, by_earlier=True))
 
     def _exhausted(self, name: str, numbers: Int64s) -> Int64s:
         """Take a derivation from each row; return those that may have lost their level by it."""
@@ -199,13 +199,13 @@ class StratumUpdate(EpochJudge):
 
         return sink
 
-    def _losing(self, rule: MaintainedRule, place: int, lose: "_Lose", *, by_lower: bool) -> Sink:
+    def _losing(self, rule: MaintainedRule, place: int, lose: "_Lose", *, by_earlier: bool) -> Sink:
         """Return the sink that takes lost tight derivations from their heads."""
         arity = len(rule.rule.head.terms)
         head = self.relations[rule.relation]
 
         def sink(batch: CodeArray) -> None:
-            keep, levels = self.lost(rule, batch, place, self._count(batch), by_lower=by_lower)
+            keep, levels = self.lost(rule, batch, place, self._count(batch), by_earlier=by_earlier)
             numbers = head.find(np.ascontiguousarray(batch[keep, :arity]))
             if self.dense is not None:
                 self.dense[rule.relation].add(numbers, levels, -1)

@@ -14,7 +14,7 @@ from tidelog.engine.local.functional import FunctionalRelations
 from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
 from tidelog.engine.local.statistics import StateStatistics
-from tidelog.engine.local.stratum import StratumRun, Surroundings
+from tidelog.engine.local.stratum import RunContext, StratumRun
 from tidelog.engine.local.workers import Workers
 from tidelog.engine.numbering import CountedRule, Numbering
 from tidelog.engine.protocol import (
@@ -105,24 +105,24 @@ class LocalEngine:
         start = time.perf_counter()
         finished: list[StratumStatistics] = []
         made = {rule.relation for rule in self._counted}
-        with self._surroundings() as around:
+        with self._run_context() as context:
             for number, stratum in enumerate(self._program.strata):
                 # Nobody wrote the relations of counted derivations, so nobody is told of them.
                 told = SilentObserver() if stratum.relations[0] in made else observer
                 told.stratum_started(number, len(self._program.strata), stratum.relations)
                 self.give_numbers(stratum)
-                statistics = self._run_stratum(number, stratum, around, told)
+                statistics = self._run_stratum(number, stratum, context, told)
                 self._functional.check(stratum)
                 told.stratum_finished(number, statistics)
                 finished.append(statistics)
         return RunStatistics(tuple(finished), time.perf_counter() - start)
 
     @contextmanager
-    def _surroundings(self) -> Iterator[Surroundings]:
+    def _run_context(self) -> Iterator[RunContext]:
         """Yield what strata run in, with threads that are let go at the end."""
         workers = Workers(self._settings.jobs)
         try:
-            yield Surroundings(
+            yield RunContext(
                 self._state, self._expressions, self._functions, self._settings,
                 StateStatistics(self._state), workers, self._check_memory, self._state.counting,
             )  # fmt: skip
@@ -130,7 +130,7 @@ class LocalEngine:
             workers.close()
 
     def _run_stratum(
-        self, number: int, stratum: Stratum, around: Surroundings, observer: Observer
+        self, number: int, stratum: Stratum, context: RunContext, observer: Observer
     ) -> StratumStatistics:
         """Run one stratum; if a code outgrows 32 bits, widen the state and run it again."""
         # Rows are only ever appended, so the first ones are the inputs even after a failed run.
@@ -139,21 +139,21 @@ class LocalEngine:
             for name in stratum.relations
         }
         try:
-            return self._run_once(number, stratum, around, observer)
+            return self._run_once(number, stratum, context, observer)
         except NeedsWideCodes:
             for name, (relation, count) in inputs.items():
                 self._state.replace(name, relation.rows[:count])
             self._state.widen()
-            return self._run_once(number, stratum, around, observer)
+            return self._run_once(number, stratum, context, observer)
 
     def _run_once(
-        self, number: int, stratum: Stratum, around: Surroundings, observer: Observer
+        self, number: int, stratum: Stratum, context: RunContext, observer: Observer
     ) -> StratumStatistics:
         """Run one stratum, as a graph if it is one."""
         start = time.perf_counter()
-        graph = self._run_paths(stratum, around)
+        graph = self._run_paths(stratum, context)
         if graph is None:
-            return StratumRun(stratum, around).run(number, observer)
+            return StratumRun(stratum, context).run(number, observer)
         facts = sum(len(self._state.relations[name]) for name in stratum.relations)
         observer.iteration_finished(number, 1, facts, self._state.size())
         self._check_memory()
@@ -161,7 +161,7 @@ class LocalEngine:
             stratum.relations, stratum.is_recursive, 1, facts, graph.derivations, time.perf_counter() - start
         )
 
-    def _run_paths(self, stratum: Stratum, around: Surroundings) -> PathStratum | None:
+    def _run_paths(self, stratum: Stratum, context: RunContext) -> PathStratum | None:
         """Evaluate a stratum that is a graph by best paths; None if it is none, nothing is changed then."""
         first_id = max((rule.id for rule in self._program.rules), default=-1) + 1
         plan = plan_paths(stratum, self._program, first_id)
@@ -169,7 +169,7 @@ class LocalEngine:
             return None
         graph = PathStratum(plan, self._state, follows=self._state.counting)
         try:
-            graph.evaluate(self._expressions, around.statistics)
+            graph.evaluate(self._expressions, context.statistics)
         except Unsuitable:
             return None
         except Endless:

@@ -38,7 +38,7 @@ _PLAN_AGAIN_ROWS = 1 << 12
 
 
 @dataclass
-class Surroundings:
+class RunContext:
     """What every stratum of a run shares."""
 
     state: LocalState
@@ -54,15 +54,17 @@ class Surroundings:
 class _RunnableRule:
     """A rule plan with its steps: one chain for a single thread, one more for each worker."""
 
-    def __init__(self, plan: RulePlan, around: Surroundings) -> None:
+    def __init__(self, plan: RulePlan, context: RunContext) -> None:
         self.plan = plan
         self.end = EmitStep()
-        self.chain = make_chain(plan.operators, around.state, around.expressions, self.end)
+        self.chain = make_chain(plan.operators, context.state, context.expressions, self.end)
         self.threads: list[tuple[Chain, SharedEmitStep]] = []
-        if around.workers.jobs > 1 and is_safe_in_threads(plan.operators):
-            for thread in range(around.workers.jobs):
+        if context.workers.jobs > 1 and is_safe_in_threads(plan.operators):
+            for thread in range(context.workers.jobs):
                 end = SharedEmitStep(thread)
-                self.threads.append((make_chain(plan.operators, around.state, around.expressions, end), end))
+                self.threads.append(
+                    (make_chain(plan.operators, context.state, context.expressions, end), end)
+                )
 
     def derivations(self) -> int:
         """Return how many derivations all chains found."""
@@ -72,10 +74,10 @@ class _RunnableRule:
 class StratumRun:
     """The evaluation of one stratum, from its inputs to its fixpoint."""
 
-    def __init__(self, stratum: Stratum, around: Surroundings) -> None:
+    def __init__(self, stratum: Stratum, context: RunContext) -> None:
         self._stratum = stratum
-        self._around = around
-        self._state = around.state
+        self._context = context
+        self._state = context.state
         self._settlers: dict[str, Settler] = {}
         self._once: list[_RunnableRule] = []
         self._repeated: list[_RunnableRule] = []
@@ -101,7 +103,7 @@ class StratumRun:
                 self._check_iterations(iteration)
                 new = self._iterate(iteration)
                 observer.iteration_finished(number, iteration, new, self._state.size())
-                self._around.check_memory()
+                self._context.check_memory()
                 if not new or not self._stratum.is_recursive or self._is_full():
                     break
         for name in self._stratum.relations:
@@ -123,8 +125,8 @@ class StratumRun:
                 inputs = state.relations[name].live_rows()
                 state.relations[name] = state.empty_relation(name)
                 self._settlers[name] = Settler(
-                    relation, state.relations[name], state.program, self._around.expressions.codec,
-                    self._around.functions,
+                    relation, state.relations[name], state.program, self._context.expressions.codec,
+                    self._context.functions,
                 )  # fmt: skip
                 self._settlers[name].settle(inputs)
         self._label(dict.fromkeys(self._stratum.relations, 0), 0)
@@ -132,7 +134,7 @@ class StratumRun:
 
     def _label(self, before: dict[str, int], iteration: int) -> None:
         """Annotate the rows found since `before` with their iteration."""
-        if self._around.counting:
+        if self._context.counting:
             for name, count in before.items():
                 relation = self._state.relations[name]
                 relation.levels[count : relation.count] = iteration
@@ -164,7 +166,7 @@ class StratumRun:
             relation = state.relations[name]
             visible = state.visible[name]
             visible.delta, visible.end = count, relation.count
-        self._around.workers.run_all(
+        self._context.workers.run_all(
             [
                 partial(index.add_rows, relation.rows, relation.count)
                 for relation in (state.relations[name] for name in before)
@@ -174,13 +176,13 @@ class StratumRun:
             sum(state.relations[name].count - count for name, count in before.items()),
         )
         if self._stratum.subsumptions:
-            delete_dominated(self._stratum, state, self._around.expressions)
+            delete_dominated(self._stratum, state, self._context.expressions)
         return sum(len(state.relations[name].live_rows(count)) for name, count in before.items())
 
     def _insert_facts(self) -> None:
         """Insert the rules without a body."""
         facts: dict[str, list[list[int]]] = {}
-        expressions = self._around.expressions
+        expressions = self._context.expressions
         for rule in self._stratum.rules:
             if is_fact(rule):
                 codes = []
@@ -212,7 +214,7 @@ class StratumRun:
         if last - first >= _ROWS_FOR_THREADS and is_plain and rule.threads:
             first_new = self._iteration_start[rule.plan.relation]
             assert isinstance(target, StoredRelation)
-            self._around.workers.run_chains(rule.threads, target, first_new, first, last)
+            self._context.workers.run_chains(rule.threads, target, first_new, first, last)
         else:
             rule.end.relation, rule.end.first_new = target, self._iteration_start[rule.plan.relation]
             rule.chain.run(first, last)
@@ -225,15 +227,15 @@ class StratumRun:
         plan = plan_stratum(
             replace(self._stratum, rules=tuple(rules)),
             self._state.program,
-            self._around.statistics,
-            counting=self._around.counting,
+            self._context.statistics,
+            counting=self._context.counting,
         )
         planned = {rule.id for rule in rules}
         kept = [rule.plan for rule in self._repeated if rule.plan.rule not in planned]
         repeated = sorted((*kept, *plan.repeated), key=lambda each: self._places[each.rule])
         self._drop_unused_indexes((*plan.once, *repeated))
         self._allow_pairs((*plan.once, *repeated))
-        self._once = [_RunnableRule(rule, self._around) for rule in plan.once]
+        self._once = [_RunnableRule(rule, self._context) for rule in plan.once]
         self._make_runnable(repeated)
 
     def _make_runnable(self, plans: Sequence[RulePlan]) -> None:
@@ -243,7 +245,7 @@ class StratumRun:
         for plan in plans:
             known = before.get((plan.rule, plan.delta_atom))
             if known is None or known.plan.operators != plan.operators:
-                self._repeated.append(_RunnableRule(plan, self._around))
+                self._repeated.append(_RunnableRule(plan, self._context))
             else:
                 self._repeated.append(before.pop((plan.rule, plan.delta_atom)))
         self._derivations += sum(rule.derivations() for rule in before.values())
@@ -297,7 +299,7 @@ class StratumRun:
 
     def _check_iterations(self, iteration: int) -> None:
         facts = sum(len(self._state.relations[name]) for name in self._stratum.relations)
-        check_convergence(iteration, self._stratum, self._state.program, self._around.settings, facts)
+        check_convergence(iteration, self._stratum, self._state.program, self._context.settings, facts)
 
 
 def _all_operators(operators: Iterable[Operator]) -> Iterator[Operator]:

@@ -154,13 +154,15 @@ class PartnerEngine:
         reports = []
         for number, stratum in enumerate(self.program.strata):
             own = {name: inputs[name] for name in stratum.relations if name in inputs}
-            lower = {name: found[name] for name in self._read[number] if name in found}
+            earlier = {name: found[name] for name in self._read[number] if name in found}
             begun = time.perf_counter()
             # Every partner keeps what another stratum reads, so all count the same.
             rows = sum(sizes[name] for name in own) + sum(
-                change.deleted.size + change.inserted.size for change in lower.values()
+                change.deleted.size + change.inserted.size for change in earlier.values()
             )
-            action, strategy, reason, work, changed = self._bring(number, stratum, own, lower, rows, settings)
+            action, strategy, reason, work, changed = self._bring(
+                number, stratum, own, earlier, rows, settings
+            )
             found.update(
                 {n: change for n, change in changed.items() if change.deleted.size + change.inserted.size}
             )
@@ -172,7 +174,7 @@ class PartnerEngine:
         return found, tuple(reports)
 
     def _bring(  # noqa: PLR0913, PLR0917 - what is known of one stratum in one epoch
-        self, number: int, stratum: Stratum, own: Mapping[str, RowChange], lower: Mapping[str, RowChange],
+        self, number: int, stratum: Stratum, own: Mapping[str, RowChange], earlier: Mapping[str, RowChange],
         rows: int, settings: MaintenanceSettings,
     ) -> tuple[Action, Strategy, str, int, dict[str, RowChange]]:  # fmt: skip
         """Bring one stratum to the new epoch in the way that costs least."""
@@ -180,7 +182,7 @@ class PartnerEngine:
             return Action.SKIPPED, Strategy.UPDATE, "nothing it reads changed", 0, {}
         partners = f"{self.wire.partners} partners"
         if settings.strategy is Strategy.RECOMPUTE and stratum.rules:
-            changed, work = self._recompute(number, stratum, own, lower)
+            changed, work = self._recompute(number, stratum, own, earlier)
             return (
                 Action.RECOMPUTED,
                 Strategy.RECOMPUTE,
@@ -197,9 +199,16 @@ class PartnerEngine:
             check_iterations(iterations_to(level, stratum), stratum, self._settings)
 
         update = PartnerUpdate(
-            self._rules[number], self.routes[number], self.state.relations, labels, lower, self._derivations,
-            self.wire, budget, check_level,
-        )  # fmt: skip
+            self._rules[number],
+            self.routes[number],
+            self.state.relations,
+            labels,
+            earlier,
+            self._derivations,
+            self.wire,
+            budget,
+            check_level,
+        )
         try:
             changed = update.run(own)
         except OverBudget:
@@ -208,7 +217,7 @@ class PartnerEngine:
             reason = (
                 f"{partners} gave the update up after {update.work:,} derivations; {budget:,.0f} are allowed"
             )
-            changed, work = self._recompute(number, stratum, own, lower)
+            changed, work = self._recompute(number, stratum, own, earlier)
             return Action.RECOMPUTED, Strategy.RECOMPUTE, reason, work + update.work, changed
         return (
             Action.UPDATED,
@@ -239,7 +248,7 @@ class PartnerEngine:
         return labels
 
     def _recompute(
-        self, number: int, stratum: Stratum, inputs: Mapping[str, RowChange], lower: Mapping[str, RowChange]
+        self, number: int, stratum: Stratum, inputs: Mapping[str, RowChange], earlier: Mapping[str, RowChange]
     ) -> tuple[dict[str, RowChange], int]:
         """Evaluate a stratum from nothing; return what changed and the work of all partners."""
         old = {name: self.state.relations[name] for name in stratum.relations}
@@ -251,14 +260,14 @@ class PartnerEngine:
             is_given[change.inserted] = True
             self.state.replace(name, relation.rows[: relation.count][is_given], len(relation))
         self._derivations.forget()
-        for name, change in lower.items():
+        for name, change in earlier.items():
             # Until the epoch ends, deleted facts stay visible for updates, but not for an evaluation.
             self.state.relations[name].delete_rows(change.deleted)
             self.state.show_all(name)
         try:
             statistics = self._run(number, stratum)
         finally:
-            for name, change in lower.items():
+            for name, change in earlier.items():
                 self.state.relations[name].show_rows(change.deleted)
         self.work[number] = self._total_work(statistics)
         relations = self.state.relations

@@ -24,7 +24,7 @@ from tidelog.engine.spark.files import Annotated, Folder
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.work import file_name
 from tidelog.maintain.engine import MaintainedEngine
-from tidelog.maintain.partners.crew import Crew
+from tidelog.maintain.partners.pool import PartnerPool
 from tidelog.program.nodes import Program
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
@@ -129,14 +129,14 @@ class PartnerGroup:
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - where a group stands and what it works with
-        self, number: int, own: tuple[str, ...], reads: tuple[str, ...], program: Program, crew: Crew,
+        self, number: int, own: tuple[str, ...], reads: tuple[str, ...], program: Program, pool: PartnerPool,
         folder: Folder,
     ) -> None:  # fmt: skip
         self.own = own
         self.reads = reads
         self.number = number
         self._program = program
-        self._crew = crew
+        self._pool = pool
         self._folder = folder
         self.files: dict[str, list[str]] = {}
         # Files with all facts of the relations that the group reads.
@@ -155,7 +155,7 @@ class PartnerGroup:
         given = {relation: [self._write(relation, rows, name)] for relation, rows in facts.items()}
         said = {"facts": given, "is_wide": self.is_wide, "name": name}
         try:
-            answers = [json.loads(answer.text) for answer in self._crew.evaluate(self.number, said)]
+            answers = [json.loads(answer.text) for answer in self._pool.evaluate(self.number, said)]
         except NeedsWideCodes:
             self.is_wide = True
             return self.evaluate(facts, observer)
@@ -181,17 +181,17 @@ class PartnerGroup:
         is_wide = not all(fits_narrow(table.rows) for table in tables)
         if is_wide and not self.is_wide:
             self._widen()
-        compacted = [r for r, files in self.files.items() if len(files) > _MOST_FILES * self._crew.partners]
+        compacted = [r for r, files in self.files.items() if len(files) > _MOST_FILES * self._pool.partners]
         said = {
             "do": "apply", "group": self.number, "changed": sorted(changes), "compact": compacted,
             "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
         }  # fmt: skip
         command = Message(text=json.dumps(said), tables=tuple(tables))
         try:
-            messages = self._crew.apply(self.number, command, lambda: self._to_load(changes))
+            messages = self._pool.apply(self.number, command, lambda: self._to_load(changes))
         except NeedsWideCodes:
             self._widen()
-            messages = self._crew.apply(self.number, command, lambda: self._to_load(changes))
+            messages = self._pool.apply(self.number, command, lambda: self._to_load(changes))
         answers = [json.loads(message.text) for message in messages]
         inserted = self._collect(messages, "+")
         deleted = self._collect(messages, "-")
@@ -242,7 +242,7 @@ class PartnerGroup:
         """
         needed = set(changes)
         for stratum in self._program.strata:
-            if self._crew.options.resident or (earlier_relations(stratum) | set(stratum.relations)) & needed:
+            if self._pool.options.resident or (earlier_relations(stratum) | set(stratum.relations)) & needed:
                 needed |= earlier_relations(stratum) | set(stratum.relations)
         return {
             "state": {n: files for n, files in {**self.given, **self.files}.items() if n in needed},
@@ -253,7 +253,7 @@ class PartnerGroup:
 
     def _widen(self) -> None:
         self.is_wide = True
-        self._crew.release()
+        self._pool.release()
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -311,7 +311,7 @@ class PartnerGroup:
     def plain_files(self, name: str) -> Sequence[str]:
         """Return files that hold exactly the facts of a relation; none after epochs that left deltas."""
         files = self.files.get(name, ())
-        return files if len(files) == self._crew.partners else ()
+        return files if len(files) == self._pool.partners else ()
 
     # --- manifests ---------------------------------------------------------------------------------
 
@@ -326,7 +326,7 @@ class PartnerGroup:
     def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
         """Undo the last epoch: its files are forgotten, and residents load the state before."""
         del changes
-        self._crew.release()
+        self._pool.release()
         self.take_over(before)
 
     def take_over(self, said: Mapping[str, Any]) -> None:

@@ -72,7 +72,7 @@ class PartnerUpdate(EpochJudge):
     routes: Routes
     relations: Mapping[str, StoredRelation]
     labels: Mapping[str, RelationLabels]
-    lower: Mapping[str, RowChange]
+    earlier: Mapping[str, RowChange]
     derivations: PartnerDerivations
     wire: Wire
     budget: float
@@ -120,7 +120,7 @@ class PartnerUpdate(EpochJudge):
         for name, change in inputs.items():
             self._lose(name, change.deleted)
         for rule, place, rows in self.changed_literals(self.rules, lost=True):
-            sink = self._losing(rule, place, by_lower=True)
+            sink = self._losing(rule, place, by_earlier=True)
             self.derivations.forward(rule, rule.literals[place], rows, sink)
         found: dict[str, list[Int64s]] = defaultdict(list)
         while True:
@@ -135,7 +135,7 @@ class PartnerUpdate(EpochJudge):
                 self.labels[name].marks[numbers] = CURRENT
                 found[name].append(numbers)
             for rule, place, rows in self._stratum_literals(current):
-                sink = self._losing(rule, place, by_lower=False)
+                sink = self._losing(rule, place, by_earlier=False)
                 self.derivations.forward(rule, rule.literals[place], rows, sink)
             for name, numbers in current.items():
                 self.labels[name].marks[numbers] = AFFECTED
@@ -172,13 +172,13 @@ class PartnerUpdate(EpochJudge):
                     current.setdefault(table.name, []).append(numbers)
         return {name: np.concatenate(parts) for name, parts in current.items()}
 
-    def _losing(self, rule: MaintainedRule, place: int, *, by_lower: bool) -> Sink:
+    def _losing(self, rule: MaintainedRule, place: int, *, by_earlier: bool) -> Sink:
         """Return the sink that takes lost derivations from their heads."""
         arity = len(rule.rule.head.terms)
 
         def sink(batch: CodeArray) -> None:
             mine = self._belongs(rule, batch, arity)
-            keep, levels = self.lost(rule, batch, place, mine, by_lower=by_lower)
+            keep, levels = self.lost(rule, batch, place, mine, by_earlier=by_earlier)
             self._send(_LOST, rule.relation, batch[keep, :arity], levels)
 
         return sink

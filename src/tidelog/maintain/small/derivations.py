@@ -30,7 +30,7 @@ from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined
 @inlined
 def take_lost(
     relations: Int64s, rules: Int64s, literals: Int64s, code: Int64s, constants: Int64s, rule: Integer,
-    place: Integer, by_lower: bool, at: Integer, registers: Int64s, queue: Int64s, journal: Int64s,
+    place: Integer, by_earlier: bool, at: Integer, registers: Int64s, queue: Int64s, journal: Int64s,
     counters: Int64s, like: CodeArray,
 ) -> int:  # fmt: skip
     """Take a lost derivation from its head if it was tight; the outputs begin at `code[at]`."""
@@ -42,7 +42,7 @@ def take_lost(
         row = value_of(registers, constants, code[at + arity + other])
         if literals[literal, LITERAL_IS_OWN] != 0:
             level = max(level, load_int32(relations[relation, LEVELS], row))
-            if not by_lower and other != place:
+            if not by_earlier and other != place:
                 mark = load_byte(relations[relation, MARKS], row)
                 if mark == AFFECTED or (mark == CURRENT and other < place):
                     return DONE
@@ -50,7 +50,7 @@ def take_lost(
             is_negated = literals[literal, LITERAL_IS_NEGATED]
             if not holds(relations, relation, row, PREVIOUS, is_negated):
                 return DONE
-            if (not by_lower or other < place) and not holds(relations, relation, row, LEVELS, is_negated):
+            if (not by_earlier or other < place) and not holds(relations, relation, row, LEVELS, is_negated):
                 return DONE
     if level == ABSENT_LEVEL:
         return DONE

@@ -48,11 +48,11 @@ class SmallOutcome(NamedTuple):
 class EpochLimits:
     """What the kernel may do to each stratum of an epoch.
 
-    `who` are numbers of `layout`; a stratum expected to take `most_work`, going by its work per row in
+    `handlers` are numbers of `layout`; a stratum expected to take `most_work`, going by its work per row in
     `rates`, is for the caller to decide on.
     """
 
-    who: Int64s
+    handlers: Int64s
     budgets: Float64s
     rates: Float64s
     most_work: float
@@ -104,7 +104,9 @@ class SmallEpochs:
         counters[layout.WORK_PER_LEVEL] = _WORK_PER_LEVEL
         counters[layout.FEW_ROWS] = _FEW_ROWS
         tables.relations[:, layout.INPUT_GONE :] = 0
-        tables.strata[:, layout.WHO] = np.where(self._is_used, limits.who, np.maximum(limits.who, 1))
+        tables.strata[:, layout.HANDLER] = np.where(
+            self._is_used, limits.handlers, np.maximum(limits.handlers, 1)
+        )
         self._limits = limits
         self._noted = 0
         self._attempts = {}
@@ -191,7 +193,7 @@ class SmallEpochs:
         if not self._is_used[stratum] and not self._use(stratum):
             self._is_beyond[stratum] = True
             return False
-        self._tables.strata[stratum, layout.WHO] = layout.KERNEL
+        self._tables.strata[stratum, layout.HANDLER] = layout.KERNEL
         return True
 
     def _use(self, stratum: int) -> bool:
@@ -213,8 +215,8 @@ class SmallEpochs:
         used = np.flatnonzero(self._is_used).tolist()
         gone = [stratum for stratum in used if self._tables.needs(stratum, names)]
         self._is_used[gone] = False
-        who = self._tables.strata[:, layout.WHO]
-        who[gone] = np.maximum(who[gone], layout.CALLER)
+        handlers = self._tables.strata[:, layout.HANDLER]
+        handlers[gone] = np.maximum(handlers[gone], layout.CALLER)
         self._tables.use_only(np.flatnonzero(self._is_used).tolist())
 
     def _next_reached(self, stratum: int) -> int:
@@ -223,13 +225,15 @@ class SmallEpochs:
         inputs = tables.relations[:, layout.INPUT_GONE_COUNT] + tables.relations[:, layout.INPUT_COME_COUNT]
         changed = tables.relations[:, layout.GONE_COUNT] + tables.relations[:, layout.COME_COUNT]
         for number in range(stratum, len(self._strata)):
-            who, first, count, *_, first_read, reads = tables.strata[number, : layout.READ_COUNT + 1].tolist()
+            handler, first, count, *_, first_read, reads = tables.strata[
+                number, : layout.READ_COUNT + 1
+            ].tolist()
             rows = (
                 inputs[first : first + count].sum()
                 + changed[tables.reads[first_read : first_read + reads]].sum()
             )
             tables.strata[number, layout.REACHING] = 0
-            if rows or who == layout.FORCED:
+            if rows or handler == layout.FORCED:
                 return number
         return len(self._strata)
 

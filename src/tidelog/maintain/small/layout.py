@@ -69,7 +69,7 @@ INDEX_WIDTH = 20
 
 # Columns of the table of strata: ranges of other tables, and what became of the stratum in this epoch.
 # Reads are relations of earlier strata, forwards the literals over them with the chains from there.
-WHO = 0
+HANDLER = 0
 FIRST_RELATION = 1
 RELATION_COUNT = 2
 FIRST_LITERAL = 3

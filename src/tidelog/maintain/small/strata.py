@@ -34,6 +34,7 @@ from tidelog.maintain.small.layout import (
     FORWARD_RELATION,
     GONE,
     GONE_COUNT,
+    HANDLER,
     HIGHEST,
     INPUT_COME_COUNT,
     INPUT_GONE_COUNT,
@@ -60,7 +61,6 @@ from tidelog.maintain.small.layout import (
     STRATUM_WORK,
     TENTATIVE,
     UNTOUCHED,
-    WHO,
     WORK,
     WORK_LIMIT,
 )
@@ -226,7 +226,7 @@ def _may_run(
     journal: Int64s, journal_room: Integer, counters: Int64s,
 ) -> int:  # fmt: skip
     """Return DONE if a stratum that rows reach is the kernel's, otherwise why not."""
-    if strata[stratum, WHO] != KERNEL:
+    if strata[stratum, HANDLER] != KERNEL:
         return ASKS
     if journal.shape[0] - counters[JOURNAL] < journal_room:
         return NEEDS_JOURNAL
@@ -260,7 +260,7 @@ def update_strata(
         stratum = np.int64(counters[STRATUM])
         rows = _reaching(strata, stratum, reads, relations)
         strata[stratum, REACHING] = rows
-        if rows > 0 or strata[stratum, WHO] == FORCED:
+        if rows > 0 or strata[stratum, HANDLER] == FORCED:
             status = _may_run(
                 strata, stratum, rows, is_decided, rates[stratum], most_work, journal, journal_room, counters
             )

@@ -54,7 +54,7 @@ class Tables:
             (layout.READ_COUNT, layout.FIRST_READ),
         ):
             table[1:, first] = np.cumsum(table[:-1, count])
-        table[:, layout.WHO] = layout.CALLER
+        table[:, layout.HANDLER] = layout.CALLER
         self.strata = table
         self.reads = np.array([self.numbers[name] for read in reads for name in sorted(read)], np.int64)
 

@@ -21,7 +21,7 @@ _MODULE: Final = "tidelog.maintain.partners.service"
 
 
 @dataclass
-class Crew:
+class PartnerPool:
     """All partners of a session; groups of strata are spoken to by number."""
 
     options: SparkOptions
