@@ -32,7 +32,7 @@ QUALIFIERS: Final = ("", "", "", " magic", " no_magic", " brie", " btree", " no_
 # How a value of a lattice column may move on in a recursive rule.
 MOVES: Final = {
     "Low": ("{}", "{} + 1", "min({}, 2)"),
-    "High": ("{}", "min({} + 1, 6)", "max({}, 1)"),
+    "High": ("{}", "min(max({}, 0) + 1, 6)", "max({}, 1)"),
     "Mixed": ("{}", "@larger({}, 1)"),
 }
 # Constraints that can only become true while their relation grows.
