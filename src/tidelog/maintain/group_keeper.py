@@ -124,7 +124,7 @@ class GroupKeeper:
         for groups, rows, diffs in reversed(self._changes):
             try:
                 groups.change(rows, -diffs)
-            except Exception:  # noqa: BLE001 - whatever it was, the rest must go back
+            except BaseException:  # noqa: BLE001 - whatever it was, Ctrl-C too, the rest must go back
                 groups.is_lost = True
         if self._failed is not None:
             self._failed.is_lost = True
