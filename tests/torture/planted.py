@@ -75,7 +75,7 @@ MISTAKES: Final = (
         "maintain: a derivation that was not tight is lost like a tight one",
         "maintain/update.py",
         "            lose(rule.relation, numbers[head.levels[numbers] == levels])\n",
-        "            lose(rule.relation, numbers[head.levels[numbers] >= levels])\n",
+        "            lose(rule.relation, numbers[head.levels[numbers] <= levels])\n",
     ),
     Mistake(
         "maintain: the kernel of small epochs looks at new negated facts only",
