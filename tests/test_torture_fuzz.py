@@ -114,7 +114,7 @@ def wait_on_g(text: str) -> None:
 def grow_on_g(text: str) -> None:
     """Take more memory than is allowed."""
     if "g" in text:
-        bytearray(64 << 20)
+        bytearray(512 << 20)
 
 
 def die_on_g(text: str) -> None:
