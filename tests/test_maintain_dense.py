@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from code_rows import as_rows, widths
 from kernel_oracles import oracle_of
-from tidelog.maintain.dense import _lowest
+from tidelog.maintain.strategies.counting import _lowest
 from tidelog.storage.annotations import ABSENT
 
 

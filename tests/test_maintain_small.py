@@ -14,7 +14,7 @@ from tidelog.engine.epoch import Strategy
 from tidelog.engine.protocol import Settings
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.small import epoch as small
-from tidelog.maintain.update import StratumUpdate
+from tidelog.maintain.sweeps import Sweeps
 
 
 @pytest.fixture
@@ -34,13 +34,13 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 def _at_large(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """Return a list that receives the relations of each stratum that is not left to the kernel."""
     seen: list[tuple[str, ...]] = []
-    run = StratumUpdate.run
+    run = Sweeps.run
 
-    def watched(update: StratumUpdate, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
-        seen.append(tuple(update.labels))
+    def watched(update: Sweeps, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
+        seen.append(tuple(update.judge.labels))
         return run(update, inputs)
 
-    monkeypatch.setattr(StratumUpdate, "run", watched)
+    monkeypatch.setattr(Sweeps, "run", watched)
     return seen
 
 

@@ -109,6 +109,21 @@ def test_partners_give_up_at_the_budget_of_the_local_engine(partners, monkeypatc
 @pytest.mark.parametrize("partners", [1, 2, 3])
 def test_partners_follow_epochs(partners, data, strategy):
     """After every epoch the state is that of evaluation, count by count, and the deltas lead there."""
+    check_partners(partners, data, strategy)
+
+
+@settings(max_examples=15)
+@given(data=st.data())
+@pytest.mark.parametrize("partners", [1, 2, 3])
+def test_partners_that_may_give_up_follow_epochs(partners, data):
+    """With hardly any room for updates, which then are given up midway, the same holds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tidelog.maintain.work.FREE_WORK", 0)
+        check_partners(partners, data, Strategy.AUTO)
+
+
+def check_partners(partners, data, strategy):
+    """Take random programs through random epochs and compare each with an evaluation."""
     drawn = data.draw(tangled_programs())
     program = followable(drawn.text)
     history = [{name: set(facts) for name, facts in drawn.inputs.items()}]

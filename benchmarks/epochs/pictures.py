@@ -12,6 +12,7 @@ _COLOURS: Final = {
     "update": "#56b4e9",
     "counting": "#009e73",
     "dred": "#e69f00",
+    "dred-counters": "#f0e442",
     "backward-forward": "#cc79a7",
     "recompute": "#d55e00",
     "batch": "#999999",

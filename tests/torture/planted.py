@@ -73,9 +73,9 @@ MISTAKES: Final = (
     ),
     Mistake(
         "maintain: a derivation that was not tight is lost like a tight one",
-        "maintain/update.py",
-        "            lose(rule.relation, numbers[head.levels[numbers] == levels])\n",
-        "            lose(rule.relation, numbers[head.levels[numbers] <= levels])\n",
+        "maintain/heads.py",
+        "        self._take_one(name, numbers[self.judge.relations[name].levels[numbers] == levels])\n",
+        "        self._take_one(name, numbers[self.judge.relations[name].levels[numbers] <= levels])\n",
     ),
     Mistake(
         "maintain: the kernel of small epochs looks at new negated facts only",
@@ -85,11 +85,9 @@ MISTAKES: Final = (
     ),
     Mistake(
         "maintain: partners forget rows of a level that others settle later",
-        "maintain/partners/update.py",
-        "            numbers = np.unique(np.concatenate(parts))\n"
-        "            rows[name] = numbers[self.labels[name].marks[numbers] == UNTOUCHED]\n",
-        "            numbers = np.unique(np.concatenate(parts[:2]))\n"
-        "            rows[name] = numbers[self.labels[name].marks[numbers] == UNTOUCHED]\n",
+        "maintain/partners/heads.py",
+        "                self.losing.put(name, numbers, self.judge.relations[name].levels)\n",
+        "                self.losing.put(name, numbers[:2], self.judge.relations[name].levels)\n",
     ),
     Mistake(
         "store: deletions of the last relation in an entry are read as none",

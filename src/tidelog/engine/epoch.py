@@ -21,6 +21,7 @@ class Strategy(Enum):
     UPDATE = "update"
     COUNTING = "counting"
     DRED = "dred"
+    DRED_COUNTERS = "dred-counters"
     BACKWARD_FORWARD = "backward-forward"
     TRACE = "trace"
     RECOMPUTE = "recompute"

@@ -78,6 +78,9 @@ class Derivations(Protocol):
     def backward(self, rule: MaintainedRule, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations of these head rows: the head's row number, then the literals'."""
 
+    def backward_from(self, rule: MaintainedRule, rows: CodeArray, tags: Int64s, sink: Sink) -> None:
+        """Push the derivations of heads given by their content: the head's tag, then the literals' rows."""
+
     def variants(self, rule: MaintainedRule, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
         """Return chains from rows of a literal (or of the head), the one expected to be best first.
 

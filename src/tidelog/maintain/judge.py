@@ -5,7 +5,8 @@ column `first` on. Every answer is the mask of the derivations that count, and t
 them gives its head. Whoever enumerates derivations of plain rules asks here.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,12 @@ from tidelog.maintain.row_change import RowChange
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+from tidelog.storage.kernel import CodeArray, Int32s
 
 Mask = npt.NDArray[np.bool_]
 
 
+@dataclass(frozen=True)
 class EpochJudge:
     """Judges the derivations of one stratum in one epoch.
 
@@ -37,7 +39,7 @@ class EpochJudge:
 
         A derivation lost through several literals is lost at the first of them: changed literals of
         earlier strata first, then affected facts in the order in which they were found. With `place` -1
-        the rule itself is gone.
+        the rule itself is deleted.
         """
         first = len(rule.rule.head.terms)
         keep, level = among, np.zeros(batch.shape[0], np.int32)
@@ -116,22 +118,6 @@ class EpochJudge:
         was = before[keep]
         return keep, level[keep] + 1, np.where(was == ABSENT, ABSENT, was + 1)
 
-    def changed_literals(
-        self, rules: Sequence[MaintainedRule], *, lost: bool
-    ) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
-        """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
-        for rule in rules:
-            for place, literal in enumerate(rule.literals):
-                change = self.earlier.get(literal.relation)
-                if change is None or literal.relation in self.labels:
-                    continue
-                if self._is_traced(rule) and not literal.is_negated:
-                    # Its trace tells what becomes of the atoms together.
-                    continue
-                rows = change.deleted if lost != literal.is_negated else change.inserted
-                if rows.size:
-                    yield rule, place, rows
-
     def is_recursive(self, rule: MaintainedRule) -> bool:
         """Say whether a rule reads its own stratum."""
         return any(literal.relation in self.labels for literal in rule.literals)
@@ -146,10 +132,19 @@ class EpochJudge:
     def _held(self, literal: RuleLiteral, rows: CodeArray, *, new: bool) -> Mask:
         """Say where a literal over an earlier stratum held in the new epoch, or in the old one."""
         relation = self.relations[literal.relation]
-        levels = relation.levels if new else relation.previous
-        present: Mask = (rows >= 0) & (levels[np.maximum(rows, 0)] != ABSENT)
-        return ~present if literal.is_negated else present
+        return _holds(literal, rows, relation.levels if new else relation.previous)
 
-    def _is_traced(self, _rule: MaintainedRule) -> bool:
-        """Say whether a rule is followed by the trace of its join."""
-        return False
+
+def holds_now(
+    relations: Mapping[str, StoredRelation], rule: MaintainedRule, batch: CodeArray, first: int
+) -> Mask:
+    """Say which derivations are of facts that are there now, whatever the epoch makes of them."""
+    holds = np.ones(batch.shape[0], np.bool_)
+    for place, literal in enumerate(rule.literals):
+        holds &= _holds(literal, batch[:, first + place], relations[literal.relation].levels)
+    return holds
+
+
+def _holds(literal: RuleLiteral, rows: CodeArray, levels: Int32s) -> Mask:
+    present: Mask = (rows >= 0) & (levels[np.maximum(rows, 0)] != ABSENT)
+    return ~present if literal.is_negated else present

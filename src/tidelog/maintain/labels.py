@@ -85,6 +85,14 @@ class RelationLabels:
         relation.show_rows(numbers)
         self.marks[numbers] = CURRENT
 
+    def settle_copies(self, numbers: Int64s, level: int) -> None:
+        """Give copies of rows the level that their owner settled."""
+        self.touch(numbers)
+        # As if taken from an offer.
+        self.tentative[numbers] = -(level + 1)
+        self.tentative_counts[numbers] = 1
+        self.settle(numbers)
+
     def drop(self, numbers: Int64s) -> None:
         """Take the label from affected rows."""
         self.relation.levels[numbers] = ABSENT

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tidelog.engine.local.state import LocalState
 from tidelog.maintain.derivations import Derivations, Sink
-from tidelog.maintain.labels import RelationLabels
+from tidelog.maintain.judge import Mask, holds_now
+from tidelog.maintain.labels import RelationLabels, row_changes
 from tidelog.maintain.row_change import RowChange
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
 from tidelog.plan.own_rules import OwnForm
@@ -24,7 +24,6 @@ from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int64s
 
 Rows = dict[str, Int64s]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass
@@ -53,7 +52,10 @@ class MonotoneUpdate:
                 # Until the epoch ends, deleted facts stay visible for the strata above.
                 self.state.relations[name].show_rows(rows)
             self.state.changes += 1
-        return self._changes()
+        for labels in self.labels.values():
+            rows = labels.touched()
+            labels.relation.counts[rows[labels.relation.levels[rows] == ABSENT]] = 0
+        return row_changes(self.labels)
 
     # --- what may be concerned -------------------------------------------------------------------
 
@@ -162,13 +164,7 @@ class MonotoneUpdate:
 
     def _hold(self, rule: MaintainedRule, batch: CodeArray, first: int) -> Mask:
         """Say which derivations are of facts that are there now."""
-        holds = np.ones(batch.shape[0], np.bool_)
-        for place, literal in enumerate(rule.literals):
-            numbers = batch[:, first + place]
-            relation = self.state.relations[literal.relation]
-            present = (numbers >= 0) & (relation.levels[np.maximum(numbers, 0)] != ABSENT)
-            holds &= ~present if literal.is_negated else present
-        return holds
+        return holds_now(self.state.relations, rule, batch, first)
 
     # --- shared ------------------------------------------------------------------------------------
 
@@ -191,14 +187,3 @@ class MonotoneUpdate:
             for literal in rule.literals:
                 if literal.relation in rows and literal.place >= first and rows[literal.relation].size:
                     yield form, literal
-
-    def _changes(self) -> dict[str, RowChange]:
-        changes = {}
-        for name, labels in self.labels.items():
-            rows = labels.touched()
-            was = labels.relation.previous[rows] != ABSENT
-            now = labels.relation.levels[rows] != ABSENT
-            labels.relation.counts[rows[~now]] = 0
-            if (was != now).any():
-                changes[name] = RowChange(rows[was & ~now], rows[now & ~was])
-        return changes

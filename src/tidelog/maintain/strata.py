@@ -1,6 +1,6 @@
 """The kinds of strata, each of which knows how it is brought to a new epoch.
 
-    plain      derivation by derivation, with levels and counts; see `maintain.update`
+    plain      derivation by derivation, with levels and counts; see `maintain.sweeps`
     groups     the relation of an aggregate: the groups that changed facts belong to
     monotone   rules that read their own stratum through lattices or aggregates, round by round
     graph      best paths, kept as a graph
@@ -20,15 +20,20 @@ import numpy as np
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.local.state import LocalState
 from tidelog.maintain.decide import Decision, Situation, decide, give_up, recompute
-from tidelog.maintain.dense import IterationCounts, count_iterations
 from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.group_keeper import GroupKeeper
+from tidelog.maintain.heads import LocalHeads, WorkMeter
+from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.monotone import MonotoneUpdate
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.row_change import RowChange, changed_rows, net_deleted
+from tidelog.maintain.strategies.backward_forward import BackwardForwardHeads
+from tidelog.maintain.strategies.counting import CountingHeads, IterationCounts, count_iterations
+from tidelog.maintain.strategies.dred import DredCounterHeads, DredHeads
+from tidelog.maintain.strategies.traced import TracedSweeps
+from tidelog.maintain.sweeps import OverBudget, Sweeps
 from tidelog.maintain.trace import TraceKeeper
-from tidelog.maintain.update import OverBudget, StratumUpdate
 from tidelog.maintain.work import LARGE_SHARE_RECURSIVE, Learned, surviving_share
 from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
 from tidelog.plan.own_rules import OwnForm, own_forms
@@ -242,51 +247,61 @@ class PlainStratum(KeptStratum):
     def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
         self.learned.is_indexed = True
         rows = changed_rows(own, earlier)
-        update, decision = self._prepare(earlier, decision)
-        try:
-            changes = update.run(own)
-        except OverBudget:
-            for labels in update.labels.values():
-                labels.undo()
-            self.learned.learn(rows, update.work)
-            return self._recompute(own, earlier, give_up(decision, update.work), update.work)
-        (self.learned if update.traces is None else self.trace).learn(rows, update.work)
-        # Kept only from here on: a failed epoch leaves it half changed.
-        self.dense = update.dense
-        return Outcome(changes, decision, update.work)
-
-    def _prepare(self, earlier: Changes, decision: Decision) -> tuple[StratumUpdate, Decision]:
-        """Return the update of this epoch, and the decision with what preparing it has to say."""
-        engine, dense, traces, steps = self.engine, self.dense, None, 0
+        dense = self._dense_state(earlier) if decision.strategy is Strategy.COUNTING else None
+        # Kept again when the epoch has succeeded: a failed one leaves it half changed.
         self.dense = None
-        if decision.strategy is not Strategy.COUNTING:
-            dense = None
-        elif dense is None:
-            with _before(engine.relations, earlier):
-                dense = count_iterations(
-                    self.rules, engine.relations, self.stratum.relations, engine.derivations
-                )
+        traces, steps = None, 0
         if decision.strategy is Strategy.TRACE:
-            traces, steps = self.trace.follow(engine.derivations.traces, earlier)
+            traces, steps = self.trace.follow(self.engine.derivations.traces, earlier)
             decision = replace(decision, reason=f"{decision.reason}; {self.trace.said}")
         else:
             super().forget()
         labels = {name: self.label(name) for name in self.stratum.relations}
-        update = StratumUpdate(
-            self.rules,
-            engine.relations,
-            labels,
-            earlier,
-            engine.derivations,
-            decision.budget,
-            decision.strategy,
-            dense,
-            partial(engine.check_level, self.stratum),
-            traces,
-            steps,
-            decision.rules,
-        )
-        return update, decision
+        judge = EpochJudge(self.engine.relations, labels, earlier)
+        meter = WorkMeter(self.engine.derivations, decision.budget, steps)
+        heads = self._heads(decision.strategy, judge, meter, dense)
+        parts = (self.rules, judge, self.engine.derivations, heads, decision.rules)
+        sweeps = Sweeps(*parts) if traces is None else TracedSweeps(*parts, traces=traces)
+        try:
+            with self.engine.derivations.watched(meter.check):
+                changes = sweeps.run(own)
+        except OverBudget:
+            for each in labels.values():
+                each.undo()
+            self.learned.learn(rows, meter.work)
+            return self._recompute(own, earlier, give_up(decision, meter.work), meter.work)
+        (self.learned if traces is None else self.trace).learn(rows, meter.work)
+        self.dense = dense
+        return Outcome(changes, decision, meter.work)
+
+    def _dense_state(self, earlier: Changes) -> Mapping[str, IterationCounts]:
+        """Return the dense state of the old epoch."""
+        if self.dense is not None:
+            return self.dense
+        engine = self.engine
+        with _before(engine.relations, earlier):
+            return count_iterations(self.rules, engine.relations, self.stratum.relations, engine.derivations)
+
+    def _heads(
+        self,
+        strategy: Strategy,
+        judge: EpochJudge,
+        meter: WorkMeter,
+        dense: Mapping[str, IterationCounts] | None,
+    ) -> LocalHeads:
+        """Return the heads that a strategy keeps."""
+        check_level = partial(self.engine.check_level, self.stratum)
+        if dense is not None:
+            return CountingHeads(judge, meter, check_level, dense)
+        match strategy:
+            case Strategy.DRED:
+                return DredHeads(judge, meter, check_level)
+            case Strategy.DRED_COUNTERS:
+                return DredCounterHeads(judge, meter, check_level)
+            case Strategy.BACKWARD_FORWARD:
+                return BackwardForwardHeads(judge, meter, check_level, self.rules)
+            case _:
+                return LocalHeads(judge, meter, check_level)
 
 
 class GroupStratum(KeptStratum):

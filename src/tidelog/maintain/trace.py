@@ -3,7 +3,7 @@
 A recorded join knows which changes it is sensitive to, so an epoch joins again only where the join
 would do something else than it did: the cost follows the difference of the two joins, not the number
 of combinations a changed fact could take part in. It applies to rules that read earlier strata only.
-Their derivations, lost and gained, then enter the sweeps of `maintain.update` like all others, so that
+Their derivations, lost and gained, then enter the sweeps of `maintain.sweeps` like all others, so that
 counts are exact; negated atoms and recursive rules are followed as by `update`.
 """
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from tidelog.program.nodes import Constant
 from tidelog.storage.kernel import CodeArray, Int64s
 
 Sink = Callable[[CodeArray], None]
+Plan = Callable[[], tuple[Operator, ...]]
 
 
 class SinkStep(Step):
@@ -73,15 +75,23 @@ class LocalDerivations:
 
     def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations that use these rows at a literal."""
-        self._run((rule.rule.id, literal.place), literal.relation, numbers, sink, lambda: forward_chain(
-            rule, literal, self._state.program, self._statistics
-        ))  # fmt: skip
+        program, statistics = self._state.program, self._statistics
+        plan = partial(forward_chain, rule, literal, program, statistics)
+        rows = self._state.relations[literal.relation].rows
+        for piece in _pieces(numbers):
+            self._run((rule.rule.id, literal.place), plan, rows[piece], piece, sink)
 
     def backward(self, rule: MaintainedRule, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations of these head rows."""
-        self._run((rule.rule.id, -1), rule.relation, numbers, sink, lambda: backward_chain(
-            rule, self._state.program, self._statistics
-        ))  # fmt: skip
+        rows = self._state.relations[rule.relation].rows
+        for piece in _pieces(numbers):
+            self.backward_from(rule, rows[piece], piece, sink)
+
+    def backward_from(self, rule: MaintainedRule, rows: CodeArray, tags: Int64s, sink: Sink) -> None:
+        """Push the derivations of heads given by their content, each with the tag of its head."""
+        plan = partial(backward_chain, rule, self._state.program, self._statistics)
+        for piece in _pieces(np.arange(tags.size)):
+            self._run((rule.rule.id, -1), plan, rows[piece], tags[piece], sink)
 
     def variants(self, rule: MaintainedRule, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
         """Return chains from rows of a literal (or of the head), the one expected to be best first."""
@@ -103,10 +113,8 @@ class LocalDerivations:
         self._state.require(code)
         return code
 
-    def _run(
-        self, key: tuple[int, int], relation: str, numbers: Int64s, sink: Sink,
-        plan: Callable[[], tuple[Operator, ...]],
-    ) -> None:  # fmt: skip
+    def _run(self, key: tuple[int, int], plan: Plan, rows: CodeArray, tags: Int64s, sink: Sink) -> None:
+        """Run a chain from rows, each followed by its tag."""
         known = self._chains.get(key)
         if known is None:
             end = SinkStep()
@@ -115,13 +123,10 @@ class LocalDerivations:
         chain, end = known
         end.sink = sink
         self._refresh()
-        rows = self._state.relations[relation].rows
-        for first in range(0, numbers.size, BUFFER_ROWS):
-            piece = numbers[first : first + BUFFER_ROWS]
-            batch = np.empty((piece.size, rows.shape[1] + 1), rows.dtype)
-            batch[:, :-1] = rows[piece]
-            batch[:, -1] = piece
-            chain.first.run(batch)
+        batch = np.empty((rows.shape[0], rows.shape[1] + 1), self._state.dtype)
+        batch[:, :-1] = rows
+        batch[:, -1] = tags
+        chain.first.run(batch)
 
     def _refresh(self) -> None:
         """Let indexes and views cover the rows appended since the last run."""
@@ -135,3 +140,8 @@ class LocalDerivations:
             for index in relation.indexes.values():
                 if index.rows_indexed < relation.count:
                     index.add_rows(relation.rows, relation.count)
+
+
+def _pieces(numbers: Int64s) -> Iterator[Int64s]:
+    for first in range(0, numbers.size, BUFFER_ROWS):
+        yield numbers[first : first + BUFFER_ROWS]

@@ -1,1 +1,1 @@
-"""Maintenance by equal partners: the sweeps of `maintain.update`, with facts sent to their owners."""
+"""Maintenance by equal partners: the sweeps of `maintain.sweeps`, with facts sent to their owners."""

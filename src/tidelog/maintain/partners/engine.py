@@ -11,6 +11,7 @@ import numpy as np
 
 from tidelog.engine.convergence import check_iterations, iterations_to
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
+from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Settings, SilentObserver, StratumStatistics
@@ -24,10 +25,12 @@ from tidelog.engine.spark.partner import (
 )
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
 from tidelog.engine.spark.wire import Wire, total
+from tidelog.maintain.heads import WorkMeter
+from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.labels import RelationLabels
-from tidelog.maintain.partners.update import PartnerDerivations, PartnerUpdate
+from tidelog.maintain.partners.heads import PartnerHeads
 from tidelog.maintain.row_change import RowChange, compare_states
-from tidelog.maintain.update import OverBudget
+from tidelog.maintain.sweeps import OverBudget, Sweeps
 from tidelog.maintain.work import evaluation_work, stratum_work, update_budget
 from tidelog.plan.maintenance import maintained_rule
 from tidelog.program.nodes import Program, Stratum
@@ -82,7 +85,7 @@ class PartnerEngine:
         self._settings = settings
         self.state = LocalState(program, counting=True, dtype=np.int64 if is_wide else np.int32)
         self._expressions = Expressions(program, WorkerCodec(program.types, known), {})
-        self._derivations = PartnerDerivations(self.state, self._expressions)
+        self._derivations = LocalDerivations(self.state, self._expressions)
         self._labels: dict[str, RelationLabels] = {}
         self._replaced: dict[str, StoredRelation] = {}
         self._rules = [
@@ -198,32 +201,24 @@ class PartnerEngine:
         def check_level(level: int) -> None:
             check_iterations(iterations_to(level, stratum), stratum, self._settings)
 
-        update = PartnerUpdate(
-            self._rules[number],
-            self.routes[number],
-            self.state.relations,
-            labels,
-            earlier,
-            self._derivations,
-            self.wire,
-            budget,
-            check_level,
-        )
+        judge = EpochJudge(self.state.relations, labels, earlier)
+        meter = WorkMeter(self._derivations, budget)
+        heads = PartnerHeads(judge, meter, check_level, self.routes[number], self.wire)
         try:
-            changed = update.run(own)
+            changed = Sweeps(self._rules[number], judge, self._derivations, heads).run(own)
         except OverBudget:
             for label in labels.values():
                 label.undo()
             reason = (
-                f"{partners} gave the update up after {update.work:,} derivations; {budget:,.0f} are allowed"
+                f"{partners} gave the update up after {heads.work:,} derivations; {budget:,.0f} are allowed"
             )
             changed, work = self._recompute(number, stratum, own, earlier)
-            return Action.RECOMPUTED, Strategy.RECOMPUTE, reason, work + update.work, changed
+            return Action.RECOMPUTED, Strategy.RECOMPUTE, reason, work + heads.work, changed
         return (
             Action.UPDATED,
             Strategy.UPDATE,
             f"{rows:,} changed facts reach it; {partners}",
-            update.work,
+            heads.work,
             changed,
         )
 

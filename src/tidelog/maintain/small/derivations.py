@@ -1,4 +1,4 @@
-"""Kernel parts: what a derivation does to its head, in each of the sweeps of `maintain.update`."""
+"""Kernel parts: what a derivation does to its head, in each of the sweeps of `maintain.sweeps`."""
 
 import numpy as np
 

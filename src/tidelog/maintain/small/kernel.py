@@ -1,6 +1,6 @@
 """Kernel parts: one epoch of one stratum, row by row, level by level.
 
-It does what `maintain.update` describes, in the same three sweeps and over the same annotations,
+It does what `maintain.sweeps` describes, in the same three sweeps and over the same annotations,
 but follows chains of joins one binding at a time. A level of a few rows then costs a microsecond
 instead of a few dozen kernel calls.
 """

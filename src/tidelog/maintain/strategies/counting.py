@@ -1,4 +1,4 @@
-"""The dense state of strategy `counting`: derivations per fact and iteration.
+"""The strategy `counting`, and its dense state: derivations per fact and iteration.
 
 The sparse state knows for each fact its first iteration and the derivations found then. The dense
 one knows the number of derivations for every iteration that finds any. It takes more memory and
@@ -6,12 +6,15 @@ every derivation that moves costs, but an affected fact reads its next level fro
 has to look for derivations.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from tidelog.maintain.derivations import Derivations
+from tidelog.maintain.heads import LocalHeads, WorkMeter
+from tidelog.maintain.judge import EpochJudge, holds_now
+from tidelog.maintain.sweeps import Asking, Rows
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level
@@ -81,17 +84,57 @@ def count_iterations(
 
         def sink(batch: CodeArray, rule: MaintainedRule = rule) -> None:
             level = np.zeros(batch.shape[0], np.int32)
-            keep = np.ones(batch.shape[0], np.bool_)
+            keep = holds_now(relations, rule, batch, 1)
             for other, literal in enumerate(rule.literals):
-                column = 1 + other
-                rows = batch[:, column]
-                relation = relations[literal.relation]
-                present = (rows >= 0) & (relation.levels[np.maximum(rows, 0)] != ABSENT)
-                keep &= ~present if literal.is_negated else present
                 if literal.relation in result:
-                    largest_level(relation.levels, batch, column, level)
+                    largest_level(relations[literal.relation].levels, batch, 1 + other, level)
             result[rule.relation].add(batch[keep, 0].astype(np.int64), level[keep] + 1, 1)
 
         present_heads = np.flatnonzero(head.levels[: head.count] != ABSENT)
         derivations.backward(rule, present_heads, sink)
     return result
+
+
+class CountingHeads(LocalHeads):
+    """Heads that keep the dense state and read their next level from it."""
+
+    def __init__(
+        self,
+        judge: EpochJudge,
+        meter: WorkMeter,
+        check_level: Callable[[int], None],
+        dense: Mapping[str, IterationCounts],
+    ) -> None:
+        super().__init__(judge, meter, check_level)
+        self.dense = dense
+
+    def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
+        """Take derivations from heads."""
+        self.dense[name].add(self.judge.relations[name].find(rows), levels, -1)
+        super().lose(name, rows, levels)
+
+    def ask(self, affected: Rows) -> Mapping[str, Asking]:
+        """Offer affected facts the next level that has derivations; none of them has to look for any."""
+        for name, rows in affected.items():
+            levels, counts = self.dense[name].lowest(rows)
+            has_any = levels != ABSENT
+            numbers, levels, counts = rows[has_any], levels[has_any], counts[has_any]
+            self.offer(name, numbers, levels)
+            # A row that also became an input fact keeps that better offer.
+            labels = self.judge.labels[name]
+            taken = labels.tentative[numbers] == levels + 1
+            labels.tentative_counts[numbers[taken]] = counts[taken]
+        return {}
+
+    def offer_new(self, name: str, rows: CodeArray, levels: Int32s, *, asked_by_all: bool) -> None:  # noqa: ARG002
+        """Offer levels of newly possible derivations."""
+        numbers = self.locate(name, rows)
+        self.dense[name].add(numbers, levels, 1)
+        self.offer(name, numbers, levels)
+
+    def offer_better(self, name: str, rows: CodeArray, levels: Int32s, before: Int32s) -> None:
+        """Move derivations to lower iterations."""
+        numbers, had_level = self.locate(name, rows), before != ABSENT
+        self.dense[name].add(numbers[had_level], before[had_level], -1)
+        self.dense[name].add(numbers, levels, 1)
+        self.offer(name, numbers, levels)

@@ -1,0 +1,189 @@
+"""The heads of a stratum that is all here: counts, levels, and buckets of rows by level."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tidelog.maintain.derivations import Derivations
+from tidelog.maintain.judge import EpochJudge, Mask
+from tidelog.maintain.labels import AFFECTED, UNTOUCHED, RelationLabels, rows_by_level
+from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.sweeps import Asking, OverBudget, Rows
+from tidelog.maintain.work import level_work
+from tidelog.plan.maintenance import MaintainedRule
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+
+
+@dataclass
+class WorkMeter:
+    """Counts derivations, and the bindings that the engine went through to find them."""
+
+    derivations: Derivations
+    budget: float
+    seen: int = 0
+
+    def __post_init__(self) -> None:
+        self._bindings_before = self.derivations.work
+
+    @property
+    def work(self) -> int:
+        """Return the work so far."""
+        return self.seen + self.derivations.work - self._bindings_before
+
+    def spend(self, derivations: int) -> None:
+        """Count derivations; raise `OverBudget` if they are too many."""
+        self.seen += derivations
+        self.check()
+
+    def check(self) -> None:
+        """Raise if the work is over the budget, also where bindings become no derivations."""
+        if self.work > self.budget:
+            raise OverBudget
+
+
+class Buckets:
+    """Rows that wait for their level's turn."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, dict[str, list[Int64s]]] = defaultdict(lambda: defaultdict(list))
+
+    def put(self, name: str, numbers: Int64s, levels: Int32s, shift: int = 0) -> None:
+        """Let rows wait at the level that `levels` has for them, which are counted from `shift`."""
+        for level, rows in rows_by_level(levels, numbers):
+            self._rows[level - shift][name].append(rows)
+
+    def lowest(self) -> int | None:
+        """Return the lowest level at which rows wait, None if none does."""
+        return min(self._rows, default=None)
+
+    def take(self, level: int) -> dict[str, Int64s]:
+        """Return the rows that wait at a level, some perhaps twice; they no longer do."""
+        return {name: np.concatenate(parts) for name, parts in self._rows.pop(level, {}).items()}
+
+
+class LocalHeads:
+    """Heads that are rows here. The strategies in `maintain.strategies` inherit from it.
+
+    `check_level` raises when the levels grow too high.
+    """
+
+    asks_every_rule = False
+
+    def __init__(self, judge: EpochJudge, meter: WorkMeter, check_level: Callable[[int], None]) -> None:
+        self.judge = judge
+        self.meter = meter
+        self.check_level = check_level
+        self.losing = Buckets()
+        self.offered = Buckets()
+
+    def claim(self, rule: MaintainedRule, batch: CodeArray, first: int) -> Mask:  # noqa: ARG002 - all are
+        """Count derivations as work; all are for this process to find."""
+        self.meter.spend(batch.shape[0])
+        return np.ones(batch.shape[0], np.bool_)
+
+    def rows_to_follow(self, rule: MaintainedRule, place: int, numbers: Int64s) -> Int64s:  # noqa: ARG002
+        """Return all rows."""
+        return numbers
+
+    def own_inputs(self, name: str, change: RowChange) -> RowChange:  # noqa: ARG002 - of any relation
+        """Return all changed input facts."""
+        return change
+
+    # --- what is lost -----------------------------------------------------------------------------
+
+    def lose_inputs(self, name: str, numbers: Int64s) -> None:
+        """Take from rows that they are input facts."""
+        self._take_one(name, numbers)
+
+    def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
+        """Take from each head a derivation of this level, which it has lost if the derivation is tight."""
+        numbers = self.judge.relations[name].find(rows)
+        self._take_one(name, numbers[self.judge.relations[name].levels[numbers] == levels])
+
+    def _take_one(self, name: str, numbers: Int64s) -> None:
+        """Take a tight derivation from each row; rows without any left wait to be affected."""
+        if numbers.size:
+            labels = self.judge.labels[name]
+            self.losing.put(name, labels.lose(numbers), labels.relation.levels)
+
+    def next_affected(self) -> Rows | None:
+        """Return the affected facts of the lowest level that has any, None at the end."""
+        while (level := self.losing.lowest()) is not None:
+            found = {}
+            for name, numbers in self.losing.take(level).items():
+                rows = np.unique(numbers)
+                rows = self.without_proof(name, rows[self.judge.labels[name].marks[rows] == UNTOUCHED])
+                if rows.size:
+                    found[name] = rows
+            self.meter.spend(level_work(sum(rows.size for rows in found.values())))
+            if found:
+                return found
+        return None
+
+    def without_proof(self, name: str, numbers: Int64s) -> Int64s:  # noqa: ARG002 - for strategies
+        """Return those of the rows that are affected: all, since counts tell."""
+        return numbers
+
+    # --- what is offered --------------------------------------------------------------------------
+
+    def offer_inputs(self, name: str, numbers: Int64s) -> None:
+        """Offer rows to be input facts, which is level 0."""
+        self.offer(name, numbers, np.zeros(numbers.size, np.int32))
+
+    def ask(self, affected: Rows) -> Mapping[str, Asking]:
+        """Return all affected rows."""
+        asking = {}
+        for name, numbers in affected.items():
+            relation = self.judge.relations[name]
+            asking[name] = Asking(relation.rows[numbers], numbers, relation.previous[numbers] == 0)
+        return asking
+
+    def offer_again(self, name: str, tags: Int64s, levels: Int32s) -> None:
+        """Offer levels of derivations that asking heads still have."""
+        self.offer(name, tags, levels)
+
+    def offer_new(self, name: str, rows: CodeArray, levels: Int32s, *, asked_by_all: bool) -> None:
+        """Offer levels of newly possible derivations to the heads that did not ask for them."""
+        numbers = self.locate(name, rows)
+        is_open = self.judge.labels[name].marks[numbers] != AFFECTED
+        if not asked_by_all:
+            is_open |= self.judge.relations[name].previous[numbers] != 0
+        self.offer(name, numbers[is_open], levels[is_open])
+
+    def offer_better(self, name: str, rows: CodeArray, levels: Int32s, before: Int32s) -> None:  # noqa: ARG002
+        """Offer levels of derivations that had higher ones before."""
+        self.offer(name, self.locate(name, rows), levels)
+
+    def offer(self, name: str, numbers: Int64s, levels: Int32s) -> None:
+        """Offer levels to rows; those for which it is the lowest so far wait for it."""
+        if numbers.size:
+            labels = self.judge.labels[name]
+            self.offered.put(
+                name, labels.offer(numbers, levels.astype(np.int32, copy=False)), labels.tentative, 1
+            )
+
+    def next_settled(self) -> Rows | None:
+        """Give the lowest level on offer to the facts that are offered it; return them, None at the end."""
+        while (level := self.offered.lowest()) is not None:
+            settled = take_offered(self.judge.labels, self.offered, level)
+            if settled:
+                self.check_level(level)
+                self.meter.spend(level_work(sum(rows.size for rows in settled.values())))
+                for name, rows in settled.items():
+                    self.judge.labels[name].settle(rows)
+                return settled
+        return None
+
+    def locate(self, name: str, rows: CodeArray) -> Int64s:
+        """Return the numbers of heads, which become rows if they are not yet."""
+        numbers = self.judge.relations[name].locate(rows)
+        self.judge.labels[name].ensure_room()
+        return numbers
+
+
+def take_offered(labels: Mapping[str, RelationLabels], offered: Buckets, level: int) -> dict[str, Int64s]:
+    """Return the rows for which a level is still the lowest offer."""
+    taken = {name: labels[name].take(numbers, level) for name, numbers in offered.take(level).items()}
+    return {name: rows for name, rows in taken.items() if rows.size}

@@ -1,0 +1,231 @@
+"""The heads of a stratum that partners share: what belongs to another's head is sent to its owner.
+
+A derivation is enumerated by the one partner that its rule's dividing variable names, where all rows it
+uses are at hand with their levels. What it means for its head, a lost derivation or an offered level, is
+sent to the head's owner. Before a level's facts are followed further, their owners tell the partners that
+keep copies of them.
+
+All partners go through the same levels, and give up together: the work of all is added up at every level.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from tidelog.engine.spark.kernels import WHOLE_ROW
+from tidelog.engine.spark.message import Message
+from tidelog.engine.spark.message import Rows as Table
+from tidelog.engine.spark.partner import copies_to_send, owned_rows, owner_of
+from tidelog.engine.spark.routes import Routes
+from tidelog.engine.spark.wire import Wire
+from tidelog.maintain.heads import LocalHeads, WorkMeter, take_offered
+from tidelog.maintain.judge import EpochJudge, Mask
+from tidelog.maintain.labels import UNTOUCHED
+from tidelog.maintain.partners.parcels import Kind, LevelNote, Outbox, notes_in
+from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.sweeps import Asking, OverBudget, Rows
+from tidelog.maintain.work import level_work
+from tidelog.plan.maintenance import MaintainedRule
+from tidelog.storage.annotations import ABSENT
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+
+_NEVER = int(ABSENT)
+_NEW_KINDS = {True: Kind.POSSIBLE, False: Kind.POSSIBLE_ONCE}
+
+
+class PartnerHeads(LocalHeads):
+    """The heads that one partner owns, and a wire to the owners of the others.
+
+    The meter counts the work of this partner; its budget is for the work of all.
+    """
+
+    def __init__(
+        self,
+        judge: EpochJudge,
+        meter: WorkMeter,
+        check_level: Callable[[int], None],
+        routes: Routes,
+        wire: Wire,
+    ) -> None:
+        super().__init__(judge, meter, check_level)
+        self._routes = routes
+        self._wire = wire
+        self._outbox = Outbox(routes, wire)
+        self._asking: dict[str, CodeArray] = {}
+        self._level_work = 0
+        self.work = 0
+
+    # --- who finds which derivation ---------------------------------------------------------------
+
+    def claim(self, rule: MaintainedRule, batch: CodeArray, first: int) -> Mask:
+        """Say which derivations are for this partner to find, and count them."""
+        mine = self._are_mine(rule, batch, first)
+        self.meter.seen += int(np.count_nonzero(mine))
+        return mine
+
+    def _are_mine(self, rule: MaintainedRule, batch: CodeArray, first: int) -> Mask:
+        if self._wire.partners == 1:
+            return np.ones(batch.shape[0], np.bool_)
+        if all(literal.is_negated for literal in rule.literals):
+            return np.full(batch.shape[0], self._wire.me == 0)
+        columns = self._routes.rules[rule.rule.id].columns
+        place, column = min(columns.items()) if columns else (0, WHOLE_ROW)
+        rows = self.judge.relations[rule.literals[place].relation].rows[batch[:, first + place]]
+        mine: Mask = owner_of(rows, column, self._wire.partners) == self._wire.me
+        return mine
+
+    def rows_to_follow(self, rule: MaintainedRule, place: int, numbers: Int64s) -> Int64s:
+        """Return the rows at a literal whose derivations are for this partner to find."""
+        column = self._routes.rules[rule.rule.id].columns[place]
+        if column == WHOLE_ROW or self._wire.partners == 1:
+            return numbers
+        content = self.judge.relations[rule.literals[place].relation].rows[numbers]
+        mine: Int64s = numbers[owner_of(content, column, self._wire.partners) == self._wire.me]
+        return mine
+
+    def own_inputs(self, name: str, change: RowChange) -> RowChange:
+        """Return the changed input facts that this partner owns."""
+        return RowChange(self._owned(name, change.deleted), self._owned(name, change.inserted))
+
+    def _owned(self, name: str, numbers: Int64s) -> Int64s:
+        content = self.judge.relations[name].rows[numbers]
+        return numbers[owned_rows(content, self._routes.relations[name], self._wire)]
+
+    # --- what is lost -----------------------------------------------------------------------------
+
+    def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
+        """Let the owners of heads take a derivation from them."""
+        self._outbox.put(Kind.LOST, name, rows, levels)
+
+    def next_affected(self) -> Rows | None:
+        """Return the rows kept here of the lowest level at which facts are affected, None at the end."""
+        for parcel in self._outbox.exchange():
+            super().lose(parcel.relation, parcel.rows, parcel.levels)
+        lowest = self.losing.lowest()
+        own = self.losing.take(lowest) if lowest is not None else {}
+        own = {name: self._untouched(name, numbers) for name, numbers in own.items()}
+        messages = self._tell_copies(own, _NEVER if lowest is None else lowest)
+        level = min(note.level for note in notes_in(messages))
+        if level == _NEVER:
+            self._check_work(messages)
+            return None
+        self._spend_level(messages, level)
+        if lowest is not None and lowest != level:
+            for name, numbers in own.items():
+                self.losing.put(name, numbers, self.judge.relations[name].levels)
+            own = {}
+        current = {name: [numbers] for name, numbers in own.items() if numbers.size}
+        for table in self._told(messages, level):
+            current.setdefault(table.name, []).append(self.judge.relations[table.name].find(table.rows))
+        affected = {name: np.concatenate(parts) for name, parts in current.items()}
+        for name, numbers in affected.items():
+            self.judge.labels[name].touch(numbers)
+        return affected
+
+    def _untouched(self, name: str, numbers: Int64s) -> Int64s:
+        numbers = np.unique(numbers)
+        untouched: Int64s = numbers[self.judge.labels[name].marks[numbers] == UNTOUCHED]
+        return untouched
+
+    # --- what is offered --------------------------------------------------------------------------
+
+    def ask(self, affected: Rows) -> Mapping[str, Asking]:
+        """Return the affected rows of all partners."""
+        tables = []
+        for name, numbers in affected.items():
+            relation, own = self.judge.relations[name], self._owned(name, numbers)
+            tables.append(Table(name, relation.rows[own], (relation.previous[own] == 0).astype(np.int32)))
+        parts: dict[str, list[Table]] = defaultdict(list)
+        for message in self._wire.exchange([Message((), tuple(tables))] * self._wire.partners):
+            for table in message.tables:
+                parts[table.name].append(table)
+        asking = {}
+        for name, of_partners in parts.items():
+            rows = self._asking[name] = np.concatenate([table.rows for table in of_partners])
+            was_input = np.concatenate([table.weights for table in of_partners]) == 1
+            asking[name] = Asking(rows, np.arange(rows.shape[0]), was_input)
+        return asking
+
+    def offer_again(self, name: str, tags: Int64s, levels: Int32s) -> None:
+        """Offer levels of derivations that asking heads still have to their owners."""
+        self._outbox.put(Kind.FOUND_AGAIN, name, self._asking[name][tags], levels)
+
+    def offer_new(self, name: str, rows: CodeArray, levels: Int32s, *, asked_by_all: bool) -> None:
+        """Offer levels of newly possible derivations to the owners of their heads."""
+        self._outbox.put(_NEW_KINDS[asked_by_all], name, rows, levels)
+
+    def offer_better(self, name: str, rows: CodeArray, levels: Int32s, before: Int32s) -> None:  # noqa: ARG002
+        """Offer levels of derivations that had higher ones before to the owners of their heads."""
+        self._outbox.put(Kind.BETTER, name, rows, levels)
+
+    def next_settled(self) -> Rows | None:
+        """Settle the lowest level that any partner has on offer; return the rows kept here that have it."""
+        while True:
+            self._take_offers()
+            lowest = self.offered.lowest()
+            note = LevelNote(_NEVER if lowest is None else lowest, self.meter.work)
+            messages = self._wire.exchange([Message(note)] * self._wire.partners)
+            level = min(each.level for each in notes_in(messages))
+            self._check_work(messages)
+            if level == _NEVER:
+                return None
+            settled, is_any = self._settle_level(level)
+            if is_any:
+                return settled
+
+    def _take_offers(self) -> None:
+        """Exchange offers and make those that came for heads owned here."""
+        for kind, name, rows, levels in self._outbox.exchange():
+            if kind in {Kind.POSSIBLE, Kind.POSSIBLE_ONCE}:
+                super().offer_new(name, rows, levels, asked_by_all=kind is Kind.POSSIBLE)
+            else:
+                self.offer(name, self.locate(name, rows), levels)
+
+    def _settle_level(self, level: int) -> tuple[Rows, bool]:
+        """Settle the rows owned here that are offered this level, and the copies of what others settle.
+
+        Also say whether any partner settled a row.
+        """
+        own = take_offered(self.judge.labels, self.offered, level)
+        for name, numbers in own.items():
+            self.judge.labels[name].settle(numbers)
+        messages = self._tell_copies(own, level)
+        if not any(note.facts for note in notes_in(messages)):
+            return {}, False
+        self.check_level(level)
+        self._spend_level(messages, level)
+        current = {name: [numbers] for name, numbers in own.items()}
+        for table in self._told(messages, level):
+            numbers = self.locate(table.name, table.rows)
+            self.judge.labels[table.name].settle_copies(numbers, level)
+            current.setdefault(table.name, []).append(numbers)
+        return {name: np.concatenate(parts) for name, parts in current.items()}, True
+
+    # --- between partners -------------------------------------------------------------------------
+
+    def _tell_copies(self, rows: Rows, level: int) -> list[Message]:
+        """Tell partners with copies of these rows, which are owned here, what is the lowest level."""
+        tables: list[list[Table]] = [[] for _ in range(self._wire.partners)]
+        for name, numbers in rows.items():
+            content = self.judge.relations[name].rows[numbers]
+            for partner, part in copies_to_send(content, self._routes.relations[name], self._wire):
+                tables[partner].append(Table(name, part))
+        note = LevelNote(level, self.meter.work, sum(numbers.size for numbers in rows.values()))
+        return self._wire.exchange([Message(note, tuple(each)) for each in tables])
+
+    def _told(self, messages: Sequence[Message], level: int) -> list[Table]:
+        """Return the rows that other partners told of, if they are at this level."""
+        others = (message for partner, message in enumerate(messages) if partner != self._wire.me)
+        return [table for message in others if message.numbers[0] == level for table in message.tables]
+
+    def _spend_level(self, messages: list[Message], level: int) -> None:
+        """Add what a level costs with the facts that their owners found there."""
+        self._level_work += level_work(sum(n.facts for n in notes_in(messages) if n.level == level))
+        self._check_work(messages)
+
+    def _check_work(self, messages: list[Message]) -> None:
+        """Add up the work of all partners; all give up here if it is too much."""
+        self.work = sum(note.work for note in notes_in(messages)) + self._level_work
+        if self.work > self.meter.budget:
+            raise OverBudget

@@ -1,0 +1,81 @@
+"""What partners tell each other while they bring a stratum to a new epoch."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from tidelog.engine.spark.kernels import sort_by_owner
+from tidelog.engine.spark.message import Message, Rows
+from tidelog.engine.spark.routes import Routes
+from tidelog.engine.spark.wire import Wire
+from tidelog.storage.kernel import CodeArray, Int32s
+
+
+class Kind(Enum):
+    """What derivations found by one partner mean for heads that another one owns."""
+
+    LOST = "lost"
+    FOUND_AGAIN = "again"
+    # Newly possible, by a rule that all affected heads asked for derivations.
+    POSSIBLE = "possible"
+    # The same by a rule that only affected heads asked which were input facts.
+    POSSIBLE_ONCE = "once"
+    BETTER = "better"
+
+
+class Parcel(NamedTuple):
+    """Heads of one relation, with the level that a derivation gives each of them."""
+
+    kind: Kind
+    relation: str
+    rows: CodeArray
+    levels: Int32s
+
+
+class LevelNote(NamedTuple):
+    """The lowest level at which a partner has rows waiting, its work so far, and how many rows wait."""
+
+    level: int
+    work: int
+    facts: int = 0
+
+
+def notes_in(messages: list[Message]) -> list[LevelNote]:
+    """Return what each partner says of its level."""
+    return [LevelNote(*message.numbers) for message in messages]
+
+
+class Outbox:
+    """Parcels that wait to be sent to the owners of their heads."""
+
+    def __init__(self, routes: Routes, wire: Wire) -> None:
+        self._routes = routes
+        self._wire = wire
+        self._waiting: dict[tuple[Kind, str], list[tuple[CodeArray, Int32s]]] = defaultdict(list)
+
+    def put(self, kind: Kind, relation: str, rows: CodeArray, levels: Int32s) -> None:
+        """Let a parcel wait."""
+        if rows.shape[0]:
+            self._waiting[kind, relation].append((rows, levels.astype(np.int32, copy=False)))
+
+    def exchange(self) -> Iterator[Parcel]:
+        """Send all parcels and yield those that came for heads owned here."""
+        tables: list[list[Rows]] = [[] for _ in range(self._wire.partners)]
+        for (kind, relation), parts in self._waiting.items():
+            rows = np.concatenate([part for part, _ in parts])
+            levels = np.concatenate([part for _, part in parts])
+            order = np.empty(rows.shape[0], np.int64)
+            ends = np.empty(self._wire.partners, np.int64)
+            sort_by_owner(rows, self._routes.relations[relation].owner, self._wire.partners, order, ends)
+            for partner, (first, last) in enumerate(zip((0, *ends[:-1]), ends, strict=True)):
+                part = order[first:last]
+                if part.size:
+                    tables[partner].append(Rows(f"{kind.value} {relation}", rows[part], levels[part]))
+        self._waiting.clear()
+        for message in self._wire.exchange([Message((), tuple(each)) for each in tables]):
+            for table in message.tables:
+                kind_name, _, relation = table.name.partition(" ")
+                yield Parcel(Kind(kind_name), relation, table.rows, table.weights)

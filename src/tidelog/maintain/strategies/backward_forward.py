@@ -1,0 +1,54 @@
+"""Backward/forward: a fact that lost a derivation looks for the ones it has left before it is deleted."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tidelog.maintain.derivations import Sink
+from tidelog.maintain.heads import WorkMeter
+from tidelog.maintain.judge import EpochJudge
+from tidelog.maintain.strategies.dred import DredHeads
+from tidelog.plan.maintenance import MaintainedRule
+from tidelog.storage import StoredRelation
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+
+
+class BackwardForwardHeads(DredHeads):
+    """Heads whose tight derivations are counted again when one of them is lost."""
+
+    def __init__(
+        self,
+        judge: EpochJudge,
+        meter: WorkMeter,
+        check_level: Callable[[int], None],
+        rules: Sequence[MaintainedRule],
+    ) -> None:
+        super().__init__(judge, meter, check_level)
+        self._rules = rules
+
+    def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
+        """Let heads that lose a tight derivation wait to be counted again."""
+        numbers = self.judge.relations[name].find(rows)
+        self.delete(name, numbers[self.judge.relations[name].levels[numbers] == levels])
+
+    def without_proof(self, name: str, numbers: Int64s) -> Int64s:
+        """Count the tight derivations that rows still have; return the rows without any."""
+        relation = self.judge.relations[name]
+        derived = numbers[relation.levels[numbers] > 0]
+        self.judge.labels[name].touch(numbers)
+        relation.counts[numbers] = 0
+        for rule in self._rules:
+            if rule.relation == name and derived.size:
+                self.meter.derivations.backward(rule, derived, self._counting(rule, relation))
+        exhausted: Int64s = numbers[relation.counts[numbers] == 0]
+        return exhausted
+
+    def _counting(self, rule: MaintainedRule, head: StoredRelation) -> Sink:
+        """Return the sink that counts tight derivations which the epoch leaves standing."""
+
+        def sink(batch: CodeArray) -> None:
+            keep, levels = self.judge.standing(rule, batch, 1, self.claim(rule, batch, 1))
+            numbers = batch[keep, 0].astype(np.int64)
+            np.add.at(head.counts, numbers[head.levels[numbers] == levels], 1)
+
+        return sink

@@ -1,0 +1,47 @@
+"""Delete and derive again: `dred`, and `dred-counters`, which deletes less.
+
+`dred` needs no counts: every fact with any lost derivation is deleted, and derived again if it can be.
+With counters, a fact with derivations by earlier strata and input facts alone, which deletions in its own
+stratum cannot take away, is deleted only when it has lost all of them. Those derivations have level 1,
+so the counts of facts of level 1 are those counters.
+"""
+
+import numpy as np
+
+from tidelog.maintain.heads import LocalHeads
+from tidelog.maintain.labels import UNTOUCHED
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+
+
+class DredHeads(LocalHeads):
+    """Heads that are deleted by any derivation they lose, unless they are input facts."""
+
+    asks_every_rule = True
+
+    def lose_inputs(self, name: str, numbers: Int64s) -> None:
+        """Delete rows that were input facts."""
+        self.delete(name, numbers)
+
+    def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:  # noqa: ARG002 - of any level
+        """Delete heads that lose a derivation."""
+        numbers = self.judge.relations[name].find(rows)
+        self.delete(name, numbers[self.judge.relations[name].levels[numbers] > 0])
+
+    def delete(self, name: str, numbers: Int64s) -> None:
+        """Let rows wait to be deleted, if they are not deleted yet."""
+        labels = self.judge.labels[name]
+        labels.touch(numbers)
+        numbers = np.unique(numbers)
+        self.losing.put(name, numbers[labels.marks[numbers] == UNTOUCHED], labels.relation.levels)
+
+
+class DredCounterHeads(DredHeads):
+    """Heads whose derivations by earlier strata and input facts alone are counted."""
+
+    def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
+        """Delete heads that lose a derivation, unless such a one is left."""
+        relation = self.judge.relations[name]
+        numbers = relation.find(rows)
+        of_heads = relation.levels[numbers]
+        self._take_one(name, numbers[(of_heads == 1) & (levels == 1)])
+        self.delete(name, numbers[of_heads > 1])
