@@ -81,12 +81,10 @@ class MaintainedEngine(LocalEngine):
 
     def _start_maintenance(self, stratum_work: Sequence[int]) -> None:
         """Follow changes from here on; `stratum_work` is what evaluating each stratum took."""
-        self._maintain([Learned(work) for work in stratum_work])
-
-    def _maintain(self, learned: Sequence[Learned]) -> None:
         self.derivations = LocalDerivations(self._state, self._expressions)
+        # What relations held that an epoch under way evaluated anew.
         self._replaced: dict[str, StoredRelation] = {}
-        self._maintainer = Maintainer(self._program, self, learned)
+        self._maintainer = Maintainer(self._program, self, [Learned(work) for work in stratum_work])
 
     def _apart(self) -> dict[str, StoredRelation]:
         """Return empty stores for the given facts of relations with a law of their own.
@@ -135,7 +133,7 @@ class MaintainedEngine(LocalEngine):
             return self.groups.evaluate(stratum, context.statistics)
         except NeedsWideCodes:
             for name in stratum.relations:
-                self._state.replace(name, self._state.relations[name].rows[:0])
+                self._state.replace(name)
             self._state.widen()
             return self.groups.evaluate(stratum, context.statistics)
 
@@ -221,14 +219,14 @@ class MaintainedEngine(LocalEngine):
 
     def _go_back(self) -> None:
         """Take back an epoch that was not committed."""
+        for name, before in self._replaced.items():
+            self._state.relations[name].take(before)
+        self._replaced = {}
         self._maintainer.undo()
         self.groups.undo()
         self.paths.undo()
         self.numbering.rewind(self._mark)
         self._functional.forget()
-        for name, relation in self._replaced.items():
-            self._state.relations[name] = relation
-        self._finish_epoch()
 
     def _run_epoch(
         self,
@@ -253,25 +251,24 @@ class MaintainedEngine(LocalEngine):
         for name in inputs.keys() & self._given_apart.keys():
             self._given_apart[name].delete_rows(inputs[name].deleted)
             self._given_apart[name].show_rows(inputs[name].inserted)
-        self._finish_epoch()
+        self._replaced = {}
         self._give_rows_back()
         return result
 
     def _give_rows_back(self) -> None:
-        """Drop the rows of deleted facts where they are many; what held row numbers starts afresh.
+        """Drop the rows of deleted facts where they are many.
 
-        The cost is charged to the deletions: a relation is copied after a quarter of it was deleted.
+        The cost is charged to the deletions: live rows are moved after a quarter of all was deleted.
         """
         try:
-            for name, apart in self._given_apart.items():
+            for apart in self._given_apart.values():
                 if apart.is_sparse:
-                    self._given_apart[name] = apart.copied(np.int64)
-            is_moved = self._state.compact()
+                    apart.take(apart.copied(np.int64))
+            moved = self._state.compact()
         except MemoryError:
             # The epoch is committed: a later one tries again.
             return
-        if is_moved:
-            self._maintain(self._maintainer.learned)
+        self._maintainer.forget_rows(moved)
 
     def _result(self, found: Mapping[str, RowChange], reports: tuple[StratumReport, ...]) -> EpochResult:
         """Return what an epoch changed, as the user's program names it."""
@@ -284,11 +281,6 @@ class MaintainedEngine(LocalEngine):
         }
         reports = tuple(report for report in reports if report.relations[0] in self._user_program.relations)
         return EpochResult(inserted, deleted, reports)
-
-    def _finish_epoch(self) -> None:
-        if self._replaced:
-            self.derivations.forget()
-            self._replaced = {}
 
     def _rows_of(self, name: str, change: RelationChange) -> RowChange:
         """Return the row numbers of a change, in the store of given facts where there is one."""
@@ -317,13 +309,12 @@ class MaintainedEngine(LocalEngine):
         self, stratum: Stratum, inputs: Mapping[str, RowChange], earlier: Mapping[str, RowChange]
     ) -> tuple[dict[str, RowChange], int]:
         """Evaluate a stratum from nothing; return what changed and the derivations it took."""
-        old = {name: self._state.relations[name] for name in stratum.relations}
+        old = {name: self._state.relations[name].snapshot() for name in stratum.relations}
         for name, relation in old.items():
             change = inputs.get(name, RowChange(_NO_ROWS, _NO_ROWS))
             self._replaced.setdefault(name, relation)
             # The relation will be about as large as it was.
             self._state.replace(name, self._given_rows(name, change), len(relation))
-        self.derivations.forget()
         number = self._program.strata.index(stratum)
         for name, change in earlier.items():
             # Until the epoch ends, deleted facts stay visible for updates, but not for an evaluation.

@@ -6,7 +6,7 @@ goes on after it. Either every stratum arrives or the whole epoch is undone.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -120,21 +120,23 @@ class Maintainer:
         for kept in self._brought:
             kept.undo()
         self._brought = []
-        for name, labels in self.labels.items():
-            if labels.relation is self.engine.relations[name]:
-                labels.undo()
+        for labels in self.labels.values():
+            labels.undo()
+
+    def forget_rows(self, moved: Iterable[str]) -> None:
+        """Give back what was kept for the rows of relations whose rows were moved together."""
+        for name in moved:
+            self.labels.pop(name, None)
 
     def work(self) -> tuple[int, ...]:
         """Return the derivations that evaluating each stratum from nothing takes."""
         return tuple(learned.recompute_work for learned in self.learned)
 
     def label(self, name: str) -> RelationLabels:
-        """Return the labels of a relation, made anew if the relation was replaced."""
-        relation = self.engine.relations[name]
+        """Return the labels of a relation."""
         labels = self.labels.get(name)
-        if labels is None or labels.relation is not relation:
-            labels = RelationLabels(relation)
-            self.labels[name] = labels
+        if labels is None:
+            labels = self.labels[name] = RelationLabels(self.engine.relations[name])
         return labels
 
     def tables(self, number: int) -> SmallStratum | None:

@@ -186,6 +186,8 @@ class KeptStratum:
 
     def _recompute(self, own: Changes, earlier: Changes, decision: Decision, spent: int = 0) -> Outcome:
         self.forget()
+        for name in self.stratum.relations:
+            self.label(name).undo()
         changes, work = self.engine.recompute(self.stratum, own, earlier)
         self.learned.learn_recompute(net_deleted(own, earlier), work)
         return Outcome(changes, decision, spent + work)
@@ -266,21 +268,22 @@ class PlainStratum(KeptStratum):
             with self.engine.derivations.watched(meter.check):
                 changes = sweeps.run(own)
         except OverBudget:
-            for each in labels.values():
-                each.undo()
             self.learned.learn(rows, meter.work)
             return self._recompute(own, earlier, give_up(decision, meter.work), meter.work)
         (self.learned if traces is None else self.trace).learn(rows, meter.work)
-        self.dense = dense
+        self.dense, self._dense_versions = dense, self._versions()
         return Outcome(changes, decision, meter.work)
 
     def _dense_state(self, earlier: Changes) -> Mapping[str, IterationCounts]:
         """Return the dense state of the old epoch."""
-        if self.dense is not None:
-            return self.dense
         engine = self.engine
+        if self.dense is not None and self._dense_versions == self._versions():
+            return self.dense
         with _before(engine.relations, earlier):
             return count_iterations(self.rules, engine.relations, self.stratum.relations, engine.derivations)
+
+    def _versions(self) -> list[int]:
+        return [self.engine.relations[name].version for name in self.stratum.relations]
 
     def _heads(
         self,

@@ -1,6 +1,7 @@
 """The rows of one relation with their membership table and indexes."""
 
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
@@ -39,12 +40,16 @@ class StoredRelation:
     Rows are numbered from 0. `insert` adds rows at the end; an iteration's new rows are
     therefore a range of numbers, and the facts of earlier iterations a prefix. `alive` exists
     only once a row was deleted.
+
+    A relation stays the same object when its rows are widened, moved together or evaluated anew; then its
+    `version` grows, and row numbers and indexes taken before are stale.
     """
 
     # As `first_new`: no row is new, so nothing adds to the count of a row that is there.
     NEVER = 1 << 62
 
     def __init__(self, arity: int, dtype: npt.DTypeLike, *, counting: bool = False) -> None:
+        self.version = 0
         self.arity = arity
         self.rows: CodeArray = np.empty((_SMALLEST, arity), dtype)
         self._slots: Slots = np.zeros(_SMALLEST * 2, np.uint64)
@@ -300,10 +305,20 @@ class StoredRelation:
 
     def copied(self, dtype: npt.DTypeLike) -> "StoredRelation":
         """Return the live rows in order, with codes of this width; indexes are built again on demand."""
-        copy = StoredRelation(self.arity, dtype, counting=bool(self.counts.size))
+        packed = StoredRelation(self.arity, dtype, counting=bool(self.counts.size))
         numbers = np.flatnonzero(self.alive[: self.count]) if self.deleted else np.arange(self.count)
-        copy.insert(self.rows[numbers].astype(copy.dtype, copy=False))
+        packed.insert(self.rows[numbers].astype(packed.dtype, copy=False))
         if self.counts.size:
             for name in ("counts", "levels", "previous"):
-                getattr(copy, name)[: copy.count] = getattr(self, name)[numbers]
-        return copy
+                getattr(packed, name)[: packed.count] = getattr(self, name)[numbers]
+        return packed
+
+    def snapshot(self) -> "StoredRelation":
+        """Return a relation with the same content, to keep while this one takes another."""
+        return copy(self)
+
+    def take(self, other: "StoredRelation") -> None:
+        """Take over the content of another relation, which is not used any more."""
+        version = self.version
+        self.__dict__.update(other.__dict__)
+        self.version = version + 1

@@ -41,7 +41,7 @@ class SinkStep(Step):
 class LocalDerivations:
     """Chains from rows to derivations, planned when first needed and kept.
 
-    Chains hold on to stored relations; `forget` them when a relation is replaced.
+    Chains hold on to indexes of stored relations, so they are forgotten when the version of one grows.
     """
 
     def __init__(self, state: LocalState, expressions: Expressions) -> None:
@@ -49,7 +49,8 @@ class LocalDerivations:
         self._expressions = expressions
         self._statistics = StateStatistics(state)
         self._chains: dict[tuple[int, int], tuple[Chain, SinkStep]] = {}
-        self._counts: dict[str, int] = {}
+        # By relation, the version and number of rows that chains have seen.
+        self._seen: dict[str, tuple[int, int]] = {}
         # Asked for twice in a row: for the best one, then for the others. As long as sizes are the same.
         self._variants: dict[tuple[int, int], tuple[tuple[int, ...], Sequence[tuple[Operator, ...]]]] = {}
 
@@ -66,12 +67,6 @@ class LocalDerivations:
             yield
         finally:
             self._state.on_bindings = None
-
-    def forget(self) -> None:
-        """Plan anew from here on."""
-        self._chains = {}
-        self._counts = {}
-        self._variants = {}
 
     def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations that use these rows at a literal."""
@@ -115,6 +110,7 @@ class LocalDerivations:
 
     def _run(self, key: tuple[int, int], plan: Plan, rows: CodeArray, tags: Int64s, sink: Sink) -> None:
         """Run a chain from rows, each followed by its tag."""
+        self._refresh()
         known = self._chains.get(key)
         if known is None:
             end = SinkStep()
@@ -122,18 +118,21 @@ class LocalDerivations:
             self._chains[key] = known
         chain, end = known
         end.sink = sink
-        self._refresh()
         batch = np.empty((rows.shape[0], rows.shape[1] + 1), self._state.dtype)
         batch[:, :-1] = rows
         batch[:, -1] = tags
         chain.first.run(batch)
 
     def _refresh(self) -> None:
-        """Let indexes and views cover the rows appended since the last run."""
+        """Let indexes and views cover the rows appended since the last run; plan anew for other versions."""
         for name, relation in self._state.relations.items():
-            if self._counts.get(name) == relation.count:
+            now, before = (relation.version, relation.count), self._seen.get(name)
+            if now == before:
                 continue
-            self._counts[name] = relation.count
+            self._seen[name] = now
+            if before is not None and before[0] != relation.version:
+                self._chains = {}
+                self._variants = {}
             visible = self._state.visible[name]
             if visible.end != relation.count:
                 visible.delta = visible.end = relation.count

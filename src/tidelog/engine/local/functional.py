@@ -38,7 +38,8 @@ class FunctionalRelations:
     def __init__(self, state: LocalState, expressions: Expressions) -> None:
         self._state = state
         self._expressions = expressions
-        self._owners: dict[str, KeyOwners] = {}
+        # By relation, with the version that they are of.
+        self._owners: dict[str, tuple[int, KeyOwners]] = {}
 
     def forget(self) -> None:
         """Check relations whole when they are next asked for: a change was taken back."""
@@ -60,12 +61,12 @@ class FunctionalRelations:
             if not relation.keys or (changes is not None and name not in changes):
                 continue
             stored = self._state.relations[name]
-            owners = self._owners.get(name)
-            if changes is not None and owners is not None and owners.relation is stored:
+            version, owners = self._owners.get(name, (-1, None))
+            if changes is not None and owners is not None and version == stored.version:
                 change = changes[name]
             else:
                 owners = KeyOwners(stored, relation.keys)
-                self._owners[name] = owners
+                self._owners[name] = stored.version, owners
                 change = np.empty(0, np.int64), _present(stored)
             found = owners.change(*change)
             if found is not None:

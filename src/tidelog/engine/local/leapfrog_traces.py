@@ -49,7 +49,7 @@ class LocalTraces:
         self._chains: dict[RuleId, tuple[Chain, _Hand]] = {}
         self._changes: dict[RuleId, TraceChange] = {}
         names = {literal.relation for rule in rules for literal in rule.literals}
-        self._relations = {name: state.relations[name] for name in names}
+        self._versions = {name: state.relations[name].version for name in names}
         for rule in rules:
             plan = plan_trace(rule, state.program, statistics)
             tries = [self._trie(atom) for atom in plan.atoms]
@@ -100,7 +100,8 @@ class LocalTraces:
 
     def is_current(self) -> bool:
         """Say whether the relations are still those recorded, and no trace has grown too much."""
-        same = all(self._state.relations[name] is relation for name, relation in self._relations.items())
+        relations = self._state.relations
+        same = all(relations[name].version == version for name, version in self._versions.items())
         return same and all(trace.is_current() for trace in self._traces.values())
 
     def record(self) -> None:
@@ -113,7 +114,7 @@ class LocalTraces:
 
     def follow(self, changed: Mapping[str, Int64s]) -> None:
         """Find how the bindings of each rule change, given the rows that did."""
-        for name in self._relations:
+        for name in self._versions:
             # Whoever evaluates after this must see the rows that were located for the epoch.
             self._state.show_all(name)
         for trie in self._tries.values():

@@ -79,7 +79,7 @@ class PathStratum:
         self._paths.add(self._joined(arcs))
         self._paths.evaluate()
         for name in self._names:
-            self._state.relations[name] = self._state.empty_relation(name)
+            self._state.replace(name)
         nodes = np.flatnonzero(self._paths.has_value[: self._nodes.count])
         for name, rows in self._facts(nodes, self._paths.values[nodes]).items():
             relation = self._state.relations[name]

@@ -115,25 +115,26 @@ class LocalState:
         """Store all codes in 64 bits from now on."""
         self.dtype = np.int64
         for name, relation in self.relations.items():
-            self.relations[name] = relation.copied(np.int64)
+            relation.take(relation.copied(np.int64))
             self.show_all(name)
 
-    def compact(self) -> bool:
-        """Give back the rows of deleted facts where they are many; say whether any relation was replaced."""
+    def compact(self) -> list[str]:
+        """Give back the rows of deleted facts where they are many; return the relations whose rows moved."""
         # All copies are made before any takes its place: a copy may fail.
         sparse = [name for name, relation in self.relations.items() if relation.is_sparse]
         copies = {name: self.relations[name].copied(self.dtype) for name in sparse}
         for name, copy in copies.items():
-            self.relations[name] = copy
+            self.relations[name].take(copy)
             self.show_all(name)
-        return bool(copies)
+        return sparse
 
-    def replace(self, name: str, rows: CodeArray, expected: int = 0) -> None:
-        """Let a relation hold exactly these rows, with room for as many as `expected`."""
-        relation = self.empty_relation(name)
-        relation.reserve(expected)
-        relation.insert(rows, first_new=relation.NEVER)
-        self.relations[name] = relation
+    def replace(self, name: str, rows: CodeArray | None = None, expected: int = 0) -> None:
+        """Let a relation hold exactly these rows, or none, with room for as many as `expected`."""
+        content = self.empty_relation(name)
+        content.reserve(expected)
+        if rows is not None:
+            content.insert(rows, first_new=content.NEVER)
+        self.relations[name].take(content)
         self.show_all(name)
 
     def size(self) -> int:

@@ -123,7 +123,7 @@ class StratumRun:
             relation = state.program.relations[name]
             if needs_settling(relation):
                 inputs = state.relations[name].live_rows()
-                state.relations[name] = state.empty_relation(name)
+                state.replace(name)
                 self._settlers[name] = Settler(
                     relation, state.relations[name], state.program, self._context.expressions.codec,
                     self._context.functions,

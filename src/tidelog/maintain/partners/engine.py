@@ -235,18 +235,16 @@ class PartnerEngine:
         return RowChange(*parts)
 
     def _label(self, name: str) -> RelationLabels:
-        relation = self.state.relations[name]
         labels = self._labels.get(name)
-        if labels is None or labels.relation is not relation:
-            labels = RelationLabels(relation)
-            self._labels[name] = labels
+        if labels is None:
+            labels = self._labels[name] = RelationLabels(self.state.relations[name])
         return labels
 
     def _recompute(
         self, number: int, stratum: Stratum, inputs: Mapping[str, RowChange], earlier: Mapping[str, RowChange]
     ) -> tuple[dict[str, RowChange], int]:
         """Evaluate a stratum from nothing; return what changed and the work of all partners."""
-        old = {name: self.state.relations[name] for name in stratum.relations}
+        old = {name: self.state.relations[name].snapshot() for name in stratum.relations}
         for name, relation in old.items():
             change = inputs.get(name, RowChange(_NO_ROWS, _NO_ROWS))
             self._replaced.setdefault(name, relation)
@@ -254,7 +252,6 @@ class PartnerEngine:
             is_given[change.deleted] = False
             is_given[change.inserted] = True
             self.state.replace(name, relation.rows[: relation.count][is_given], len(relation))
-        self._derivations.forget()
         for name, change in earlier.items():
             # Until the epoch ends, deleted facts stay visible for updates, but not for an evaluation.
             self.state.relations[name].delete_rows(change.deleted)
@@ -273,37 +270,29 @@ class PartnerEngine:
         """Forget the old epoch; return the rows of each relation whose annotations changed."""
         touched: dict[str, Int64s] = {}
         for name, labels in self._labels.items():
-            relation = self.state.relations[name]
-            if labels.relation is relation:
-                rows = labels.touched()
-                if rows.size:
-                    relation.previous[rows] = relation.levels[rows]
-                    relation.hide_absent_rows(rows)
-                    touched[name] = rows
-                labels.forget()
+            relation, rows = self.state.relations[name], labels.touched()
+            if rows.size:
+                relation.previous[rows] = relation.levels[rows]
+                relation.hide_absent_rows(rows)
+                touched[name] = rows
+            labels.forget()
         for name in self._replaced:
             relation = self.state.relations[name]
             rows = np.arange(relation.count)
             relation.previous[rows] = relation.levels[rows]
             relation.hide_absent_rows(rows)
             touched[name] = rows
-        self._finish()
+        self._replaced = {}
         return touched
 
     def undo(self) -> None:
         """Go back to the old epoch."""
-        for name, relation in self._replaced.items():
-            self.state.relations[name] = relation
+        for name, before in self._replaced.items():
+            self.state.relations[name].take(before)
             self.state.show_all(name)
-        for name, labels in self._labels.items():
-            if labels.relation is self.state.relations[name]:
-                labels.undo()
-        self._finish()
-
-    def _finish(self) -> None:
-        if self._replaced:
-            self._derivations.forget()
-            self._replaced = {}
+        self._replaced = {}
+        for labels in self._labels.values():
+            labels.undo()
 
     # --- what this partner answers for -----------------------------------------------------------
 

@@ -53,8 +53,8 @@ class Sync:
         self._arrays: dict[str, tuple[AnyArray, ...]] = {}
         self._index_arrays: dict[int, tuple[AnyArray, ...]] = {}
         self._ids: list[int] = []
-        # The relations with the number of their rows and indexes at the time when indexes were written.
-        self._states: list[tuple[StoredRelation, int, int]] = []
+        # The versions of relations, with the number of their rows and indexes, when indexes were written.
+        self._states: list[tuple[int, int, int]] = []
         self._version = -1
         self._own: set[str] = set()
         self._names: list[str] = []
@@ -84,12 +84,12 @@ class Sync:
             tables.relations[self._numbers, _COUNTS] = counts
         self._seen = counts
         # An index changes with the rows of its relation, or is made.
-        states = [(x, x.count, len(x.indexes)) for x in stored]
+        states = [(x.version, x.count, len(x.indexes)) for x in stored]
         if states != self._states:
             known: Sequence[object] = self._states or [None] * len(states)
             changed = zip(self._names, states, known, strict=True)
             self._write_indexes(relations, {name for name, now, before in changed if now != before})
-            self._states = [(x, x.count, len(x.indexes)) for x in stored]
+            self._states = [(x.version, x.count, len(x.indexes)) for x in stored]
 
     def _look_at_use(self) -> None:
         """Note what is used now; the arrays of what is no longer used are let go."""
