@@ -11,12 +11,12 @@ from tidelog.storage.hashing import hash_columns, hash_row
 from tidelog.storage.kernel import kernel
 from tidelog.storage.membership import (
     find_rows,
-    grow_slots,
     insert_rows,
     move_row,
     number_rows,
     row_numbers_left,
 )
+from tidelog.storage.slots import grow_slots
 
 NO_BYTES = np.empty(0, np.uint8)
 NO_COUNTS = np.empty(0, np.int32)

@@ -5,14 +5,10 @@ import numpy as np
 from tidelog.storage.hashing import hash_row
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, kernel
 from tidelog.storage.membership import same_rows
+from tidelog.storage.slots import after, filled, home, number_at
 
 # The level of a row that is not a fact now.
 ABSENT = np.int32(2**31 - 1)
-
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_EMPTY = np.uint64(0)
-_ONE = np.uint64(1)
 
 
 @kernel
@@ -21,25 +17,20 @@ def locate_rows(slots: Slots, rows: CodeArray, count: int, candidates: CodeArray
 
     Return the number of rows then. Requires room in `slots` and `rows` for all candidates.
     """
-    mask = np.uint64(slots.shape[0] - 1)
     for candidate in range(candidates.shape[0]):
         digest = hash_row(candidates, candidate)
-        place = digest & mask
-        while True:
-            word = slots[place]
-            if word == _EMPTY:
-                for column in range(rows.shape[1]):
-                    rows[count, column] = candidates[candidate, column]
-                numbers[candidate] = count
-                count += 1
-                slots[place] = (digest << _HALF) | np.uint64(count)
-                break
-            if word >> _HALF == digest:
-                row = np.int64(word & _LOW) - 1
-                if same_rows(rows, row, candidates, candidate):
-                    numbers[candidate] = row
-                    break
-            place = (place + _ONE) & mask
+        place = home(slots, digest)
+        row = number_at(slots, place)
+        while row >= 0 and not same_rows(rows, row, candidates, candidate):
+            place = after(slots, digest, place)
+            row = number_at(slots, place)
+        if row < 0:
+            row = np.int64(count)
+            for column in range(rows.shape[1]):
+                rows[row, column] = candidates[candidate, column]
+            slots[place] = filled(digest, row)
+            count += 1
+        numbers[candidate] = row
     return count
 
 

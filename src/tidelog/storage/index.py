@@ -4,7 +4,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Slots
-from tidelog.storage.membership import grow_slots
 from tidelog.storage.memory import enlarged, roomy, zeros
 from tidelog.storage.postings import (
     FREE_LISTS,
@@ -15,6 +14,7 @@ from tidelog.storage.postings import (
     dense_numbers,
     number_groups,
 )
+from tidelog.storage.slots import grow_slots
 
 _SMALLEST = 64
 # A single key column is its own group number while its codes stay below this many per row.

@@ -12,17 +12,18 @@ import numpy as np
 from tidelog.storage.hashing import mix
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.postings import LENGTH, START
+from tidelog.storage.slots import BLOCK, EMPTY, LOW, after, home, number_at
 
 EQUAL = 0
 UNEQUAL = 1
 LESS = 2
 LESS_EQUAL = 3
 
-BLOCK = 64
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_EMPTY = np.uint64(0)
-_ONE = np.uint64(1)
+
+@inlined
+def _code(batch: CodeArray, row: Integer, constants: Int64s, source: Integer) -> np.int64:
+    """Return the code that a source of a key names."""
+    return np.int64(constants[-1 - source]) if source < 0 else np.int64(batch[row, source])
 
 
 @inlined
@@ -30,10 +31,8 @@ def _read(
     batch: CodeArray, row: Integer, entries: CodeArray, entry: Integer, constants: Int64s, source: Integer
 ) -> np.int64:
     """Return the code that a source names."""
-    if source < 0:
-        return np.int64(constants[-1 - source])
     if source < batch.shape[1]:
-        return np.int64(batch[row, source])
+        return _code(batch, row, constants, source)
     return np.int64(entries[entry, source - batch.shape[1]])
 
 
@@ -61,29 +60,14 @@ def passes(
 
 
 @inlined
-def _find_group(
-    batch: CodeArray, row: Integer, constants: Int64s, key: Int32s, slots: Slots, keys: CodeArray,
-    digest: np.uint64,
-) -> Integer:  # fmt: skip
-    """Return the number of the row of `keys` that equals the key, or -1."""
-    mask = np.uint64(slots.shape[0] - 1)
-    place = digest & mask
-    while True:
-        word = slots[place]
-        if word == _EMPTY:
-            return -1
-        if word >> _HALF == digest:
-            group = np.int64(word & _LOW) - 1
-            same = True
-            for position in range(key.shape[0]):
-                source = key[position]
-                code = constants[-1 - source] if source < 0 else np.int64(batch[row, source])
-                if keys[group, position] != code:
-                    same = False
-                    break
-            if same:
-                return group
-        place = (place + _ONE) & mask
+def _has_key(
+    keys: CodeArray, number: Integer, batch: CodeArray, row: Integer, constants: Int64s, key: Int32s
+) -> bool:
+    """Say whether a row of `keys` equals the key of a binding."""
+    for position in range(key.shape[0]):
+        if keys[number, position] != _code(batch, row, constants, key[position]):
+            return False
+    return True
 
 
 @kernel
@@ -96,23 +80,24 @@ def find_bindings(
     """
     mask = np.uint64(slots.shape[0] - 1)
     hashes = np.empty(BLOCK, np.uint64)
-    touched = _EMPTY
+    touched = EMPTY
     for first in range(0, batch.shape[0], BLOCK):
         count = min(BLOCK, batch.shape[0] - first)
         for offset in range(count):
             state = np.uint64(key.shape[0])
             for position in range(key.shape[0]):
-                source = key[position]
-                code = constants[-1 - source] if source < 0 else np.int64(batch[first + offset, source])
-                state = mix(state ^ np.uint64(code))
-            hashes[offset] = state & _LOW
+                state = mix(state ^ np.uint64(_code(batch, first + offset, constants, key[position])))
+            hashes[offset] = state & LOW
         for offset in range(count):
             touched |= slots[hashes[offset] & mask]
         for offset in range(count):
-            found[first + offset] = _find_group(
-                batch, first + offset, constants, key, slots, rows, hashes[offset]
-            )
-    if touched == _EMPTY:
+            place = home(slots, hashes[offset])
+            number = number_at(slots, place)
+            while number >= 0 and not _has_key(rows, number, batch, first + offset, constants, key):
+                place = after(slots, hashes[offset], place)
+                number = number_at(slots, place)
+            found[first + offset] = number
+    if touched == EMPTY:
         return  # keeps the touching loads from being optimised away
 
 
@@ -123,9 +108,8 @@ def find_groups(
 ) -> None:  # fmt: skip
     """Write the group number of each binding's key into `found`, -1 where there is none."""
     if is_dense:
-        source = key[0]
         for row in range(batch.shape[0]):
-            code = constants[-1 - source] if source < 0 else np.int64(batch[row, source])
+            code = _code(batch, row, constants, key[0])
             found[row] = code if 0 <= code < groups.shape[0] and groups[code, LENGTH] > 0 else -1
         return
     find_bindings(batch, constants, key, slots, keys, found)

@@ -3,12 +3,8 @@
 import numpy as np
 
 from tidelog.storage.hashing import mix
-from tidelog.storage.kernel import CodeArray, Int64s, Slots, kernel
-
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_EMPTY = np.uint64(0)
-_ONE = np.uint64(1)
+from tidelog.storage.kernel import CodeArray, Int64s, Integer, Slots, inlined, kernel
+from tidelog.storage.slots import LOW, after, home, number_at
 
 
 @kernel
@@ -20,20 +16,18 @@ def find_key(slots: Slots, keys: CodeArray, wanted: Int64s) -> int:
     state = np.uint64(wanted.shape[0])
     for position in range(wanted.shape[0]):
         state = mix(state ^ np.uint64(wanted[position]))
-    digest = state & _LOW
-    mask = np.uint64(slots.shape[0] - 1)
-    place = digest & mask
+    digest = state & LOW
+    place = home(slots, digest)
     while True:
-        word = slots[place]
-        if word == _EMPTY:
-            return -1
-        if word >> _HALF == digest:
-            row = np.int64(word & _LOW) - 1
-            same = True
-            for position in range(wanted.shape[0]):
-                if keys[row, position] != wanted[position]:
-                    same = False
-                    break
-            if same:
-                return int(row)
-        place = (place + _ONE) & mask
+        row = number_at(slots, place)
+        if row < 0 or _holds(keys, row, wanted):
+            return int(row)
+        place = after(slots, digest, place)
+
+
+@inlined
+def _holds(keys: CodeArray, row: Integer, wanted: Int64s) -> bool:
+    for position in range(wanted.shape[0]):
+        if keys[row, position] != wanted[position]:
+            return False
+    return True

@@ -1,8 +1,4 @@
-"""Membership: an open-addressing table from a row's content to its number.
-
-A slot is one word: the row's 32-bit hash above, its number plus one below; zero is empty. The
-hash decides the home slot and is compared before the row is read, so a probe that ends in an
-empty slot costs one cache miss, and growing the table reads no rows at all.
+"""Membership: slots from a row's content to its number.
 
 Probes go in blocks: first all home slots of a block are touched, so that their cache misses
 overlap, then each probe is finished.
@@ -13,12 +9,7 @@ import numpy as np
 from tidelog.storage import atomic
 from tidelog.storage.hashing import hash_row
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
-
-BLOCK = 64
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_EMPTY = np.uint64(0)
-_ONE = np.uint64(1)
+from tidelog.storage.slots import BLOCK, EMPTY, ONE, after, filled, home, number_at
 
 
 @inlined
@@ -31,28 +22,15 @@ def same_rows(left: CodeArray, left_row: Integer, right: CodeArray, right_row: I
 
 
 @kernel
-def grow_slots(old: Slots, new: Slots) -> None:
-    """Move every slot of `old` into the empty, larger table `new`."""
-    mask = np.uint64(new.shape[0] - 1)
-    for slot in range(old.shape[0]):
-        word = old[slot]
-        if word != _EMPTY:
-            place = (word >> _HALF) & mask
-            while new[place] != _EMPTY:
-                place = (place + _ONE) & mask
-            new[place] = word
-
-
-@kernel
 def number_rows(slots: Slots, rows: CodeArray, count: int) -> None:
     """Enter rows that are known to be distinct into an empty table with room for them."""
     mask = np.uint64(slots.shape[0] - 1)
     for row in range(count):
         digest = hash_row(rows, row)
         place = digest & mask
-        while slots[place] != _EMPTY:
-            place = (place + _ONE) & mask
-        slots[place] = (digest << _HALF) | np.uint64(row + 1)
+        while slots[place] != EMPTY:
+            place = (place + ONE) & mask
+        slots[place] = filled(digest, row)
 
 
 @kernel
@@ -60,7 +38,7 @@ def find_rows(slots: Slots, rows: CodeArray, probes: CodeArray, found: Int64s) -
     """Write into `found` the number of the row equal to each probe, or -1."""
     mask = np.uint64(slots.shape[0] - 1)
     hashes = np.empty(BLOCK, np.uint64)
-    touched = _EMPTY
+    touched = EMPTY
     for first in range(0, probes.shape[0], BLOCK):
         count = min(BLOCK, probes.shape[0] - first)
         for offset in range(count):
@@ -68,21 +46,13 @@ def find_rows(slots: Slots, rows: CodeArray, probes: CodeArray, found: Int64s) -
         for offset in range(count):
             touched |= slots[hashes[offset] & mask]
         for offset in range(count):
-            digest = hashes[offset]
-            place = digest & mask
-            result = np.int64(-1)
-            while True:
-                word = slots[place]
-                if word == _EMPTY:
-                    break
-                if word >> _HALF == digest:
-                    row = np.int64(word & _LOW) - 1
-                    if same_rows(rows, row, probes, first + offset):
-                        result = row
-                        break
-                place = (place + _ONE) & mask
-            found[first + offset] = result
-    if touched == _EMPTY:
+            place = home(slots, hashes[offset])
+            row = number_at(slots, place)
+            while row >= 0 and not same_rows(rows, row, probes, first + offset):
+                place = after(slots, hashes[offset], place)
+                row = number_at(slots, place)
+            found[first + offset] = row
+    if touched == EMPTY:
         return  # keeps the touching loads from being optimised away
 
 
@@ -93,6 +63,22 @@ def _take_number(numbers: Int64s, shared: Int64s, step: int) -> Integer:
         numbers[0] = atomic.add(shared, 0, step)
         numbers[1] = numbers[0] + step
     return np.int64(numbers[0])
+
+
+@inlined
+def _write(
+    rows: CodeArray,
+    number: Integer,
+    candidates: CodeArray,
+    candidate: Integer,
+    counts: Int32s,
+    weight: Integer,
+) -> None:
+    """Write a candidate as a row, with its number of derivations where these are counted."""
+    for column in range(rows.shape[1]):
+        rows[number, column] = candidates[candidate, column]
+    if counts.shape[0] > 0:
+        counts[number] = weight
 
 
 @kernel
@@ -123,7 +109,7 @@ def insert_rows(
     """
     mask = np.uint64(slots.shape[0] - 1)
     hashes = np.empty(BLOCK, np.uint64)
-    touched = _EMPTY
+    touched = EMPTY
     inserted = 0
     for first in range(0, candidates.shape[0], BLOCK):
         count = min(BLOCK, candidates.shape[0] - first)
@@ -137,43 +123,36 @@ def insert_rows(
             if weights.shape[0] > 0:
                 weight = weights[candidate]
             digest = hashes[offset]
-            place = digest & mask
+            place = home(slots, digest)
             while True:
-                word = slots[place]
-                if word == _EMPTY:
+                row = number_at(slots, place)
+                if row < 0:
                     number = _take_number(numbers, shared, step)
-                    for column in range(rows.shape[1]):
-                        rows[number, column] = candidates[candidate, column]
-                    if counts.shape[0] > 0:
-                        counts[number] = weight
+                    _write(rows, number, candidates, candidate, counts, weight)
                     if alive.shape[0] > 0:
                         alive[number] = 1
-                    desired = (digest << _HALF) | np.uint64(number + 1)
-                    if atomic.swap_if_equal(slots, place, _EMPTY, desired) == _EMPTY:
+                    if atomic.swap_if_equal(slots, place, EMPTY, filled(digest, number)) == EMPTY:
                         numbers[0] = number + 1
                         inserted += 1
                         break
-                    continue
-                if word >> _HALF == digest:
-                    row = np.int64(word & _LOW) - 1
-                    if same_rows(rows, row, candidates, candidate):
-                        if alive.shape[0] > 0 and alive[row] == 0:
-                            # Only relations whose facts are deleted within a stratum have
-                            # `alive`; they are inserted into by one thread.
-                            number = _take_number(numbers, shared, step)
-                            for column in range(rows.shape[1]):
-                                rows[number, column] = candidates[candidate, column]
-                            if counts.shape[0] > 0:
-                                counts[number] = weight
-                            slots[place] = (digest << _HALF) | np.uint64(number + 1)
-                            alive[number] = 1
-                            numbers[0] = number + 1
-                            inserted += 1
-                        elif counts.shape[0] > 0 and row >= first_new:
-                            atomic.add(counts, row, weight)
-                        break
-                place = (place + _ONE) & mask
-    if touched == _EMPTY and inserted < 0:
+                    # Another thread was first: whatever it entered, this is where to look again.
+                    place = home(slots, digest)
+                elif not same_rows(rows, row, candidates, candidate):
+                    place = after(slots, digest, place)
+                else:
+                    if alive.shape[0] > 0 and alive[row] == 0:
+                        # Only relations whose facts are deleted within a stratum have
+                        # `alive`; they are inserted into by one thread.
+                        number = _take_number(numbers, shared, step)
+                        _write(rows, number, candidates, candidate, counts, weight)
+                        slots[place] = filled(digest, number)
+                        alive[number] = 1
+                        numbers[0] = number + 1
+                        inserted += 1
+                    elif counts.shape[0] > 0 and row >= first_new:
+                        atomic.add(counts, row, weight)
+                    break
+    if touched == EMPTY and inserted < 0:
         return -1  # keeps the touching loads from being optimised away
     return inserted
 
@@ -184,14 +163,14 @@ def move_row(slots: Slots, rows: CodeArray, counts: Int32s, source: int, target:
     mask = np.uint64(slots.shape[0] - 1)
     digest = hash_row(rows, source)
     place = digest & mask
-    wanted = (digest << _HALF) | np.uint64(source + 1)
+    wanted = filled(digest, source)
     while slots[place] != wanted:
-        place = (place + _ONE) & mask
+        place = (place + ONE) & mask
     for column in range(rows.shape[1]):
         rows[target, column] = rows[source, column]
     if counts.shape[0] > 0:
         counts[target] = counts[source]
-    slots[place] = (digest << _HALF) | np.uint64(target + 1)
+    slots[place] = filled(digest, target)
 
 
 def row_numbers_left(numbers: Int64s) -> range:

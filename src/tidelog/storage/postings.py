@@ -6,13 +6,14 @@ new ones. A full posting moves to one of twice the capacity; the place it leaves
 places of one capacity are linked through their first cells.
 
 Groups are the distinct keys. A key of one column whose codes are dense is its own group
-number; other keys are found through a table of slots like the one of `membership`.
+number; other keys are found through slots.
 """
 
 import numpy as np
 
 from tidelog.storage.hashing import hash_columns
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, kernel
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
+from tidelog.storage.slots import after, filled, home, number_at
 
 # Columns of the array `groups`.
 START = 0
@@ -23,11 +24,6 @@ CAPACITY = 2
 TOP = 0
 FREE = 1
 FREE_LISTS = 40
-
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_EMPTY = np.uint64(0)
-_ONE = np.uint64(1)
 
 
 @kernel
@@ -52,32 +48,29 @@ def number_groups(
     Keys not met before get the next numbers and are copied to `keys`.
     Requires room in `slots` and `keys` for `last - first` more keys.
     """
-    mask = np.uint64(slots.shape[0] - 1)
-    width = columns.shape[0]
     for row in range(first, last):
         digest = hash_columns(rows, row, columns)
-        place = digest & mask
-        while True:
-            word = slots[place]
-            if word == _EMPTY:
-                for position in range(width):
-                    keys[known, position] = rows[row, columns[position]]
-                known += 1
-                slots[place] = (digest << _HALF) | np.uint64(known)
-                numbers[row - first] = known - 1
-                break
-            if word >> _HALF == digest:
-                group = np.int64(word & _LOW) - 1
-                same = True
-                for position in range(width):
-                    if keys[group, position] != rows[row, columns[position]]:
-                        same = False
-                        break
-                if same:
-                    numbers[row - first] = group
-                    break
-            place = (place + _ONE) & mask
+        place = home(slots, digest)
+        group = number_at(slots, place)
+        while group >= 0 and not _has_key(keys, group, rows, row, columns):
+            place = after(slots, digest, place)
+            group = number_at(slots, place)
+        if group < 0:
+            group = np.int64(known)
+            for position in range(columns.shape[0]):
+                keys[group, position] = rows[row, columns[position]]
+            slots[place] = filled(digest, group)
+            known += 1
+        numbers[row - first] = group
     return known
+
+
+@inlined
+def _has_key(keys: CodeArray, group: Integer, rows: CodeArray, row: Integer, columns: Int32s) -> bool:
+    for position in range(columns.shape[0]):
+        if keys[group, position] != rows[row, columns[position]]:
+            return False
+    return True
 
 
 @kernel

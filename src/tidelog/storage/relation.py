@@ -11,7 +11,6 @@ from tidelog.storage.index import Index
 from tidelog.storage.kernel import Bools, Code, CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.membership import (
     find_rows,
-    grow_slots,
     insert_rows,
     move_row,
     number_rows,
@@ -20,6 +19,7 @@ from tidelog.storage.membership import (
 from tidelog.storage.memory import enlarged, roomy, zeros
 from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.pairs import PairBits, fitting_pairs, insert_pairs, mark_pairs
+from tidelog.storage.slots import grow_slots
 from tidelog.storage.trie import Trie
 
 _SMALLEST = 64
