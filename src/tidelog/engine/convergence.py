@@ -22,7 +22,7 @@ def check_convergence(
     allowed = _LATTICE_ITERATIONS + _ITERATIONS_PER_FACT * facts
     if settings.iteration_limit is not None or iteration <= allowed:
         return
-    if any(column.is_lattice for name in stratum.relations for column in program.relations[name].columns):
+    if program.has_lattice(stratum):
         raise TidelogError([endless(stratum)])
 
 

@@ -40,7 +40,7 @@ from tidelog.engine.protocol import (
 )
 from tidelog.engine.spark.cluster import open_storage
 from tidelog.engine.spark.codes import codes_of_constants
-from tidelog.engine.spark.engine import Placement, Where, subprogram
+from tidelog.engine.spark.engine import Placement, Where
 from tidelog.engine.spark.files import Annotated
 from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.options import SparkOptions
@@ -67,6 +67,7 @@ from tidelog.maintain.projections import project_negations
 from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.program import print_program
 from tidelog.program.nodes import Program, Stratum
+from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT

@@ -384,9 +384,7 @@ def keep_strata(
             kept.append(PlainStratum(*common))
         elif forms is not None:
             kept.append(MonotoneStratum(*common, forms=forms))
-        elif any(
-            column.is_lattice for name in stratum.relations for column in program.relations[name].columns
-        ):
+        elif program.has_lattice(stratum):
             kept.append(GraphStratum(*common))
         else:
             kept.append(KeptStratum(*common))

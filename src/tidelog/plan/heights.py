@@ -130,17 +130,8 @@ def _is_plain(stratum: Stratum, program: Program) -> bool:
     relations = (program.relations.get(name) for name in stratum.relations)
     return (
         not stratum.subsumptions
-        and not any(_has_law(relation) for relation in relations if relation is not None)
+        and not any(relation.law for relation in relations if relation is not None)
         and not any(_is_peculiar(rule, program) for rule in stratum.rules)
-    )
-
-
-def _has_law(relation: Relation) -> bool:
-    return (
-        relation.is_equivalence
-        or bool(relation.choices)
-        or relation.size_limit is not None
-        or any(column.is_lattice for column in relation.columns)
     )
 
 

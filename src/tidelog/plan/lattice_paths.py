@@ -95,7 +95,7 @@ def _lattice_columns(stratum: Stratum, program: Program) -> dict[str, int] | Non
     columns: dict[str, int] = {}
     for name in stratum.relations:
         relation = program.relations[name]
-        places = [place for place, column in enumerate(relation.columns) if column.is_lattice]
+        places = relation.lattice_columns
         has_other = bool(relation.choices) or relation.is_equivalence or relation.size_limit is not None
         if len(places) != 1 or has_other:
             return None

@@ -109,7 +109,7 @@ def _names(text: str) -> frozenset[str]:
 
 def _whole_relations(program: Program) -> frozenset[str]:
     """Return the relations of which every fact is needed, with all that they depend on."""
-    whole = {name for name, relation in program.relations.items() if _depends_on_time(relation)}
+    whole = {name for name, relation in program.relations.items() if relation.law or relation.keys}
     whole.update(subsumption.less.relation for subsumption in _subsumptions(program))
     for rule in program.rules:
         whole.update(_read_as_a_whole(rule))
@@ -122,16 +122,6 @@ def _whole_relations(program: Program) -> frozenset[str]:
         whole.update(stratum.relations)
         whole |= earlier_relations(stratum)
     return frozenset(whole)
-
-
-def _depends_on_time(relation: Relation) -> bool:
-    return bool(
-        relation.choices
-        or relation.keys
-        or relation.is_equivalence
-        or relation.size_limit is not None
-        or any(column.is_lattice for column in relation.columns)
-    )
 
 
 def _read_as_a_whole(rule: Rule) -> Iterator[str]:

@@ -23,7 +23,6 @@ from tidelog.program.nodes import (
     Literal,
     NegatedAtom,
     Program,
-    Relation,
     Rule,
     Stratum,
     UserApplication,
@@ -183,25 +182,10 @@ def _head_operands(rule: Rule) -> Layout:
 
 def reason_to_recompute(stratum: Stratum, program: Program) -> str | None:
     """Return why a stratum can only be recomputed, None if its rules can be followed."""
-    relations = (_reason_in_relation(program.relations[name]) for name in stratum.relations)
-    reason = next(filter(None, relations), None)
+    reason = program.law_of(stratum)
     if reason is not None:
         return reason
-    if stratum.subsumptions:
-        return f"facts of `{stratum.subsumptions[0].less.relation}` subsume one another"
     return next(filter(None, (_reason_in_rule(rule, program) for rule in stratum.rules)), None)
-
-
-def _reason_in_relation(relation: Relation) -> str | None:
-    if relation.is_equivalence:
-        return f"`{relation.name}` is an equivalence relation"
-    if relation.choices:
-        return f"`{relation.name}` has a choice-domain"
-    if any(column.is_lattice for column in relation.columns):
-        return f"`{relation.name}` has a lattice column"
-    if relation.size_limit is not None:
-        return f"`{relation.name}` has a size limit"
-    return None
 
 
 def _reason_in_rule(rule: Rule, program: Program) -> str | None:

@@ -45,14 +45,8 @@ def own_forms(stratum: Stratum, program: Program, first_id: int) -> tuple[OwnFor
     That is so if an aggregate reads no relation of the stratum (such ones have relations of their own
     where possible), if a relation has a law of its own, or if an aggregate's value is in a head.
     """
-    for name in stratum.relations:
-        relation = program.relations[name]
-        has_law = relation.choices or relation.is_equivalence or relation.size_limit is not None
-        if has_law or any(column.is_lattice for column in relation.columns):
-            return None
-    if stratum.subsumptions or any(
-        keeps_state(part, program) for part in walk(stratum.rules, into_aggregates=False)
-    ):
+    keeping = (keeps_state(part, program) for part in walk(stratum.rules, into_aggregates=False))
+    if program.law_of(stratum) is not None or any(keeping):
         return None
     forms: list[OwnForm] = []
     for rule in stratum.rules:

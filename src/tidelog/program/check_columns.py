@@ -37,7 +37,7 @@ def _equivalence(relation: Relation) -> Iterator[Diagnostic]:
             hint=f"declare it as `.decl {relation.name}(a: T, b: T) eqrel`",
         )
     other = "choice-domain" if relation.choices else None
-    if any(column.is_lattice for column in relation.columns):
+    if relation.lattice_columns:
         other = "a lattice column"
     if other is not None:
         yield Diagnostic(

@@ -87,11 +87,8 @@ def _candidates(typed: TypedRules, declarations: Declarations) -> frozenset[str]
         if "inline" in relation.qualifiers
         and "no_inline" not in relation.qualifiers
         and relation.name in derived - subsumed - directed - wrong
-        and not relation.choices
         and not relation.keys
-        and not relation.is_equivalence
-        and relation.size_limit is None
-        and not any(column.is_lattice for column in relation.columns)
+        and relation.law is None
     )
 
 

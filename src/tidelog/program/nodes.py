@@ -259,6 +259,27 @@ class Relation:
         """Return the number of columns."""
         return len(self.columns)
 
+    @property
+    def lattice_columns(self) -> tuple[int, ...]:
+        """Return the positions of the lattice columns."""
+        return tuple(place for place, column in enumerate(self.columns) if column.is_lattice)
+
+    @property
+    def law(self) -> str | None:
+        """Return what decides which facts stay, in words; None if facts simply add up."""
+        if self.is_equivalence:
+            return "is an equivalence relation"
+        if self.choices:
+            return "has a choice-domain"
+        if self.lattice_columns:
+            return "has a lattice column"
+        return None if self.size_limit is None else "has a size limit"
+
+    def without_law(self) -> "Relation":
+        """Return the relation as one whose facts simply add up: those it is given have obeyed its law."""
+        columns = tuple(Column(column.name, column.type) for column in self.columns)
+        return Relation(self.name, columns, span=self.span)
+
 
 @dataclass(frozen=True, slots=True)
 class Directive:
@@ -328,6 +349,20 @@ class Program:
     def rules(self) -> tuple[Rule, ...]:
         """Return all rules in the order of their strata."""
         return tuple(rule for stratum in self.strata for rule in stratum.rules)
+
+    def law_of(self, stratum: Stratum) -> str | None:
+        """Return what decides which facts of a stratum stay, in words; None if they simply add up."""
+        for name in stratum.relations:
+            law = self.relations[name].law
+            if law is not None:
+                return f"`{name}` {law}"
+        if stratum.subsumptions:
+            return f"facts of `{stratum.subsumptions[0].less.relation}` subsume one another"
+        return None
+
+    def has_lattice(self, stratum: Stratum) -> bool:
+        """Say whether a relation of the stratum has a lattice column."""
+        return any(self.relations[name].lattice_columns for name in stratum.relations)
 
     def is_input(self, relation: str) -> bool:
         """Say whether a directive names the relation as input."""

@@ -26,7 +26,7 @@ Lub = Callable[[str, Value, Value], Value]
 
 def needs_settling(relation: Relation) -> bool:
     """Say whether candidates of the relation must be collected before they become facts."""
-    return bool(relation.choices) or relation.is_equivalence or any(c.is_lattice for c in relation.columns)
+    return bool(relation.choices or relation.is_equivalence or relation.lattice_columns)
 
 
 class Settler:
@@ -50,7 +50,7 @@ class Settler:
         self._table = lattice_table(relation, stored, program)
         if self._table is not None:
             self.pending = self._table
-        elif any(column.is_lattice for column in relation.columns):
+        elif relation.lattice_columns:
             self._lattice = _Lattice(relation, program, codec, functions)
 
     def settle(self, candidates: CodeArray | None = None) -> None:
@@ -80,7 +80,7 @@ class Settler:
 
 def lattice_table(relation: Relation, stored: StoredRelation, program: Program) -> LatticeTable | None:
     """Return what joins candidates as they come, None where a join is not `min` or `max`."""
-    columns = [place for place, column in enumerate(relation.columns) if column.is_lattice]
+    columns = relation.lattice_columns
     if len(columns) != 1 or relation.choices:
         return None
     type_name = relation.columns[columns[0]].type
@@ -162,8 +162,8 @@ class _Lattice:
 
     def __init__(self, relation: Relation, program: Program, codec: Codec, functions: UserFunctions) -> None:
         self._columns = relation.columns
-        self._plain = [place for place, column in enumerate(relation.columns) if not column.is_lattice]
-        self._joined = [place for place, column in enumerate(relation.columns) if column.is_lattice]
+        self._joined = relation.lattice_columns
+        self._plain = [place for place in range(relation.arity) if place not in self._joined]
         self._codec = codec
         self._lubs = {
             place: joiner(program.lattices[relation.columns[place].type].lub, functions)

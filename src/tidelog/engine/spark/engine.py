@@ -39,6 +39,7 @@ from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.work import Evaluation, find_checkpoint
 from tidelog.plan.flatten import is_fact
 from tidelog.program.nodes import Program, Stratum
+from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.values.codec import Codec
@@ -299,20 +300,6 @@ class _OneStratum(SilentObserver):
     def iteration_finished(self, stratum: int, iteration: int, new_facts: int, total_facts: int) -> None:
         """Pass it on."""
         self._observer.iteration_finished(stratum, iteration, new_facts, total_facts)
-
-
-def subprogram(program: Program, strata: Sequence[Stratum]) -> Program:
-    """Return the program of these strata, in which whatever else they read is given."""
-    own = {name for stratum in strata for name in stratum.relations}
-    read = {name for stratum in strata for name in earlier_relations(stratum)} - own
-    given = tuple(Stratum((name,), (), (), is_recursive=False) for name in sorted(read))
-    relations = {name: program.relations[name] for name in program.relations if name in own | read}
-    # What is given is settled already: a law of its own holds no more.
-    for name in read:
-        relations[name] = replace(relations[name], qualifiers=(), choices=(), size_limit=None, keys=())
-        columns = tuple(replace(column, is_lattice=False) for column in relations[name].columns)
-        relations[name] = replace(relations[name], columns=columns)
-    return replace(program, relations=relations, strata=(*given, *strata), directives=())
 
 
 def _needs_settling(stratum: Stratum, program: Program) -> bool:

@@ -10,7 +10,6 @@ from tidelog.program.nodes import (
     Counter,
     Program,
     RecordTerm,
-    Rule,
     Stratum,
     UserApplication,
 )
@@ -24,25 +23,16 @@ def reason_for_driver(stratum: Stratum, program: Program) -> str | None:
     iteration at once (choices, lattices, equivalences, subsumption, size limits) needs all facts in one
     place.
     """
-    for name in stratum.relations:
-        relation = program.relations[name]
-        if relation.is_equivalence:
-            return f"`{name}` is an equivalence relation"
-        if relation.choices:
-            return f"`{name}` has a choice-domain"
-        if any(column.is_lattice for column in relation.columns):
-            return f"`{name}` has a lattice column"
-        if relation.size_limit is not None:
-            return f"`{name}` has a size limit"
-        if relation.keys:
-            return f"`{name}` has keys"
-    if stratum.subsumptions:
-        return f"facts of `{stratum.subsumptions[0].less.relation}` subsume one another"
-    return next((reason for rule in stratum.rules for reason in _reasons(rule, program)), None)
+    law = program.law_of(stratum)
+    if law is not None:
+        return law
+    with_keys = (name for name in stratum.relations if program.relations[name].keys)
+    reasons = (*(f"`{name}` has keys" for name in with_keys), *_reasons(stratum, program))
+    return next(iter(reasons), None)
 
 
-def _reasons(rule: Rule, program: Program) -> Iterator[str]:
-    for node in walk((rule,)):
+def _reasons(stratum: Stratum, program: Program) -> Iterator[str]:
+    for node in walk(stratum.rules):
         match node:
             case Counter():
                 yield "a rule counts with autoinc()"

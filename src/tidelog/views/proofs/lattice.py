@@ -2,17 +2,11 @@
 
 from collections.abc import Iterator
 
-from tidelog.program.nodes import Relation
 from tidelog.values import Fact
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivations import Deriver
 from tidelog.views.proofs.source import Level
 from tidelog.views.proofs.steps import Join
-
-
-def has_lattice(relation: Relation) -> bool:
-    """Say whether facts of the relation are joined."""
-    return any(column.is_lattice for column in relation.columns)
 
 
 def find_parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Join | None:

@@ -11,7 +11,7 @@ from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivation import Derivation
 from tidelog.views.proofs.derivations import Deriver
 from tidelog.views.proofs.equivalence import find_chain
-from tidelog.views.proofs.lattice import find_parts, has_lattice, order_facts
+from tidelog.views.proofs.lattice import find_parts, order_facts
 from tidelog.views.proofs.replay import ReplayedFacts
 from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.solve import Solver
@@ -92,7 +92,7 @@ class Prover:
         relation = self.book.program.relations[atom.relation]
         if relation.is_equivalence:
             return find_chain(self.deriver, atom, below)
-        if has_lattice(relation):
+        if relation.lattice_columns:
             return find_parts(self.deriver, atom, below)
         return None
 

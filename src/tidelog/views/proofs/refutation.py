@@ -234,7 +234,7 @@ class Refuter:
         relation = self.book.program.relations[name]
         if relation.choices:
             return "the rule applies, but the choice-domain holds another fact"
-        if any(column.is_lattice for column in relation.columns):
+        if relation.lattice_columns:
             return "the rule applies, but the fact was joined into a larger one"
         if relation.size_limit is not None:
             return "the rule applies, but the size limit was reached"

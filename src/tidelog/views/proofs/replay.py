@@ -7,12 +7,12 @@ size of what the stratum reads, and is done at most once for each stratum and ep
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.reference import ReferenceEngine
 from tidelog.program.nodes import Atom, Program, Stratum
+from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.values import Fact, Value
 from tidelog.views.proofs.atom import GroundAtom
@@ -54,8 +54,8 @@ class ReplayedFacts:
         number, stratum = next(
             (number, each) for number, each in enumerate(program.strata) if relation in each.relations
         )
-        recorder = _Recorder(_alone(program, stratum), self._book)
-        for name in _read(stratum):
+        recorder = _Recorder(subprogram(program, [stratum]), self._book)
+        for name in sorted(earlier_relations(stratum)):
             recorder.take(name, self._source.matches(name, {}))
         for name in stratum.relations:
             recorder.take(name, self._source.given(name))
@@ -158,34 +158,6 @@ def _unordered(program: Program) -> frozenset[str]:
     return frozenset(
         name
         for stratum in program.strata
-        if stratum.is_recursive
-        and not reads_itself(stratum)
-        and any(column.is_lattice for each in stratum.relations for column in program.relations[each].columns)
+        if stratum.is_recursive and not reads_itself(stratum) and program.has_lattice(stratum)
         for name in stratum.relations
     )
-
-
-def _read(stratum: Stratum) -> tuple[str, ...]:
-    """Return the relations of other strata that a stratum reads."""
-    return tuple(sorted(earlier_relations(stratum)))
-
-
-def _alone(program: Program, stratum: Stratum) -> Program:
-    """Return the program of one stratum; what it reads is given."""
-    below = tuple(Stratum((name,), (), (), is_recursive=False) for name in _read(stratum))
-    names = {*stratum.relations, *_read(stratum)}
-    relations = {name: relation for name, relation in program.relations.items() if name in names}
-    # Laws of what is read were obeyed already.
-    plain = {
-        name: relation
-        if name in stratum.relations
-        else replace(
-            relation,
-            choices=(),
-            size_limit=None,
-            qualifiers=(),
-            columns=tuple(replace(column, is_lattice=False) for column in relation.columns),
-        )
-        for name, relation in relations.items()
-    }
-    return replace(program, relations=plain, strata=(*below, stratum))

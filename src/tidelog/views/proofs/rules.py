@@ -127,8 +127,8 @@ class RuleBook:
             for relation in self.program.relations.values()
             if relation.name in subsumed
             or relation.choices
+            or relation.lattice_columns
             or relation.size_limit is not None
-            or any(column.is_lattice for column in relation.columns)
         )
 
     def has_law(self, relation: str) -> bool:
