@@ -127,7 +127,7 @@ def test_which_rules_are_arcs(rule: str, *, is_graph: bool) -> None:
         """
     )
 
-    assert (plan_paths(program.strata[-1], program, 10) is not None) == is_graph
+    assert (plan_paths(program.strata[-1], program) is not None) == is_graph
 
 
 WEIGHTS = """

@@ -115,7 +115,7 @@ class _Namer:
         if not found or alternatives > _MOST_ALTERNATIVES or _reads_own(found, stratum):
             return [rule]
         done: list[Rule] = []
-        open_rules = [flat]
+        open_rules = [replace(rule, head=flat.head, body=flat.body)]
         while open_rules:
             current = open_rules.pop()
             place = self.next_aggregate(current, stratum)

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidelog.engine.local.chains import make_chain
+from tidelog.engine.local.chains import collect
 from tidelog.engine.local.combine import combiner
-from tidelog.engine.local.derive import SinkStep
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import StratumStatistics
@@ -23,7 +23,9 @@ from tidelog.plan import plan_stratum
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Stratum
-from tidelog.storage.kernel import CodeArray, Int64s
+
+if TYPE_CHECKING:
+    from tidelog.storage.kernel import Int64s
 
 
 class GroupKeeper:
@@ -55,14 +57,10 @@ class GroupKeeper:
         start = time.perf_counter()
         state = self._state
         aggregate = self.aggregates[stratum.relations[0]]
-        rows: list[Int64s] = []
-        for plan in plan_stratum(stratum, state.program, statistics, counting=True).once:
-            end = SinkStep()
-            end.sink = _copying(rows)
-            chain = make_chain(plan.operators, state, self._expressions, end)
-            chain.run(*chain.rows())
+        plans = plan_stratum(stratum, state.program, statistics, counting=True).once
+        found = [collect(plan.operators, state, self._expressions) for plan in plans]
         width = len(stratum.rules[0].head.terms)
-        derivations = np.concatenate([np.empty((0, width), np.int64), *rows])
+        derivations = np.concatenate([np.empty((0, width), np.int64), *found])
         groups = Groups(aggregate, self._values(aggregate))
         change = groups.change(derivations, np.ones(len(derivations), np.int64))
         _, values = value_rows(change)
@@ -156,10 +154,3 @@ class GroupKeeper:
         )
         assert combine is not None
         return Combined(combine, aggregate.group_names)
-
-
-def _copying(rows: list[Int64s]) -> Callable[[CodeArray], None]:
-    def sink(batch: CodeArray) -> None:
-        rows.append(batch.astype(np.int64))
-
-    return sink

@@ -1,6 +1,6 @@
 """Lattice strata that are graphs, followed from epoch to epoch."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +13,8 @@ from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.groups import changed_derivations, replace_rows
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange, changed_rows
-from tidelog.plan.lattice_paths import ArcRule
-from tidelog.plan.maintenance import MaintainedRule, maintained_rule
+from tidelog.plan.flatten import FlatRule
 from tidelog.program.nodes import Stratum
-from tidelog.program.walk_nodes import aggregates_in
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Endless, Unsuitable
 
@@ -25,11 +23,9 @@ Diffs = tuple[CodeArray, Int64s]
 
 @dataclass(frozen=True)
 class _Kept:
-    """A graph, and the rules whose derivations are its base values and its arcs."""
+    """A graph, and the width of codes it was made for."""
 
     graph: PathStratum
-    bases: Sequence[MaintainedRule]
-    arcs: Sequence[tuple[ArcRule, MaintainedRule]]
     dtype: np.dtype[np.generic]
 
 
@@ -51,16 +47,9 @@ class PathKeeper:
         self._kept.pop(name, None)
         if graph is None:
             return
-        rules = [*graph.plan.bases, *(arc.rule for arc in graph.plan.arcs)]
-        if any(True for _ in aggregates_in(rules)):
+        if any(rule.aggregates for rule in (*graph.plan.bases, *(arc.rule for arc in graph.plan.arcs))):
             return
-        program = self._state.program
-        self._kept[name] = _Kept(
-            graph,
-            [maintained_rule(rule, program) for rule in graph.plan.bases if rule.body],
-            [(arc, maintained_rule(arc.rule, program)) for arc in graph.plan.arcs],
-            np.dtype(self._state.dtype),
-        )
+        self._kept[name] = _Kept(graph, np.dtype(self._state.dtype))
         self._changed.add(name)
 
     def follows(self, stratum: Stratum) -> bool:
@@ -85,13 +74,14 @@ class PathKeeper:
         self._changed.add(name)
         relations = self._state.relations
 
-        def changes(rule: MaintainedRule) -> Diffs:
+        def changes(rule: FlatRule) -> Diffs:
             rows, diffs = changed_derivations([rule], relations, earlier, derivations)
             return rows.astype(self._state.dtype), diffs
 
         bases = [(relation, *diffs) for relation, diffs in given.items()]
-        bases.extend((rule.relation, *changes(rule)) for rule in kept.bases)
-        arcs = [(arc, *changes(rule)) for arc, rule in kept.arcs]
+        plan = kept.graph.plan
+        bases.extend((rule.relation, *changes(rule)) for rule in plan.bases if rule.body)
+        arcs = [(arc, *changes(arc.rule)) for arc in plan.arcs]
         try:
             changed = kept.graph.change(bases, arcs)
         except Unsuitable:

@@ -2,18 +2,19 @@
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
-from tidelog.program.nodes import Program, Rule, RuleId, Stratum
+from tidelog.plan.flatten import FlatRule, flatten_rule
+from tidelog.plan.maintenance import reason_to_recompute
+from tidelog.program.nodes import Program, Rule, Stratum
 
 
 @dataclass(frozen=True)
 class RuleChange:
     """Rules that a stratum has no longer, and rules that are new to it."""
 
-    deleted: tuple[MaintainedRule, ...]
-    inserted: tuple[MaintainedRule, ...]
+    deleted: tuple[FlatRule, ...]
+    inserted: tuple[FlatRule, ...]
 
     def relations_read_before(self, stratum: Collection[str]) -> frozenset[str]:
         """Return the relations of earlier strata that the deleted rules read."""
@@ -41,17 +42,16 @@ def rule_change(
         return None
     if reason_to_recompute(old, old_program) or reason_to_recompute(new, new_program):
         return None
-    deleted = _missing(old.rules, new.rules)
-    inserted = _missing(new.rules, old.rules)
-    # Plans are kept by the id of the rule, and the ids of the old program mean other rules by now.
-    gone = tuple(maintained_rule(replace(rule, id=RuleId(-1 - rule.id)), old_program) for rule in deleted)
-    come = tuple(maintained_rule(rule, new_program) for rule in inserted)
-    for rule in (*gone, *come):
+    change = RuleChange(
+        tuple(flatten_rule(rule, old_program) for rule in _missing(old.rules, new.rules)),
+        tuple(flatten_rule(rule, new_program) for rule in _missing(new.rules, old.rules)),
+    )
+    for rule in (*change.deleted, *change.inserted):
         if not rule.literals or rule.literals[0].is_negated:
             return None
         if any(literal.relation not in new_program.relations for literal in rule.literals):
             return None
-    return RuleChange(gone, come)
+    return change
 
 
 def _missing(rules: tuple[Rule, ...], others: tuple[Rule, ...]) -> list[Rule]:

@@ -35,7 +35,8 @@ from tidelog.maintain.strategies.traced import TracedSweeps
 from tidelog.maintain.sweeps import OverBudget, Sweeps
 from tidelog.maintain.trace import TraceKeeper
 from tidelog.maintain.work import LARGE_SHARE_RECURSIVE, Learned, surviving_share
-from tidelog.plan.maintenance import MaintainedRule, maintained_rule, reason_to_recompute
+from tidelog.plan.flatten import FlatRule, flatten_rule
+from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.plan.own_rules import OwnForm, own_forms
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
@@ -44,8 +45,6 @@ from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Unsuitable
 
 Changes = Mapping[str, RowChange]
-# Rules that are made for one stratum are numbered from here on, after those of the program.
-_IDS_PER_STRATUM = 4096
 
 
 class EpochEngine(Protocol):
@@ -113,8 +112,8 @@ class KeptStratum:
     obstacle: str | None = None
 
     def __post_init__(self) -> None:
-        self.rules: tuple[MaintainedRule, ...] = tuple(
-            maintained_rule(rule, self.program) for rule in self.stratum.rules
+        self.rules: tuple[FlatRule, ...] = tuple(
+            flatten_rule(rule, self.program) for rule in self.stratum.rules
         )
         self.read = earlier_relations(self.stratum)
         relations = self.program.relations
@@ -370,14 +369,11 @@ def keep_strata(
     learned: Sequence[Learned],
 ) -> list[KeptStratum]:
     """Return the strata of a program, each of its kind, with what epochs have cost it."""
-    first_id = 4 * (1 + max((rule.id for rule in program.rules), default=0))
     kept: list[KeptStratum] = []
     for number, stratum in enumerate(program.strata):
         obstacle = reason_to_recompute(stratum, program)
         common = (stratum, program, engine, label, learned[number], obstacle)
-        forms = None
-        if obstacle is not None:
-            forms = own_forms(stratum, program, first_id + _IDS_PER_STRATUM * number)
+        forms = None if obstacle is None else own_forms(stratum, program)
         if stratum.relations[0] in engine.groups.aggregates:
             kept.append(GroupStratum(*common))
         elif obstacle is None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from tidelog.plan.flatten import FlatRule
 from tidelog.plan.operators import Layout, Operand, Operator, View
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Atom, Constant, Literal, Program, Term, Variable, Wildcard
@@ -89,6 +90,19 @@ class Body:
     def rows(self) -> Mapping[int, str]:
         """Return the names of the row numbers, by the identity of the literal: there may be equal ones."""
         return {id(literal): row_name(n) for n, literal in zip(self.places, self.literals, strict=True)}
+
+
+def rule_body(rule: FlatRule, views: tuple[View, ...], program: Program, statistics: Statistics) -> Body:
+    """Return the body of a rule, out of which the columns of its head must come."""
+    return Body(
+        rule.body,
+        views,
+        rule.outputs,
+        program,
+        statistics,
+        head=rule.relation,
+        is_leapfrog=rule.is_leapfrog,
+    )
 
 
 def row_name(literal: int) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidelog.plan.body import Body, Chain, Work
-from tidelog.plan.flatten import variables_of
+from tidelog.plan.flatten import as_operand, variables_of
 from tidelog.plan.leapfrog_operator import Group, leapfrog_operator
 from tidelog.plan.operator_variables import variables_bound, variables_read
 from tidelog.plan.operators import (
@@ -464,7 +464,7 @@ class ChainBuilder:
         inner = Body(
             aggregate.body,
             tuple(View.FULL for x in aggregate.body if isinstance(x, Atom)),
-            () if aggregate.target is None else (_as_operand(aggregate.target),),
+            () if aggregate.target is None else (as_operand(aggregate.target),),
             self.body.program,
             self.body.statistics,
             tuple(sorted(variables_of(aggregate))),
@@ -493,11 +493,6 @@ class ChainBuilder:
             outputs = tuple(sorted(needed))
         trimmed.reverse()
         return Chain(tuple(trimmed), self.work)
-
-
-def _as_operand(term: Term) -> Operand:
-    assert isinstance(term, Variable | Constant)
-    return term.name if isinstance(term, Variable) else term
 
 
 def _with_outputs(operator: Operator, outputs: Layout, needed: set[str], *, counting: bool) -> Operator:

@@ -11,7 +11,9 @@ constants.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from tidelog.plan.operators import Layout, Operand
 from tidelog.program.nodes import (
     Aggregate,
     Application,
@@ -25,13 +27,86 @@ from tidelog.program.nodes import (
     Program,
     RecordTerm,
     Rule,
+    RuleId,
     Term,
     UserApplication,
     Variable,
     Wildcard,
 )
 from tidelog.program.walk_nodes import aggregates_in, map_literal, map_terms, subterms
+from tidelog.source import Span
 from tidelog.values import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLiteral:
+    """An atom of a flat body, perhaps negated; `place` is its position in the body."""
+
+    place: int
+    relation: str
+    is_negated: bool
+
+
+@dataclass(frozen=True)
+class FlatRule:
+    """A rule as planners read it; see above for what its head and its body may hold.
+
+    Rules are equal if they have the same id and say the same, so plans can be kept by rule even where
+    several forms of one rule are followed.
+    """
+
+    id: RuleId
+    head: Atom
+    body: tuple[Literal, ...]
+    is_leapfrog: bool = False
+    span: Span = field(compare=False, repr=False, kw_only=True)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.id, self.head, self.body))
+
+    @property
+    def rule(self) -> "FlatRule":
+        """Return the rule itself."""
+        return self
+
+    @property
+    def relation(self) -> str:
+        """Return the relation the rule derives."""
+        return self.head.relation
+
+    @cached_property
+    def atoms(self) -> tuple[Atom, ...]:
+        """Return the positive atoms, in their order."""
+        return tuple(literal for literal in self.body if isinstance(literal, Atom))
+
+    @cached_property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """Return the aggregates of the body, in their order."""
+        sides = (literal.right for literal in self.body if isinstance(literal, Constraint))
+        return tuple(side for side in sides if isinstance(side, Aggregate))
+
+    @cached_property
+    def literals(self) -> tuple[RuleLiteral, ...]:
+        """Return the atoms of the body with their places, the negated ones last."""
+        places = list(enumerate(self.body))
+        positive = (RuleLiteral(n, x.relation, False) for n, x in places if isinstance(x, Atom))
+        negated = (RuleLiteral(n, x.atom.relation, True) for n, x in places if isinstance(x, NegatedAtom))
+        return (*positive, *negated)
+
+    @cached_property
+    def outputs(self) -> Layout:
+        """Return the columns of the head."""
+        return tuple(as_operand(term) for term in self.head.terms)
+
+
+def as_operand(term: Term) -> Operand:
+    """Return a variable or a constant as operators have it."""
+    assert isinstance(term, Variable | Constant), f"heads and targets hold no {term}"
+    return term.name if isinstance(term, Variable) else term
 
 
 @dataclass
@@ -116,7 +191,7 @@ class _Flattener:
                 flat = self.atom(literal)
             case NegatedAtom() if any(_has_open_part(term) for term in literal.atom.terms):
                 # Terms with a value are asked for it outside: without one the literal does not hold.
-                flat = self.constraint(_none_of(map_literal(literal.atom, self.around)))
+                flat = self.constraint(none_of(map_literal(literal.atom, self.around)))
             case NegatedAtom():
                 flat = replace(literal, atom=self.atom(literal.atom))
             case Constraint():
@@ -148,13 +223,13 @@ class _Flattener:
         return replace(constraint, left=self.operand(left), right=self.operand(right))
 
 
-def flatten_rule(rule: Rule, program: Program) -> Rule:
+def flatten_rule(rule: Rule, program: Program) -> FlatRule:
     """Return the rule with flat literals and a head of variables and constants."""
     flattener = _Flattener(program)
     body = [flat for literal in rule.body for flat in flattener.literal(literal)]
     head = flattener.atom(rule.head)
     body.extend(flattener.take())
-    return replace(rule, head=head, body=tuple(body))
+    return FlatRule(rule.id, head, tuple(body), rule.is_leapfrog, span=rule.span)
 
 
 def flatten_body(body: tuple[Literal, ...], program: Program) -> tuple[Literal, ...]:
@@ -172,7 +247,7 @@ def _has_open_part(term: Term) -> bool:
             return False
 
 
-def _none_of(atom: Atom) -> Constraint:
+def none_of(atom: Atom) -> Constraint:
     """Return the constraint that no fact matches the atom: `0 = count : { atom }`."""
     outer = frozenset().union(*(variables_of(term) for term in atom.terms))
     count = Aggregate("count", Kind.NUMBER, None, (atom,), tuple(sorted(outer)), "number", span=atom.span)

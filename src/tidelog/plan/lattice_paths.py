@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from tidelog.plan.flatten import flatten_rule, variables_of
+from tidelog.plan.flatten import FlatRule, flatten_rule, variables_of
 from tidelog.program.binding import bound_variables
 from tidelog.program.nodes import (
     Aggregate,
@@ -22,14 +22,12 @@ from tidelog.program.nodes import (
     Literal,
     NegatedAtom,
     Program,
-    Rule,
-    RuleId,
     Stratum,
     Term,
     Variable,
     Wildcard,
 )
-from tidelog.program.walk_nodes import aggregates_in, deep_atoms, relations_read, terms_of
+from tidelog.program.walk_nodes import deep_atoms, relations_read, terms_of
 from tidelog.values import Kind
 
 _WEIGHT = "%weight"
@@ -47,7 +45,7 @@ class Step(Enum):
 class ArcRule:
     """A rule whose head has the key of the source, the key of the target, and the weight if there is one."""
 
-    rule: Rule
+    rule: FlatRule
     source: str
     target: str
     step: Step
@@ -61,12 +59,12 @@ class PathPlan:
     columns: dict[str, int]
     kind: Kind
     is_greatest: bool
-    bases: tuple[Rule, ...]
+    bases: tuple[FlatRule, ...]
     arcs: tuple[ArcRule, ...]
 
 
-def plan_paths(stratum: Stratum, program: Program, first_id: int) -> PathPlan | None:
-    """Return a stratum as a graph, None if it is none; its rules get ids from `first_id` on."""
+def plan_paths(stratum: Stratum, program: Program) -> PathPlan | None:
+    """Return a stratum as a graph, None if it is not one."""
     columns = _lattice_columns(stratum, program)
     if columns is None or stratum.subsumptions:
         return None
@@ -75,18 +73,18 @@ def plan_paths(stratum: Stratum, program: Program, first_id: int) -> PathPlan | 
     kinds = {program.kind_of(name) for name in types}
     if len({lattice.extreme for lattice in lattices} | {None}) != 2 or len(kinds) != 1:
         return None
-    bases: list[Rule] = []
+    bases: list[FlatRule] = []
     arcs: list[ArcRule] = []
     for rule in stratum.rules:
         flat = _opened(flatten_rule(rule, program), columns, lattices[0].extreme)
         read = [atom for atom, _ in deep_atoms(flat.body) if atom.relation in columns]
         if not read:
-            bases.append(replace(flat, id=RuleId(first_id + rule.id)))
+            bases.append(flat)
             continue
         arc = _arc(flat, columns, program)
         if arc is None:
             return None
-        arcs.append(replace(arc, rule=replace(arc.rule, id=RuleId(first_id + rule.id))))
+        arcs.append(arc)
     return PathPlan(columns, kinds.pop(), lattices[0].extreme == "max", tuple(bases), tuple(arcs))
 
 
@@ -103,7 +101,7 @@ def _lattice_columns(stratum: Stratum, program: Program) -> dict[str, int] | Non
     return columns
 
 
-def _opened(rule: Rule, columns: dict[str, int], extreme: str | None) -> Rule:
+def _opened(rule: FlatRule, columns: dict[str, int], extreme: str | None) -> FlatRule:
     """Return a flat rule with extremes over its own stratum opened: the head takes the extreme anyway.
 
         dist(y, d) :- node(y), d = min e + w : { dist(x, e), edge(x, y, w) }.
@@ -126,7 +124,7 @@ def _opened(rule: Rule, columns: dict[str, int], extreme: str | None) -> Rule:
 
 
 def _is_opened(
-    literal: Literal, rule: Rule, written: Term, columns: dict[str, int], extreme: str | None
+    literal: Literal, rule: FlatRule, written: Term, columns: dict[str, int], extreme: str | None
 ) -> bool:
     """Say whether a literal gives a variable an extreme that is used for nothing but the head's value."""
     if not isinstance(literal, Constraint) or literal.op != "=" or not isinstance(literal.right, Aggregate):
@@ -145,11 +143,11 @@ def _is_opened(
     return len(uses) == 1 and is_defining and written != value
 
 
-def _arc(rule: Rule, columns: dict[str, int], program: Program) -> ArcRule | None:
-    """Return a flat rule as an arc, None if it is none."""
-    if any(True for _ in aggregates_in((rule,))):
+def _arc(rule: FlatRule, columns: dict[str, int], program: Program) -> ArcRule | None:
+    """Return a rule as an arc, None if it is not one."""
+    if rule.aggregates:
         return None
-    inside = [x for x in rule.body if isinstance(x, Atom) and x.relation in columns]
+    inside = [atom for atom in rule.atoms if atom.relation in columns]
     negated = [x for x in rule.body if isinstance(x, NegatedAtom) and x.atom.relation in columns]
     if len(inside) != 1 or negated:
         return None
@@ -176,7 +174,7 @@ def _arc(rule: Rule, columns: dict[str, int], program: Program) -> ArcRule | Non
         return None
     if any(isinstance(term, Wildcard) for term in keys):
         return None
-    made = replace(rule, head=replace(rule.head, terms=head), body=tuple(rest), plan=())
+    made = replace(rule, head=replace(rule.head, terms=head), body=tuple(rest))
     return ArcRule(made, read.relation, rule.head.relation, step, weight is not None)
 
 

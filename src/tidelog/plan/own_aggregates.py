@@ -10,37 +10,22 @@ atom reading the delta, holds:
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from tidelog.plan.flatten import variables_of
-from tidelog.plan.operators import View
-from tidelog.program.nodes import Aggregate, Atom, Constraint, Literal, Rule, Stratum
+from tidelog.plan.flatten import FlatRule, variables_of
+from tidelog.program.nodes import Aggregate, Atom, Literal, Stratum
 from tidelog.program.substitute import substitute_literal
 from tidelog.program.walk_nodes import deep_variables
 
 
-@dataclass(frozen=True, slots=True)
-class OwnDelta:
-    """A body to plan: its literals, the view of each atom, and which atom reads the delta."""
-
-    literals: tuple[Literal, ...]
-    views: tuple[View, ...]
-    delta: int
-
-
-def own_deltas(flat: Rule, stratum: Stratum) -> Iterator[OwnDelta]:
-    """Yield a delta rule for each atom of the stratum inside an aggregate of a flat rule."""
-    first = sum(isinstance(literal, Atom) for literal in flat.body)
-    for literal in flat.body:
-        if not isinstance(literal, Constraint) or not isinstance(literal.right, Aggregate):
-            continue
-        copied = copy_body(literal.right)
-        atoms = [x for x in copied if isinstance(x, Atom)]
-        for number, atom in enumerate(atoms):
+def own_deltas(flat: FlatRule, stratum: Stratum) -> Iterator[tuple[FlatRule, int]]:
+    """Yield a rule for each atom of the stratum inside an aggregate, and the atom that reads the delta."""
+    for aggregate in flat.aggregates:
+        copied = copy_body(aggregate)
+        atoms = [literal for literal in copied if isinstance(literal, Atom)]
+        for number, atom in enumerate(atoms, start=len(flat.atoms)):
             if atom.relation in stratum.relations:
-                views = [View.FULL] * (first + len(atoms))
-                views[first + number] = View.DELTA
-                yield OwnDelta((*flat.body, *copied), tuple(views), first + number)
+                yield replace(flat, body=(*flat.body, *copied)), number
 
 
 def copy_body(aggregate: Aggregate) -> tuple[Literal, ...]:

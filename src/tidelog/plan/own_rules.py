@@ -11,8 +11,7 @@ A rule is followed in three forms:
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tidelog.plan.flatten import flatten_rule, variables_of
-from tidelog.plan.maintenance import MaintainedRule, maintained_rule
+from tidelog.plan.flatten import FlatRule, flatten_rule, variables_of
 from tidelog.plan.own_aggregates import copy_body
 from tidelog.program.nodes import (
     Aggregate,
@@ -20,8 +19,6 @@ from tidelog.program.nodes import (
     Literal,
     NegatedAtom,
     Program,
-    Rule,
-    RuleId,
     Stratum,
     Variable,
     Wildcard,
@@ -33,13 +30,13 @@ from tidelog.program.walk_nodes import aggregates_in, children, keeps_state, rel
 class OwnForm:
     """An exact and a loose form of a rule; derivations may start at literals from the given place on."""
 
-    exact: MaintainedRule
-    loose: MaintainedRule
+    exact: FlatRule
+    loose: FlatRule
     first_exact: int = 0
     first_loose: int = 0
 
 
-def own_forms(stratum: Stratum, program: Program, first_id: int) -> tuple[OwnForm, ...] | None:
+def own_forms(stratum: Stratum, program: Program) -> tuple[OwnForm, ...] | None:
     """Return the forms of all rules of a stratum, None if one of them cannot be followed.
 
     That is so if an aggregate reads no relation of the stratum (such ones have relations of their own
@@ -50,33 +47,28 @@ def own_forms(stratum: Stratum, program: Program, first_id: int) -> tuple[OwnFor
         return None
     forms: list[OwnForm] = []
     for rule in stratum.rules:
-        found = list(_forms(flatten_rule(rule, program), stratum, program, first_id + len(forms) * 8))
-        if not found or len(found) > 4:
+        found = tuple(_forms(flatten_rule(rule, program), stratum))
+        if not found:
             return None
         forms.extend(found)
     return tuple(forms) if any(form.first_exact for form in forms) else None
 
 
-def _forms(flat: Rule, stratum: Stratum, program: Program, first_id: int) -> Iterator[OwnForm]:
+def _forms(flat: FlatRule, stratum: Stratum) -> Iterator[OwnForm]:
     """Yield a rule's own form and that of each copy; nothing if it cannot be followed."""
-    aggregates = [x.right for x in flat.body if isinstance(x, Constraint) and isinstance(x.right, Aggregate)]
-    loose = _loosened(flat.body)
+    moving = _moving(flat.body)
+    loose = _loosened(flat.body, moving)
     names = frozenset().union(*(variables_of(term) for term in flat.head.terms))
-    gone = _moving(flat.body)
-    nested = any(True for each in aggregates for _ in aggregates_in(children(each)))
-    is_foreign = any(relations_read((each,)).isdisjoint(stratum.relations) for each in aggregates)
-    is_open = any(_has_open_negation(each.body) for each in aggregates)
-    if nested or is_foreign or is_open or names & gone or not flat.body:
+    nested = any(True for each in flat.aggregates for _ in aggregates_in(children(each)))
+    is_foreign = any(relations_read((each,)).isdisjoint(stratum.relations) for each in flat.aggregates)
+    is_open = any(_has_open_negation(each.body) for each in flat.aggregates)
+    if nested or is_foreign or is_open or names & moving or not flat.body:
         return
-    ids = iter(range(first_id, first_id + 8))
-
-    def form(body: tuple[Literal, ...]) -> MaintainedRule:
-        return maintained_rule(replace(flat, id=RuleId(next(ids)), body=body, plan=()), program)
-
-    yield OwnForm(form(flat.body), form(loose))
-    for aggregate in aggregates:
+    yield OwnForm(flat, replace(flat, body=loose))
+    for aggregate in flat.aggregates:
         copied = copy_body(aggregate)
-        yield OwnForm(form((*flat.body, *copied)), form((*loose, *copied)), len(flat.body), len(loose))
+        exact, loosened = ((*body, *copied) for body in (flat.body, loose))
+        yield OwnForm(replace(flat, body=exact), replace(flat, body=loosened), len(flat.body), len(loose))
 
 
 def _has_open_negation(body: tuple[Literal, ...]) -> bool:
@@ -101,9 +93,8 @@ def _moving(body: tuple[Literal, ...]) -> frozenset[str]:
     return frozenset(moving)
 
 
-def _loosened(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
+def _loosened(body: tuple[Literal, ...], moving: frozenset[str]) -> tuple[Literal, ...]:
     """Return a body without what depends on aggregates."""
-    moving = _moving(body)
     return tuple(
         literal
         for literal in body

@@ -51,7 +51,7 @@ def _stratum(number: int, stratum: Stratum, program: Program, statistics: Statis
 
 def _graph(stratum: Stratum, program: Program) -> Iterator[str]:
     """Yield how a stratum runs that is a graph."""
-    graph = plan_paths(stratum, program, 0)
+    graph = plan_paths(stratum, program)
     if graph is not None and graph.arcs:
         yield f"  a graph: {len(graph.bases)} rules give base values and {len(graph.arcs)} arcs; best paths"
         yield "  the delta rules below run where values do not go one way along arcs"

@@ -1,14 +1,15 @@
 """From the rules of a stratum to plans."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from tidelog.plan.body import Body
-from tidelog.plan.flatten import flatten_rule, is_fact
-from tidelog.plan.operators import Layout, RulePlan, StratumPlan, View
+from tidelog.plan.body import Body, Chain, rule_body
+from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
+from tidelog.plan.operators import RulePlan, StratumPlan, View
 from tidelog.plan.order import best_chain
 from tidelog.plan.own_aggregates import own_deltas
 from tidelog.plan.statistics import Statistics
-from tidelog.program.nodes import Atom, Constant, Program, Rule, Stratum, Variable
+from tidelog.program.nodes import Program, Rule, Stratum
 
 
 def plan_stratum(
@@ -30,59 +31,50 @@ def plan_stratum(
         path(x, z) :- delta path(x, y), full path(y, z).
         path(x, z) :- old path(x, y), delta path(y, z).
     """
-    once: list[RulePlan] = []
-    repeated: list[RulePlan] = []
+    plans: list[RulePlan] = []
     for rule in stratum.rules:
-        if is_fact(rule):
-            continue
-        for plan in _plan_rule(
-            rule, stratum, program, statistics, counting=counting, scans_delta=scans_delta
-        ):
-            (once if plan.delta_atom is None else repeated).append(plan)
-    return StratumPlan(stratum.relations, tuple(once), tuple(repeated))
+        if not is_fact(rule):
+            plans.extend(_plan_rule(rule, stratum, program, statistics, counting, scans_delta))
+    return StratumPlan(
+        stratum.relations,
+        tuple(plan for plan in plans if plan.delta_atom is None),
+        tuple(plan for plan in plans if plan.delta_atom is not None),
+    )
 
 
-def _plan_rule(  # noqa: PLR0913 - a rule, where it stands, and how it is to be planned
+def _plan_rule(  # noqa: PLR0913, PLR0917 - a rule, where it stands, and how it is to be planned
     rule: Rule,
     stratum: Stratum,
     program: Program,
     statistics: Statistics,
-    *,
-    counting: bool,
-    scans_delta: bool,
+    counting: bool,  # noqa: FBT001 - as asked
+    scans_delta: bool,  # noqa: FBT001 - as asked
 ) -> Iterator[RulePlan]:
     flat = flatten_rule(rule, program)
-    atoms = [literal for literal in flat.body if isinstance(literal, Atom)]
-    inside = [number for number, atom in enumerate(atoms) if atom.relation in stratum.relations]
+    inside = [number for number, atom in enumerate(flat.atoms) if atom.relation in stratum.relations]
+    growing = frozenset(stratum.relations) if stratum.is_recursive else frozenset()
     orders = dict(rule.plan)
-    outputs: Layout = tuple(
-        term.name if isinstance(term, Variable) else term
-        for term in flat.head.terms
-        if isinstance(term, Variable | Constant)
-    )
-    assert len(outputs) == len(flat.head.terms)
     for number, delta in enumerate(inside or [None]):
-        views = tuple(_view(atom, delta, inside) for atom in range(len(atoms)))
-        growing = frozenset(stratum.relations) if stratum.is_recursive else frozenset()
-        body = Body(
-            flat.body, views, outputs, program, statistics, counting=counting, growing=growing,
-            head=rule.head.relation, is_leapfrog=rule.is_leapfrog, scans_delta=scans_delta,
-        )  # fmt: skip
+        views = tuple(_view(atom, delta, inside) for atom in range(len(flat.atoms)))
+        body = replace(
+            rule_body(flat, views, program, statistics),
+            counting=counting,
+            growing=growing,
+            scans_delta=scans_delta,
+        )
         # A `.plan` counts delta rules from 0 and atoms from 1.
         fixed = orders.get(number)
         order = None if fixed is None else tuple(atom - 1 for atom in fixed)
-        chain = best_chain(body, order)
-        yield RulePlan(
-            rule.id, rule.head.relation, delta, chain.operators, chain.cost, rule.span, chain.reason
-        )  # fmt: skip
-    for own in own_deltas(flat, stratum) if stratum.is_recursive else ():
-        body = Body(
-            own.literals, own.views, outputs, program, statistics, growing=frozenset(stratum.relations)
-        )
-        chain = best_chain(body)
-        yield RulePlan(
-            rule.id, rule.head.relation, own.delta, chain.operators, chain.cost, rule.span, chain.reason
-        )  # fmt: skip
+        yield rule_plan(flat, delta, best_chain(body, order))
+    for own, delta in own_deltas(flat, stratum) if stratum.is_recursive else ():
+        views = tuple(View.DELTA if atom == delta else View.FULL for atom in range(len(own.atoms)))
+        body = Body(own.body, views, own.outputs, program, statistics, growing=growing)
+        yield rule_plan(flat, delta, best_chain(body))
+
+
+def rule_plan(rule: FlatRule, delta: int | None, chain: Chain) -> RulePlan:
+    """Return a chain as the plan of a rule."""
+    return RulePlan(rule.id, rule.relation, delta, chain.operators, chain.cost, rule.span, chain.reason)
 
 
 def _view(atom: int, delta: int | None, inside: list[int]) -> View:

@@ -46,11 +46,13 @@ def translate_rule(rule: Rule, program: Program) -> Expression:
 
     r(x, 1) :- edge(x, x), !edge(x, 5).     π[x, 1](π[x](σ[x = y](edge)) ▷ π[x](σ[y = 5](edge)))
     """
-    if any(True for _ in aggregates_in((rule.head,))):
-        rule = flatten_rule(rule, program)
-    names = (column.name for column in program.relations[rule.head.relation].columns)
-    columns = tuple(zip(names, rule.head.terms, strict=True))
-    return Project(columns, translate_body(rule.body, program))
+    head, body = rule.head, rule.body
+    if any(True for _ in aggregates_in((head,))):
+        flat = flatten_rule(rule, program)
+        head, body = flat.head, flat.body
+    names = (column.name for column in program.relations[head.relation].columns)
+    columns = tuple(zip(names, head.terms, strict=True))
+    return Project(columns, translate_body(body, program))
 
 
 def translate_relation(relation: str, program: Program) -> Union:

@@ -23,6 +23,8 @@ from tidelog.engine.local.steps import (
     JoinStep,
     ProjectStep,
     ScanStep,
+    Sink,
+    SinkStep,
     Step,
     TakeApartStep,
 )
@@ -95,6 +97,21 @@ def make_chain(
     return Chain(scan, steps[0])
 
 
+def run_chain(operators: Sequence[Operator], state: LocalState, expressions: Expressions, sink: Sink) -> None:
+    """Run a chain over all that it scans."""
+    end = SinkStep()
+    end.sink = sink
+    chain = make_chain(operators, state, expressions, end)
+    chain.run(*chain.rows())
+
+
+def collect(operators: Sequence[Operator], state: LocalState, expressions: Expressions) -> CodeArray:
+    """Return all that a chain yields."""
+    found: list[CodeArray] = [np.empty((0, len(operators[-1].outputs)), state.dtype)]
+    run_chain(operators, state, expressions, lambda batch: found.append(batch.copy()))
+    return np.concatenate(found)
+
+
 def _make_step(  # noqa: C901, PLR0912 - one case for each kind of operator
     operator: Operator, layout: Layout, state: LocalState, expressions: Expressions
 ) -> Step:
@@ -134,28 +151,6 @@ def _make_step(  # noqa: C901, PLR0912 - one case for each kind of operator
             raise AssertionError(f"{operator} begins a chain")
 
 
-class CollectStep(Step):
-    """The end of an aggregate's body: keeps the outer binding's number and the value."""
-
-    def __init__(self) -> None:
-        self._groups: list[npt.NDArray[np.int64]] = []
-        self._values: list[npt.NDArray[np.int64]] = []
-
-    def run(self, batch: CodeArray) -> None:
-        """Keep a copy of the batch: its buffer is used again."""
-        self._groups.append(batch[:, 0].astype(np.int64))
-        if batch.shape[1] > 1:
-            self._values.append(batch[:, 1].astype(np.int64))
-
-    def take(self, *, has_values: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64] | None]:
-        """Return and forget what was collected."""
-        nothing = np.empty(0, np.int64)
-        groups = np.concatenate(self._groups) if self._groups else nothing
-        values = np.concatenate(self._values) if self._values else nothing
-        self._groups, self._values = [], []
-        return groups, values if has_values else None
-
-
 class ReduceStep(ExtendingStep):
     """Binds a variable to an aggregate per outer binding.
 
@@ -167,9 +162,8 @@ class ReduceStep(ExtendingStep):
         super().__init__(operator.outputs, layout, (operator.variable,), state, expressions)
         self._operator = operator
         self._places = [layout.index(name) for name in operator.outer]
-        self._has_values = len(operator.body[-1].outputs) > 0
-        self._collect = CollectStep()
-        self._body = make_chain(_numbered(operator.body), state, expressions, self._collect)
+        self._end = SinkStep()
+        self._body = make_chain(_numbered(operator.body), state, expressions, self._end)
         self._combine = combiner(
             operator.functor, operator.target_type, operator.type, operator.init, expressions
         )
@@ -200,6 +194,9 @@ class ReduceStep(ExtendingStep):
     def _evaluate(self, outer: CodeArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]:
         """Return the aggregate's code for each outer binding, and which of them have one."""
         count = outer.shape[0]
+        # A row for each derivation: the number of its outer binding, and the target's value if there is one.
+        found = [np.empty((0, 1 + len(self._operator.body[-1].outputs)), np.int64)]
+        self._end.sink = lambda batch: found.append(batch.astype(np.int64))
         if self._body.scan is not None:
             self._body.run(*self._body.rows())
         else:
@@ -208,7 +205,8 @@ class ReduceStep(ExtendingStep):
             numbered[:, 1:] = outer
             for first in range(0, count, BUFFER_ROWS):
                 self._body.first.run(numbered[first : first + BUFFER_ROWS])
-        groups, values = self._collect.take(has_values=self._has_values)
+        groups, *targets = np.concatenate(found).T.copy()
+        values = targets[0] if targets else None
         operator = self._operator
         if self._combine is not None:
             assert values is not None

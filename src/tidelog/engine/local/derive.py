@@ -2,40 +2,23 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 
 import numpy as np
 
-from tidelog.engine.local.chains import Chain, make_chain
+from tidelog.engine.local.chains import make_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.leapfrog_traces import LocalTraces
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
-from tidelog.engine.local.steps import BUFFER_ROWS, Step
-from tidelog.plan.maintenance import (
-    MaintainedRule,
-    RuleLiteral,
-    backward_chain,
-    chain_variants,
-    forward_chain,
-)
+from tidelog.engine.local.steps import BUFFER_ROWS, Sink, SinkStep, Step
+from tidelog.plan.flatten import FlatRule, RuleLiteral
+from tidelog.plan.maintenance import chain_variants, derivation_chain
 from tidelog.plan.operators import Operator
 from tidelog.program.nodes import Constant
 from tidelog.storage.kernel import CodeArray, Int64s
 
-Sink = Callable[[CodeArray], None]
-Plan = Callable[[], tuple[Operator, ...]]
-
-
-class SinkStep(Step):
-    """The end of a chain: hands batches to whoever asked for the derivations."""
-
-    def __init__(self) -> None:
-        self.sink: Sink
-
-    def run(self, batch: CodeArray) -> None:
-        """Hand the batch on."""
-        self.sink(batch)
+# Where derivations of a rule start: at a literal, or at the head.
+_Start = tuple[FlatRule, RuleLiteral | None]
 
 
 class LocalDerivations:
@@ -48,11 +31,11 @@ class LocalDerivations:
         self._state = state
         self._expressions = expressions
         self._statistics = StateStatistics(state)
-        self._chains: dict[tuple[int, int], tuple[Chain, SinkStep]] = {}
+        self._chains: dict[_Start, tuple[Step, SinkStep]] = {}
         # By relation, the version and number of rows that chains have seen.
         self._seen: dict[str, tuple[int, int]] = {}
         # Asked for twice in a row: for the best one, then for the others. As long as sizes are the same.
-        self._variants: dict[tuple[int, int], tuple[tuple[int, ...], Sequence[tuple[Operator, ...]]]] = {}
+        self._variants: dict[_Start, tuple[tuple[int, ...], Sequence[tuple[Operator, ...]]]] = {}
 
     @property
     def work(self) -> int:
@@ -68,37 +51,33 @@ class LocalDerivations:
         finally:
             self._state.on_bindings = None
 
-    def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
+    def forward(self, rule: FlatRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations that use these rows at a literal."""
-        program, statistics = self._state.program, self._statistics
-        plan = partial(forward_chain, rule, literal, program, statistics)
         rows = self._state.relations[literal.relation].rows
         for piece in _pieces(numbers):
-            self._run((rule.rule.id, literal.place), plan, rows[piece], piece, sink)
+            self._run(rule, literal, rows[piece], piece, sink)
 
-    def backward(self, rule: MaintainedRule, numbers: Int64s, sink: Sink) -> None:
+    def backward(self, rule: FlatRule, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations of these head rows."""
         rows = self._state.relations[rule.relation].rows
         for piece in _pieces(numbers):
-            self.backward_from(rule, rows[piece], piece, sink)
+            self._run(rule, None, rows[piece], piece, sink)
 
-    def backward_from(self, rule: MaintainedRule, rows: CodeArray, tags: Int64s, sink: Sink) -> None:
+    def backward_from(self, rule: FlatRule, rows: CodeArray, tags: Int64s, sink: Sink) -> None:
         """Push the derivations of heads given by their content, each with the tag of its head."""
-        plan = partial(backward_chain, rule, self._state.program, self._statistics)
         for piece in _pieces(np.arange(tags.size)):
-            self._run((rule.rule.id, -1), plan, rows[piece], tags[piece], sink)
+            self._run(rule, None, rows[piece], tags[piece], sink)
 
-    def variants(self, rule: MaintainedRule, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
+    def variants(self, rule: FlatRule, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
         """Return chains from rows of a literal (or of the head), the one expected to be best first."""
-        key = (rule.rule.id, -1 if literal is None else literal.place)
         sizes = tuple(len(self._state.relations[each.relation]) for each in rule.literals)
-        known = self._variants.get(key)
+        known = self._variants.get((rule, literal))
         if known is None or known[0] != sizes:
             variants = chain_variants(rule, literal, self._state.program, self._statistics)
-            known = self._variants[key] = sizes, variants
+            known = self._variants[rule, literal] = sizes, variants
         return known[1]
 
-    def traces(self, rules: Sequence[MaintainedRule]) -> LocalTraces:
+    def traces(self, rules: Sequence[FlatRule]) -> LocalTraces:
         """Return the traces of rules, not recorded yet."""
         return LocalTraces(rules, self._state, self._expressions, self._statistics)
 
@@ -108,20 +87,23 @@ class LocalDerivations:
         self._state.require(code)
         return code
 
-    def _run(self, key: tuple[int, int], plan: Plan, rows: CodeArray, tags: Int64s, sink: Sink) -> None:
-        """Run a chain from rows, each followed by its tag."""
+    def _run(
+        self, rule: FlatRule, literal: RuleLiteral | None, rows: CodeArray, tags: Int64s, sink: Sink
+    ) -> None:
+        """Run the chain from rows of a literal, or of the head, each followed by its tag."""
         self._refresh()
-        known = self._chains.get(key)
+        known = self._chains.get((rule, literal))
         if known is None:
             end = SinkStep()
-            known = (make_chain(plan(), self._state, self._expressions, end), end)
-            self._chains[key] = known
-        chain, end = known
+            operators = derivation_chain(rule, literal, self._state.program, self._statistics)
+            chain = make_chain(operators, self._state, self._expressions, end)
+            known = self._chains[rule, literal] = chain.first, end
+        first, end = known
         end.sink = sink
         batch = np.empty((rows.shape[0], rows.shape[1] + 1), self._state.dtype)
         batch[:, :-1] = rows
         batch[:, -1] = tags
-        chain.first.run(batch)
+        first.run(batch)
 
     def _refresh(self) -> None:
         """Let indexes and views cover the rows appended since the last run; plan anew for other versions."""

@@ -163,8 +163,7 @@ class LocalEngine:
 
     def _run_paths(self, stratum: Stratum, context: RunContext) -> PathStratum | None:
         """Evaluate a stratum that is a graph by best paths; None if it is none, nothing is changed then."""
-        first_id = max((rule.id for rule in self._program.rules), default=-1) + 1
-        plan = plan_paths(stratum, self._program, first_id)
+        plan = plan_paths(stratum, self._program)
         if plan is None:
             return None
         graph = PathStratum(plan, self._state, follows=self._state.counting)

@@ -10,12 +10,8 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.plan.flatten import variables_of
-from tidelog.plan.maintenance import maintained_rule
+from tidelog.plan.flatten import flatten_rule, none_of
 from tidelog.program.nodes import (
-    Aggregate,
-    Constant,
-    Constraint,
     Literal,
     NegatedAtom,
     Rule,
@@ -91,7 +87,7 @@ class FunctionalRelations:
     def _derives(self, rule: Rule, row: int) -> bool:
         """Say whether a rule derives a fact from the facts as they are now."""
         rule = replace(rule, body=tuple(_without_wildcards(literal) for literal in rule.body))
-        followed = maintained_rule(rule, self._state.program)
+        followed = flatten_rule(rule, self._state.program)
         is_found = False
 
         def sink(batch: CodeArray) -> None:
@@ -114,11 +110,7 @@ def _without_wildcards(literal: Literal) -> Literal:
     """Return a negated atom with wildcards as a count, which needs no row of its own."""
     if not isinstance(literal, NegatedAtom) or not any(isinstance(t, Wildcard) for t in literal.atom.terms):
         return literal
-    atom = literal.atom
-    outer = frozenset().union(*(variables_of(term) for term in atom.terms))
-    zero = Constant(0, "number", span=atom.span)
-    count = Aggregate("count", Kind.NUMBER, None, (atom,), tuple(sorted(outer)), "number", span=atom.span)
-    return Constraint("=", Kind.NUMBER, zero, count, span=atom.span)
+    return none_of(literal.atom)
 
 
 def _present(stored: StoredRelation) -> Int64s:

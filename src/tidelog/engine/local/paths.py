@@ -1,20 +1,20 @@
 """Lattice strata that are graphs, evaluated by best paths; see `plan.lattice_paths`."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.chains import make_chain
-from tidelog.engine.local.derive import SinkStep
+from tidelog.engine.local.chains import collect
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
-from tidelog.plan.flatten import is_fact
+from tidelog.plan.body import rule_body
+from tidelog.plan.flatten import FlatRule
 from tidelog.plan.lattice_paths import ArcRule, PathPlan
+from tidelog.plan.operators import View
+from tidelog.plan.order import best_chain
 from tidelog.plan.statistics import Statistics
-from tidelog.plan.stratum import plan_stratum
-from tidelog.program.nodes import Rule, Stratum
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.node_numbers import NodeNumbers
 from tidelog.storage.ordered_groups import OrderedGroups
@@ -70,11 +70,9 @@ class PathStratum:
         for name, rows in given.items():
             self._add_bases(name, rows, np.ones(len(rows), np.int64))
         for rule in self.plan.bases:
-            self._add_bases(rule.head.relation, *self._all(rule, expressions, statistics))
-        arcs: list[Arcs] = []
-        for arc in self.plan.arcs:
-            batches = _batches(arc.rule, self._state, expressions, statistics)
-            arcs.extend(self._arcs(arc, batch) for batch in batches)
+            rows = self._heads(rule, expressions, statistics)
+            self._add_bases(rule.relation, rows, np.ones(len(rows), np.int64))
+        arcs = [self._arcs(arc, self._heads(arc.rule, expressions, statistics)) for arc in self.plan.arcs]
         self.derivations += sum(part.sources.size for part in arcs)
         self._paths.add(self._joined(arcs))
         self._paths.evaluate()
@@ -89,11 +87,10 @@ class PathStratum:
                 relation.previous[: relation.count] = 1
             self._state.show_all(name)
 
-    def _all(self, rule: Rule, expressions: Expressions, statistics: Statistics) -> tuple[CodeArray, Int64s]:
-        batches = list(_batches(rule, self._state, expressions, statistics))
-        width = len(rule.head.terms)
-        rows = np.concatenate([np.empty((0, width), self._state.dtype), *batches])
-        return rows, np.ones(len(rows), np.int64)
+    def _heads(self, rule: FlatRule, expressions: Expressions, statistics: Statistics) -> CodeArray:
+        """Return the heads of all derivations of a rule that reads no relation of its stratum."""
+        body = rule_body(rule, (View.FULL,) * len(rule.atoms), self._state.program, statistics)
+        return collect(best_chain(replace(body, counting=True)).operators, self._state, expressions)
 
     # --- changes -------------------------------------------------------------------------------
 
@@ -226,29 +223,3 @@ class PathStratum:
 
 def _codes(values: npt.NDArray[np.generic]) -> Int64s:
     return np.ascontiguousarray(values).view(np.int64)
-
-
-def _batches(
-    rule: Rule, state: LocalState, expressions: Expressions, statistics: Statistics
-) -> Iterator[CodeArray]:
-    """Yield the heads of all derivations of a rule that reads no relation of its stratum."""
-    if is_fact(rule):
-        columns = [expressions.term(term, {}, 1) for term in rule.head.terms]
-        if all(mask is None or mask.all() for _, mask in columns):
-            yield state.pack([codes.astype(np.int64) for codes, _ in columns], 1)
-        return
-    stratum = Stratum((rule.head.relation,), (rule,), (), is_recursive=False)
-    found: list[CodeArray] = []
-    for plan in plan_stratum(stratum, state.program, statistics, counting=True).once:
-        end = SinkStep()
-        end.sink = _copying(found)
-        chain = make_chain(plan.operators, state, expressions, end)
-        chain.run(*chain.rows())
-    yield from found
-
-
-def _copying(found: list[CodeArray]) -> Callable[[CodeArray], None]:
-    def sink(batch: CodeArray) -> None:
-        found.append(batch.copy())
-
-    return sink

@@ -5,7 +5,7 @@ following one is made. Steps belong to one thread.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,8 @@ from tidelog.storage.join import (
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST, BELOW, OrderedIndex, join_ordered
 
+# Takes batches; whoever keeps one has to copy it.
+Sink = Callable[[CodeArray], None]
 # Rows per buffer: large enough to hide the cost of a kernel call, small enough for the cache.
 BUFFER_ROWS = 1 << 14
 
@@ -100,6 +102,17 @@ class Step(ABC):
     @abstractmethod
     def run(self, batch: CodeArray) -> None:
         """Take a batch and push what becomes of it to the next step."""
+
+
+class SinkStep(Step):
+    """The end of a chain: hands batches to whoever asked for them."""
+
+    def __init__(self) -> None:
+        self.sink: Sink
+
+    def run(self, batch: CodeArray) -> None:
+        """Hand the batch on."""
+        self.sink(batch)
 
 
 class ScanStep:

@@ -1,13 +1,13 @@
 """Subsumption: deleting the facts that another fact makes superfluous."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from tidelog.engine.local.chains import make_chain
+from tidelog.engine.local.chains import run_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.steps import Step
 from tidelog.plan.body import Body
 from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.operators import Operator, View
@@ -28,19 +28,6 @@ from tidelog.program.walk_nodes import relations_read
 from tidelog.storage.kernel import CodeArray
 
 
-class _DominatedStep(Step):
-    """Keeps the first half of rows whose halves differ."""
-
-    def __init__(self, arity: int) -> None:
-        self._arity = arity
-        self.rows: list[CodeArray] = []
-
-    def run(self, batch: CodeArray) -> None:
-        """Keep the dominated facts of the batch."""
-        less, greater = batch[:, : self._arity], batch[:, self._arity :]
-        self.rows.append(less[(less != greater).any(axis=1)].copy())
-
-
 def delete_dominated(stratum: Stratum, state: LocalState, expressions: Expressions) -> None:
     """Delete every fact that another one dominates, judged on the facts as they stand.
 
@@ -55,12 +42,9 @@ def delete_dominated(stratum: Stratum, state: LocalState, expressions: Expressio
             reads_changing = not read.isdisjoint(stratum.relations)
             if not is_first and not reads_changing:
                 continue
+            found = doomed.setdefault(subsumption.less.relation, [])
             for operators in _plans(subsumption, state.program, whole=reads_changing):
-                arity = len(subsumption.less.terms)
-                end = _DominatedStep(arity)
-                chain = make_chain(operators, state, expressions, end)
-                chain.run(*chain.rows())
-                doomed.setdefault(subsumption.less.relation, []).extend(end.rows)
+                run_chain(operators, state, expressions, partial(_take_dominated, found))
         deleted = 0
         for name, batches in doomed.items():
             relation = state.relations[name]
@@ -74,19 +58,19 @@ def delete_dominated(stratum: Stratum, state: LocalState, expressions: Expressio
         is_first = False
 
 
+def _take_dominated(found: list[CodeArray], batch: CodeArray) -> None:
+    """Keep the first half of rows whose halves differ."""
+    less, greater = np.hsplit(batch, 2)
+    found.append(less[(less != greater).any(axis=1)])
+
+
 def _plans(subsumption: Subsumption, program: Program, *, whole: bool) -> list[tuple[Operator, ...]]:
     """Return the chains that yield dominated facts beside the facts that dominate them."""
-    rule = _as_rule(subsumption, program)
-    flat = flatten_rule(rule, program)
-    atoms = [literal for literal in flat.body if isinstance(literal, Atom)]
-    outputs = tuple(term.name for term in flat.head.terms if isinstance(term, Variable))
-    rest = (View.FULL,) * (len(atoms) - 2)
+    flat = flatten_rule(_as_rule(subsumption, program), program)
+    rest = (View.FULL,) * (len(flat.atoms) - 2)
     choices = [(View.FULL, View.FULL)] if whole else [(View.DELTA, View.FULL), (View.OLD, View.DELTA)]
-    plans = []
-    for views in choices:
-        body = Body(flat.body, views + rest, outputs, program, KnownSizes())
-        plans.append(best_chain(body).operators)
-    return plans
+    bodies = [Body(flat.body, views + rest, flat.outputs, program, KnownSizes()) for views in choices]
+    return [best_chain(body).operators for body in bodies]
 
 
 def _as_rule(subsumption: Subsumption, program: Program) -> Rule:

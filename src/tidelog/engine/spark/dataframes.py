@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.engine.convergence import check_iterations
 from tidelog.engine.protocol import Settings
-from tidelog.plan.flatten import flatten_rule
+from tidelog.plan.flatten import FlatRule, flatten_rule
 from tidelog.program.nodes import (
     Atom,
     Constant,
@@ -22,7 +22,6 @@ from tidelog.program.nodes import (
     Literal,
     NegatedAtom,
     Program,
-    Rule,
     Stratum,
     Term,
     Variable,
@@ -44,7 +43,7 @@ def reason_against_frames(stratum: Stratum, program: Program) -> str | None:
             return f"`{name}` has no columns"
     for rule in stratum.rules:
         flat = flatten_rule(rule, program)
-        if flat.body and not any(isinstance(literal, Atom) for literal in flat.body):
+        if flat.body and not flat.atoms:
             return f"a rule of `{rule.head.relation}` reads no relation"
         for literal in flat.body:
             reason = _reason(literal, program)
@@ -122,14 +121,13 @@ class FrameStratum:
             full = {name: self._cut(full[name].union(new[name])) for name in full}
             delta = new
 
-    def _rules(self, name: str) -> list[Rule]:
+    def _rules(self, name: str) -> list[FlatRule]:
         rules = (flatten_rule(rule, self.program) for rule in self.stratum.rules)
-        return [rule for rule in rules if rule.head.relation == name]
+        return [rule for rule in rules if rule.relation == name]
 
-    def _places(self, rule: Rule, *, is_first: bool) -> Sequence[int | None]:
+    def _places(self, rule: FlatRule, *, is_first: bool) -> Sequence[int | None]:
         """Return the atoms that read the delta in turn; a rule without any runs in the first iteration."""
-        atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
-        places = [n for n, atom in enumerate(atoms) if atom.relation in self.stratum.relations]
+        places = [n for n, atom in enumerate(rule.atoms) if atom.relation in self.stratum.relations]
         return places or ([None] if is_first else [])
 
     def _viewer(
@@ -147,7 +145,7 @@ class FrameStratum:
     def _cut(self, frame: "DataFrame") -> "DataFrame":
         return frame.localCheckpoint(eager=True)
 
-    def _derive(self, rule: Rule, view: Callable[[int, str], "DataFrame"]) -> "DataFrame":
+    def _derive(self, rule: FlatRule, view: Callable[[int, str], "DataFrame"]) -> "DataFrame":
         """Return the heads of one rule."""
         from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
 
@@ -155,8 +153,7 @@ class FrameStratum:
             codes = tuple(self._code(term) for term in rule.head.terms if isinstance(term, Constant))
             schema = ", ".join(f"c{place} long" for place in range(len(codes)))
             return self.spark.createDataFrame([codes], schema)
-        atoms = [literal for literal in rule.body if isinstance(literal, Atom)]
-        frames = [self._bound(atom, view(number, atom.relation)) for number, atom in enumerate(atoms)]
+        frames = [self._bound(atom, view(number, atom.relation)) for number, atom in enumerate(rule.atoms)]
         joined = _join_all(frames)
         waiting = [literal for literal in rule.body if not isinstance(literal, Atom)]
         while waiting:

@@ -6,12 +6,12 @@
 deciding variable, a negated one and one in an aggregate need all facts of their relation at every partner.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tidelog.engine.spark.routes import RelationRoute, Routes, RuleRoute, variables_of
-from tidelog.plan.flatten import flatten_rule, is_fact
-from tidelog.program.nodes import Atom, Program, Rule, Stratum, Variable
+from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
+from tidelog.program.nodes import Atom, Program, Stratum, Variable
 from tidelog.program.walk_nodes import earlier_relations, relations_read
 
 # A relation and one of its columns.
@@ -34,7 +34,7 @@ def divide_outside(stratum: Stratum, program: Program, routes: Routes) -> Routes
         if is_fact(rule):
             continue
         flat = flatten_rule(rule, program)
-        atoms = [literal for literal in flat.body if isinstance(literal, Atom)]
+        atoms = flat.atoms
         columns = rules[rule.id].columns
         variable = _deciding(atoms, columns) if columns else _best(atoms, wanted)
         if variable is not None and not columns:
@@ -51,19 +51,19 @@ def divide_outside(stratum: Stratum, program: Program, routes: Routes) -> Routes
     return replace(routes, rules=rules, outside=kept)
 
 
-def _variables(atoms: list[Atom]) -> Iterator[tuple[int, dict[str, int]]]:
+def _variables(atoms: Sequence[Atom]) -> Iterator[tuple[int, dict[str, int]]]:
     for place, atom in enumerate(atoms):
         yield place, variables_of(atom)
 
 
-def _deciding(atoms: list[Atom], columns: Mapping[int, int]) -> str | None:
+def _deciding(atoms: Sequence[Atom], columns: Mapping[int, int]) -> str | None:
     """Return the variable that decides which partner finds a derivation, None if none does."""
     place, column = next(iter(columns.items()))
     term = atoms[place].terms[column] if column >= 0 else None
     return term.name if isinstance(term, Variable) else None
 
 
-def _best(atoms: list[Atom], wanted: set[Kept]) -> str | None:
+def _best(atoms: Sequence[Atom], wanted: set[Kept]) -> str | None:
     """Return the variable in most atoms, of several one whose columns are kept anyway."""
 
     def merit(name: str) -> tuple[int, int]:
@@ -74,8 +74,8 @@ def _best(atoms: list[Atom], wanted: set[Kept]) -> str | None:
     return max(names, key=merit, default=None)
 
 
-def _hidden(rule: Rule) -> frozenset[str]:
+def _hidden(rule: FlatRule) -> frozenset[str]:
     """Return the relations that a rule looks at in other ways than by an atom of its body."""
     others = tuple(literal for literal in rule.body if not isinstance(literal, Atom))
-    terms = (term for atom in rule.body if isinstance(atom, Atom) for term in atom.terms)
+    terms = (term for atom in rule.atoms for term in atom.terms)
     return relations_read((*others, *terms, *rule.head.terms))

@@ -6,12 +6,13 @@ from dataclasses import replace
 from tidelog.engine.spark.kernels import WHOLE_ROW
 from tidelog.engine.spark.routes import Routes
 from tidelog.plan import RulePlan, plan_stratum
-from tidelog.plan.body import Body
+from tidelog.plan.body import rule_body
 from tidelog.plan.flatten import flatten_rule, is_fact
 from tidelog.plan.operators import Scan, View
 from tidelog.plan.order import best_chain
 from tidelog.plan.statistics import Statistics
-from tidelog.program.nodes import Atom, Constant, Program, Rule, Stratum, Variable
+from tidelog.plan.stratum import rule_plan
+from tidelog.program.nodes import Atom, Program, Rule, Stratum
 
 
 def plan_repeated(
@@ -47,24 +48,14 @@ def _plan_rule(
     rule: Rule, program: Program, statistics: Statistics, columns: Mapping[int, int], *, counting: bool
 ) -> tuple[RulePlan, int]:
     flat = flatten_rule(rule, program)
-    atoms = [literal for literal in flat.body if isinstance(literal, Atom)]
-    sizes = {place: statistics.size(atoms[place].relation) or 0 for place in columns or range(len(atoms))}
+    numbers = range(len(flat.atoms))
+    sizes = {place: statistics.size(flat.atoms[place].relation) or 0 for place in columns or numbers}
     first = max(sizes, key=sizes.__getitem__, default=None)
-    views = tuple(View.DELTA if number == first else View.FULL for number in range(len(atoms)))
-    outputs = tuple(
-        term.name if isinstance(term, Variable) else term
-        for term in flat.head.terms
-        if isinstance(term, Variable | Constant)
-    )
-    chain = best_chain(
-        Body(
-            flat.body, views, outputs, program, statistics, counting=counting, head=rule.head.relation,
-            is_leapfrog=rule.is_leapfrog, scans_delta=True,
-        )
-    )  # fmt: skip
+    views = tuple(View.DELTA if number == first else View.FULL for number in numbers)
+    body = rule_body(flat, views, program, statistics)
+    chain = best_chain(replace(body, counting=counting, scans_delta=True))
     beginning = chain.operators[0]
     if isinstance(beginning, Scan):
         beginning = replace(beginning, view=View.FULL)
-    operators = (beginning, *chain.operators[1:])
-    plan = RulePlan(rule.id, rule.head.relation, None, operators, chain.cost, rule.span)
+    plan = rule_plan(flat, None, replace(chain, operators=(beginning, *chain.operators[1:])))
     return plan, WHOLE_ROW if first is None else columns.get(first, WHOLE_ROW)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from tidelog.engine.spark.routes import variables_of
-from tidelog.plan.flatten import flatten_rule
+from tidelog.plan.flatten import FlatRule, flatten_rule
 from tidelog.program.nodes import Atom, Column, Literal, Program, Relation, Rule, RuleId, Stratum, Variable
 from tidelog.program.walk_nodes import needed_variables, terms_of
 
@@ -50,7 +50,7 @@ def _halves(
 ) -> tuple[Relation, Rule, Rule] | None:
     """Return a relation, the rule that derives it and the rule that reads it; None if none is needed."""
     flat = flatten_rule(rule, program)
-    inside = [x for x in flat.body if isinstance(x, Atom) and x.relation in stratum]
+    inside = [atom for atom in flat.atoms if atom.relation in stratum]
     if len(inside) < 3 or set.intersection(*(set(variables_of(atom)) for atom in inside)):
         return None
     pairs = [
@@ -67,10 +67,11 @@ def _halves(
     atom = Atom(name, kept, span=rule.span)
     rest = tuple(atom if x is left else x for x in flat.body if x is not right)
     relation = Relation(name, columns, span=program.relations[rule.head.relation].span)
-    return relation, Rule(made, atom, (left, right), span=rule.span), replace(flat, body=rest, plan=())
+    first = Rule(made, atom, (left, right), span=rule.span)
+    return relation, first, replace(rule, head=flat.head, body=rest, plan=())
 
 
-def _kept(rule: Rule, pair: tuple[Atom, Atom]) -> tuple[Variable, ...]:
+def _kept(rule: FlatRule, pair: tuple[Atom, Atom]) -> tuple[Variable, ...]:
     """Return the variables of a pair of atoms that the rest of the rule needs, each once."""
     rest = [x for x in rule.body if x is not pair[0] and x is not pair[1]]
     needed = {variable.name for variable in _variables((*rest, rule.head))}
