@@ -30,7 +30,6 @@ from tidelog.program.nodes import (
     RecordTerm,
     Relation,
     Rule,
-    RuleId,
     Stratum,
     Term,
     UserApplication,
@@ -38,6 +37,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
+from tidelog.program.rule_ids import RuleIds
 from tidelog.program.walk_nodes import counts, map_literal, map_parts, needed_variables, subterms, terms_of
 from tidelog.values import Kind
 
@@ -76,10 +76,10 @@ class _Splitter:
     rules: list[CountedRule] = field(default_factory=list)
     waiting: list[Stratum] = field(default_factory=list)
     seen: Tally[str] = field(default_factory=Tally)
-    next_id: int = field(init=False)
+    ids: RuleIds = field(init=False)
 
     def __post_init__(self) -> None:
-        self.next_id = max((rule.id for rule in self.program.rules), default=-1) + 1
+        self.ids = RuleIds(self.program)
 
     def take_strata(self) -> list[Stratum]:
         """Return and forget the strata made since the last call."""
@@ -104,8 +104,7 @@ class _Splitter:
         self.functors[functor] = UserFunctor(functor, (_NUMBER, *types), _NUMBER)
         self.rules.append(CountedRule(name, head.relation, relation, functor, types, len(body.numbers)))
         derivation = Atom(relation, keys, span=rule.span)
-        found = replace(rule, id=RuleId(self.next_id), head=derivation, body=before)
-        self.next_id += 1
+        found = replace(rule, id=self.ids.take(), head=derivation, body=before)
         self.waiting.append(Stratum((relation,), (found,), (), is_recursive=False))
         numbers = tuple(
             Constraint(

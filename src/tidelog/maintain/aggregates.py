@@ -36,11 +36,11 @@ from tidelog.program.nodes import (
     Program,
     Relation,
     Rule,
-    RuleId,
     Stratum,
     Term,
     Variable,
 )
+from tidelog.program.rule_ids import RuleIds
 from tidelog.program.walk_nodes import deep_variables, relations_read, terms_of
 from tidelog.values import Kind
 
@@ -97,10 +97,10 @@ class _Namer:
     aggregates: dict[str, GroupedAggregate] = field(default_factory=dict)
     waiting: list[Stratum] = field(default_factory=list)
     levels: Levels = field(default_factory=Levels)
-    next_id: int = field(init=False)
+    ids: RuleIds = field(init=False)
 
     def __post_init__(self) -> None:
-        self.next_id = max((rule.id for rule in self.program.rules), default=-1) + 1
+        self.ids = RuleIds(self.program)
 
     def take_strata(self) -> list[Stratum]:
         """Return and forget the strata made since the last call, in their order."""
@@ -126,12 +126,8 @@ class _Namer:
             else:
                 open_rules.extend(self.alternatives(current, place, stratum))
         return [
-            replace(made, id=made.id if not number else self.fresh_id()) for number, made in enumerate(done)
+            replace(made, id=made.id if not number else self.ids.take()) for number, made in enumerate(done)
         ]
-
-    def fresh_id(self) -> RuleId:
-        self.next_id += 1
-        return RuleId(self.next_id - 1)
 
     def next_aggregate(self, rule: Rule, stratum: Stratum) -> int | None:
         """Return the place of an aggregate whose groups are known, or None."""
@@ -209,7 +205,7 @@ class _Namer:
         made = tuple(relation for relation in (grouped.relation, grouped.some) if relation is not None)
         internal = Stratum(made, (), (), is_recursive=False)
         # An aggregate inside the body becomes a relation too; its stratum comes before this one.
-        rules = tuple(self.rules(Rule(self.fresh_id(), head, body, span=rule.span), internal))
+        rules = tuple(self.rules(Rule(self.ids.take(), head, body, span=rule.span), internal))
         self.waiting.append(replace(internal, rules=rules))
         return grouped
 
@@ -241,7 +237,7 @@ class _Namer:
         if relation not in self.relations:
             columns = tuple(Column(name, types[name]) for name in names)
             self.relations[relation] = Relation(relation, columns, span=aggregate.span)
-            rule = Rule(self.fresh_id(), head, outside, span=aggregate.span)
+            rule = Rule(self.ids.take(), head, outside, span=aggregate.span)
             self.waiting.append(Stratum((relation,), (rule,), (), is_recursive=False))
         return head
 

@@ -23,6 +23,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
+from tidelog.program.rule_ids import RuleIds
 
 
 def project_negations(program: Program) -> Program:
@@ -34,14 +35,13 @@ def project_negations(program: Program) -> Program:
     )
     if not made:
         return program
-    following = max((rule.id for rule in program.rules), default=-1) + 1
+    ids = RuleIds(program)
     ordered: list[Stratum] = []
     for stratum in strata:
         ordered.append(stratum)
         for (name, kept), relation in made.items():
             if name in stratum.relations:
-                ordered.append(_stratum(program, name, kept, relation, RuleId(following)))
-                following += 1
+                ordered.append(_stratum(program, name, kept, relation, ids.take()))
     relations = {**program.relations, **{relation.name: relation for relation in made.values()}}
     return replace(program, relations=relations, strata=tuple(ordered))
 

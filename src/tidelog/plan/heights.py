@@ -22,9 +22,9 @@ from tidelog.program.nodes import (
     Program,
     Relation,
     Rule,
-    RuleId,
     Stratum,
 )
+from tidelog.program.rule_ids import RuleIds
 from tidelog.program.walk_nodes import deep_atoms, keeps_state, walk
 
 
@@ -154,7 +154,7 @@ class _Copier:
         self.changeable = changeable
         self.given = frozenset(program.relations) - {rule.head.relation for rule in program.rules}
         self.copies: dict[str, Relation] = {}
-        self.next_id = max((rule.id for rule in program.rules), default=-1) + 1
+        self.ids = RuleIds(program)
         self.stratum_of = {name: each for each in program.strata for name in each.relations}
 
     def stratum(self, stratum: Stratum) -> Stratum:
@@ -189,8 +189,7 @@ class _Copier:
                         self._copy(literal.relation, reader, names, made)
                 renamed = _renamed(rule, names)
                 head = replace(renamed.head, relation=copy)
-                made.append(replace(renamed, id=RuleId(self.next_id), head=head, plan=()))
-                self.next_id += 1
+                made.append(replace(renamed, id=self.ids.take(), head=head))
 
     def _is_quick(self, name: str) -> bool:
         """Say whether a derived relation follows from inputs without recursion."""

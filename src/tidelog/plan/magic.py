@@ -36,7 +36,6 @@ from tidelog.program.nodes import (
     RecordTerm,
     Relation,
     Rule,
-    RuleId,
     Stratum,
     Subsumption,
     Term,
@@ -44,6 +43,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
+from tidelog.program.rule_ids import RuleIds
 from tidelog.program.strongly_connected import strongly_connected
 from tidelog.program.walk_nodes import (
     aggregates_in,
@@ -74,12 +74,8 @@ def restrict_to_demand(program: Program, wanted: Collection[str]) -> Program:
         **{_demand(name): _demand_relation(name, keys, program) for name in keys},
     }
     rules = [_guarded(rule, keys) for rule in program.rules]
-    used = [*(rule.id for rule in program.rules), *(each.id for each in _subsumptions(program))]
-    number = 1 + max(used)
-    for rule in program.rules:
-        for made in _demand_rules(rule, keys):
-            rules.append(replace(made, id=RuleId(number)))
-            number += 1
+    ids = RuleIds(program)
+    rules.extend(made for rule in program.rules for made in _demand_rules(rule, keys, ids))
     return replace(program, relations=relations, strata=_stratify(program, relations, rules))
 
 
@@ -247,7 +243,7 @@ def _guarded(rule: Rule, keys: Keys) -> Rule:
     return replace(rule, body=(*guards, *rule.body), plan=()) if guards else rule
 
 
-def _demand_rules(rule: Rule, keys: Keys) -> Iterator[Rule]:
+def _demand_rules(rule: Rule, keys: Keys, ids: RuleIds) -> Iterator[Rule]:
     """Yield a rule for what each atom over a restricted relation asks for."""
     for reader in _readers(rule, keys):
         terms = tuple(reader.atom.terms[place] for place in sorted(keys[reader.atom.relation]))
@@ -255,7 +251,7 @@ def _demand_rules(rule: Rule, keys: Keys) -> Iterator[Rule]:
         constraints = (x for x in rule.body if isinstance(x, Constraint) and _is_test(x, reader.bound))
         body = (*reader.before, *constraints)
         if head not in body:
-            yield Rule(rule.id, head, body, span=rule.span)
+            yield Rule(ids.take(), head, body, span=rule.span)
 
 
 def _is_test(constraint: Constraint, bound: frozenset[str]) -> bool:

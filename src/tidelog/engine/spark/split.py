@@ -15,13 +15,14 @@ from itertools import combinations
 
 from tidelog.engine.spark.routes import variables_of
 from tidelog.plan.flatten import FlatRule, flatten_rule
-from tidelog.program.nodes import Atom, Column, Literal, Program, Relation, Rule, RuleId, Stratum, Variable
+from tidelog.program.nodes import Atom, Column, Literal, Program, Relation, Rule, Stratum, Variable
+from tidelog.program.rule_ids import RuleIds
 from tidelog.program.walk_nodes import needed_variables, terms_of
 
 
 def split_rules(program: Program) -> Program:
     """Return the program in which one variable divides each rule, wherever atoms share any."""
-    following = max((rule.id for rule in program.rules), default=-1) + 1
+    ids = RuleIds(program)
     relations = dict(program.relations)
     strata: list[Stratum] = []
     for stratum in program.strata:
@@ -30,11 +31,10 @@ def split_rules(program: Program) -> Program:
         waiting = list(stratum.rules)
         while waiting:
             rule = waiting.pop(0)
-            halves = _halves(rule, names, program, RuleId(following)) if stratum.is_recursive else None
+            halves = _halves(rule, names, program, ids) if stratum.is_recursive else None
             if halves is None:
                 rules.append(rule)
                 continue
-            following += 1
             made, first, second = halves
             relations[made.name] = made
             names.add(made.name)
@@ -46,7 +46,7 @@ def split_rules(program: Program) -> Program:
 
 
 def _halves(
-    rule: Rule, stratum: Collection[str], program: Program, made: RuleId
+    rule: Rule, stratum: Collection[str], program: Program, ids: RuleIds
 ) -> tuple[Relation, Rule, Rule] | None:
     """Return a relation, the rule that derives it and the rule that reads it; None if none is needed."""
     flat = flatten_rule(rule, program)
@@ -62,6 +62,7 @@ def _halves(
         return None
     left, right = min(pairs, key=lambda pair: len(_kept(flat, pair)))
     kept = _kept(flat, (left, right))
+    made = ids.take()
     name = f"{rule.head.relation}/{rule.id}/{made}"
     columns = tuple(Column(f"c{place}", variable.type) for place, variable in enumerate(kept))
     atom = Atom(name, kept, span=rule.span)
