@@ -1,8 +1,9 @@
 """Chains of steps: a rule plan made runnable, and the aggregates inside it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,39 +12,23 @@ from tidelog.engine.local.aggregates import reduce_groups
 from tidelog.engine.local.combine import combiner
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.leapfrog import LeapfrogStep
+from tidelog.engine.local.lookups import CheckStep, FindStep, JoinStep
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import (
     BUFFER_ROWS,
-    CheckStep,
     ComputeStep,
-    ExtendingStep,
     FilterStep,
-    FindStep,
     GenerateStep,
-    JoinStep,
     ProjectStep,
     ScanStep,
+    SelectingStep,
     Sink,
     SinkStep,
     Step,
     TakeApartStep,
 )
-from tidelog.plan.operators import (
-    Check,
-    Compute,
-    Filter,
-    Find,
-    Generate,
-    Join,
-    Layout,
-    Leapfrog,
-    Operator,
-    Project,
-    Reduce,
-    Scan,
-    Start,
-    TakeApart,
-)
+from tidelog.plan import operators as ops
+from tidelog.plan.operators import Layout, Operator, Reduce, Scan, Start
 from tidelog.program.nodes import Constant
 from tidelog.source import Source, Span
 from tidelog.storage.kernel import CodeArray
@@ -84,7 +69,7 @@ def make_chain(
     layout = beginning.outputs
     steps: list[Step] = []
     for operator in operators[1:]:
-        steps.append(_make_step(operator, layout, state, expressions))
+        steps.append(_STEPS[type(operator)](operator, layout, state, expressions))
         layout = operator.outputs
     steps.append(end)
     for step, following in pairwise(steps):
@@ -112,46 +97,7 @@ def collect(operators: Sequence[Operator], state: LocalState, expressions: Expre
     return np.concatenate(found)
 
 
-def _make_step(  # noqa: C901, PLR0912 - one case for each kind of operator
-    operator: Operator, layout: Layout, state: LocalState, expressions: Expressions
-) -> Step:
-    match operator:
-        case Join():
-            relation = state.relations[operator.relation]
-            if operator.ordered is None:
-                relation.index(operator.key)
-            else:
-                relation.ordered_index(operator.key, operator.ordered)
-            return JoinStep(operator, layout, state, expressions)
-        case Check():
-            relation = state.relations[operator.relation]
-            if len(operator.key) == relation.arity:
-                relation.stop_using_pairs()
-            elif operator.key:
-                relation.index(operator.key)
-            return CheckStep(operator, layout, state, expressions)
-        case Find():
-            state.relations[operator.relation].stop_using_pairs()
-            return FindStep(operator, layout, state, expressions)
-        case Filter():
-            return FilterStep(operator, layout, state, expressions)
-        case Project():
-            return ProjectStep(operator, layout, state, expressions)
-        case Compute():
-            return ComputeStep(operator, layout, state, expressions)
-        case Generate():
-            return GenerateStep(operator, layout, state, expressions)
-        case TakeApart():
-            return TakeApartStep(operator, layout, state, expressions)
-        case Reduce():
-            return ReduceStep(operator, layout, state, expressions)
-        case Leapfrog():
-            return LeapfrogStep(operator, layout, state, expressions)
-        case Scan() | Start():
-            raise AssertionError(f"{operator} begins a chain")
-
-
-class ReduceStep(ExtendingStep):
+class ReduceStep(SelectingStep):
     """Binds a variable to an aggregate per outer binding.
 
     Equal outer bindings of a batch are evaluated once; without outer variables the aggregate is
@@ -159,7 +105,7 @@ class ReduceStep(ExtendingStep):
     """
 
     def __init__(self, operator: Reduce, layout: Layout, state: LocalState, expressions: Expressions) -> None:
-        super().__init__(operator.outputs, layout, (operator.variable,), state, expressions)
+        super().__init__(operator, layout, state, expressions, (operator.variable,))
         self._operator = operator
         self._places = [layout.index(name) for name in operator.outer]
         self._end = SinkStep()
@@ -189,7 +135,7 @@ class ReduceStep(ExtendingStep):
             self.extend(batch, None, [codes])
             return
         mask = has_value[group_of]
-        self.extend(batch, mask.view(np.uint8), [np.where(mask, codes, 0)])
+        self.extend(batch, mask, [np.where(mask, codes, 0)])
 
     def _evaluate(self, outer: CodeArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]:
         """Return the aggregate's code for each outer binding, and which of them have one."""
@@ -223,3 +169,17 @@ def _numbered(body: Sequence[Operator]) -> tuple[Operator, ...]:
     if isinstance(body[0], Start):
         return tuple(replace(operator, outputs=(_GROUP, *operator.outputs)) for operator in body)
     return tuple(replace(operator, outputs=(_FIRST_GROUP, *operator.outputs)) for operator in body)
+
+
+_STEPS: dict[type, Callable[[Any, Layout, LocalState, Expressions], Step]] = {
+    ops.Join: JoinStep,
+    ops.Check: CheckStep,
+    ops.Find: FindStep,
+    ops.Filter: FilterStep,
+    ops.Project: ProjectStep,
+    ops.Compute: ComputeStep,
+    ops.Generate: GenerateStep,
+    ops.TakeApart: TakeApartStep,
+    ops.Reduce: ReduceStep,
+    ops.Leapfrog: LeapfrogStep,
+}

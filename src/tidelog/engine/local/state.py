@@ -92,14 +92,18 @@ class LocalState:
         relation.insert(self.pack(columns, len(columns[0]) if columns else 1), first_new=relation.NEVER)
         self.show_all(name)
 
-    def pack(self, columns: Sequence[npt.NDArray[np.int64]], count: int) -> CodeArray:
+    def pack(self, columns: Sequence[CodeArray], count: int) -> CodeArray:
         """Return columns as rows of the state's width; raise `NeedsWideCodes` if one does not fit."""
-        rows = np.empty((count, len(columns)), self.dtype)
+        rows: CodeArray = np.empty((count, len(columns)), self.dtype)
+        self.fill(rows, columns)
+        return rows
+
+    def fill(self, rows: CodeArray, columns: Sequence[CodeArray]) -> None:
+        """Write columns into rows of the state's width; raise `NeedsWideCodes` if one does not fit."""
         for position, column in enumerate(columns):
             if not self.is_wide and not fits_narrow(column):
                 raise NeedsWideCodes
             rows[:, position] = column
-        return rows
 
     def show_all(self, name: str) -> None:
         """Let the next iteration see every row of a relation; none of them is a delta."""
@@ -142,7 +146,7 @@ class LocalState:
         return sum(len(relation) for relation in self.relations.values())
 
 
-def fits_narrow(codes: npt.NDArray[np.int64]) -> bool:
+def fits_narrow(codes: CodeArray) -> bool:
     """Say whether every code of a column, or of rows, fits 32 bits."""
     if codes.size == 0 or codes.dtype.itemsize <= 4:
         return True

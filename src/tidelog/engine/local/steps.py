@@ -13,43 +13,28 @@ import numpy.typing as npt
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, Visible
 from tidelog.plan.operators import (
-    Check,
     Comparison,
     Compute,
     Filter,
-    Find,
     Generate,
-    Join,
     Layout,
     Operand,
-    Project,
+    Operator,
     Scan,
     TakeApart,
 )
 from tidelog.program.nodes import BranchTerm, RecordTerm
-from tidelog.storage import Index
-from tidelog.storage.join import (
-    EQUAL,
-    LESS,
-    LESS_EQUAL,
-    UNEQUAL,
-    find_bindings,
-    find_groups,
-    has_entry,
-    join_dense_pairs,
-    join_postings,
-    scan_rows,
-    select_rows,
-)
+from tidelog.storage.join import EQUAL, LESS, LESS_EQUAL, UNEQUAL, scan_rows, select_rows
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
-from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST, BELOW, OrderedIndex, join_ordered
 
+Mask = npt.NDArray[np.bool_]
 # Takes batches; whoever keeps one has to copy it.
 Sink = Callable[[CodeArray], None]
 # Rows per buffer: large enough to hide the cost of a kernel call, small enough for the cache.
 BUFFER_ROWS = 1 << 14
 
 _OPS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": LESS_EQUAL}
+_COMPARE = {EQUAL: np.equal, UNEQUAL: np.not_equal, LESS: np.less, LESS_EQUAL: np.less_equal}
 
 
 class Sources:
@@ -172,152 +157,36 @@ def _renamed(
     return [Comparison(c.op, names.get(c.left, c.left), names.get(c.right, c.right)) for c in filters]
 
 
-class JoinStep(Step):
-    """Extends bindings through an index."""
-
-    def __init__(self, join: Join, layout: Layout, state: LocalState, expressions: Expressions) -> None:
-        self._relation = state.relations[join.relation]
-        self._key_columns = join.key
-        rest = [column for column in range(self._relation.arity) if column not in join.key]
-        names = dict(join.binds)
-        # The last column of an entry, after those that are not in the key, is the row number.
-        bound = [names.get(column, f"%unread{column}") for column in (*rest, self._relation.arity)]
-        sources = Sources(layout, bound, state, expressions)
-        self._key = sources.numbers(join.operands)
-        self._filters = sources.filters(join.filters)
-        self._sources = sources.numbers(join.outputs)
-        self._constants = sources.constants()
-        self._state = state
-        self._visible = state.visible[join.relation]
-        self._view = join.view
-        self._found: Int64s = np.empty(BUFFER_ROWS, np.int64)
-        self._progress = np.zeros(2, np.int64)
-        self._out: CodeArray = np.empty((BUFFER_ROWS, len(join.outputs)), state.dtype)
-        self._pair = self._as_pair(len(layout))
-        self._ordered = join.ordered
-        self._bounds = np.empty((0, 2), np.int32)
-        if join.ordered is not None:
-            ordered = len(layout) + rest.index(join.ordered)
-            self._bounds = _bounds_on(ordered, self._filters, len(layout))
-
-    def _as_pair(self, width: int) -> tuple[int, int, bool] | None:
-        """Return the two output columns if they are one of the batch and one of the entry.
-
-        As (column of the batch, column of the entry, whether the entry's comes first).
-        """
-        if len(self._sources) != 2 or len(self._key) != 1 or self._key[0] < 0 or len(self._filters):
-            return None
-        first, second = (int(source) for source in self._sources)
-        if 0 <= first < width <= second:
-            return first, second - width, False
-        if 0 <= second < width <= first:
-            return second, first - width, True
-        return None
-
-    def run(self, batch: CodeArray) -> None:
-        """Push one row per binding and matching fact."""
-        lowest, highest = self._visible.rows(self._view)
-        if lowest == highest:
-            return
-        if self._ordered is not None:
-            self._run_ordered(batch, lowest, highest)
-            return
-        index = self._relation.indexes[self._key_columns]
-        is_all = lowest == 0 and highest >= index.rows_indexed and not self._relation.alive.size
-        if self._pair is not None and is_all and index.is_dense:
-            self._run_pairs(batch, index, *self._pair)
-            return
-        count = batch.shape[0]
-        if count > self._found.shape[0]:
-            self._found = np.empty(count, np.int64)
-        found = self._found[:count]
-        find_groups(
-            batch, self._constants, self._key, index.slots, index.keys, index.groups, index.is_dense, found
-        )
-        progress = self._progress
-        progress[:] = 0
-        while progress[0] < count:
-            written = join_postings(
-                batch, found, self._constants, index.groups, index.arena, self._relation.alive,
-                lowest, highest, self._filters, self._sources, progress, self._out,
-            )  # fmt: skip
-            self._state.count_bindings(written)
-            if written:
-                self.next.run(self._out[:written])
-
-    def _run_ordered(self, batch: CodeArray, lowest: int, highest: int) -> None:
-        index = self._relation.indexes[self._key_columns, self._ordered]  # type: ignore[index]  # there is one
-        assert isinstance(index, OrderedIndex)
-        count = batch.shape[0]
-        found = np.empty(count, np.int64)
-        find_groups(
-            batch, self._constants, self._key, index.slots, index.keys, index.groups, index.is_dense, found
-        )
-        progress = self._progress
-        progress[:] = 0
-        while progress[0] < count:
-            written = join_ordered(
-                batch, found, self._constants, index.groups, index.arena, index.sorted_lengths,
-                index.position, self._bounds, self._relation.alive, lowest, highest, self._filters,
-                self._sources, progress,
-                self._out,
-            )  # fmt: skip
-            self._state.count_bindings(written)
-            if written:
-                self.next.run(self._out[:written])
-
-    def _run_pairs(self, batch: CodeArray, index: Index, kept: int, taken: int, taken_first: bool) -> None:  # noqa: FBT001 - as computed
-        progress = self._progress
-        progress[:] = 0
-        key = int(self._key[0])
-        while progress[0] < batch.shape[0]:
-            written = join_dense_pairs(
-                batch, key, index.groups, index.arena, kept, taken, taken_first, progress, self._out
-            )
-            self._state.count_bindings(written)
-            if written:
-                self.next.run(self._out[:written])
-
-
-def _bounds_on(ordered: int, filters: Int32s, width: int) -> Int32s:
-    """Return the filters that bound the column with source `ordered` as (kind, source).
-
-    Sources below `width` are columns of the batch, negative ones constants.
-    """
-    bounds = []
-    for comparison, left, right in filters:
-        if comparison == LESS and left == ordered:
-            bounds.append((BELOW, right))
-        elif comparison == LESS_EQUAL and left == ordered:
-            bounds.append((AT_MOST, right))
-        elif comparison == LESS and right == ordered:
-            bounds.append((ABOVE, left))
-        elif comparison == LESS_EQUAL and right == ordered:
-            bounds.append((AT_LEAST, left))
-    # A bound by another column of the same entry is a filter and no bound for a search.
-    usable = [(kind, source) for kind, source in bounds if source < width]
-    return np.array(usable, np.int32).reshape(-1, 2)
-
-
 class SelectingStep(Step):
-    """A step that keeps some bindings and rearranges their columns."""
+    """A step that keeps some bindings, perhaps with columns it adds, and rearranges their columns.
+
+    `bound` are the variables of the added columns; only what satisfies the operator's filters is kept.
+    """
 
     def __init__(
         self,
-        outputs: Layout,
+        operator: Operator,
         layout: Layout,
-        bound: Sequence[str],
         state: LocalState,
         expressions: Expressions,
+        bound: Sequence[str] = (),
     ) -> None:
         self._state = state
+        self._expressions = expressions
         self._names = [operand if isinstance(operand, str) else "" for operand in layout]
-        self._all_sources = Sources(layout, bound, state, expressions)
-        self._sources = self._all_sources.numbers(outputs)
-        self._constants = self._all_sources.constants()
-        self._out: CodeArray = np.empty((0, len(outputs)), state.dtype)
+        self._operands = Sources(layout, bound, state, expressions)
+        filters = operator.filters if isinstance(operator, Compute | TakeApart) else ()
+        self._filters = self._operands.filters(filters)
+        self._sources = self.numbers(operator.outputs)
+        self._out: CodeArray = np.empty((0, len(operator.outputs)), state.dtype)
 
-    def columns(self, batch: CodeArray) -> dict[str, npt.NDArray[np.int64]]:
+    def numbers(self, operands: Sequence[Operand]) -> Int32s:
+        """Return the sources of operands."""
+        numbers = self._operands.numbers(operands)
+        self._constants = self._operands.constants()
+        return numbers
+
+    def columns(self, batch: CodeArray) -> dict[str, Int64s]:
         """Return the batch as named columns of 64-bit codes."""
         return {name: batch[:, place].astype(np.int64) for place, name in enumerate(self._names)}
 
@@ -329,134 +198,15 @@ class SelectingStep(Step):
         if written:
             self.next.run(self._out[:written])
 
-
-class CheckStep(SelectingStep):
-    """Keeps bindings by the presence of a fact."""
-
-    def __init__(self, check: Check, layout: Layout, state: LocalState, expressions: Expressions) -> None:
-        super().__init__(check.outputs, layout, (), state, expressions)
-        self._relation = state.relations[check.relation]
-        self._key_columns = check.key
-        self._key = self._all_sources.numbers(check.operands)
-        self._constants = self._all_sources.constants()
-        self._visible = state.visible[check.relation]
-        self._view = check.view
-        self._wanted = np.uint8(0 if check.is_negated else 1)
-
-    def run(self, batch: CodeArray) -> None:
-        """Push the bindings for which the fact is present (or absent)."""
-        relation = self._relation
-        lowest, highest = self._visible.rows(self._view)
-        count = batch.shape[0]
-        found = np.empty(count, np.int64)
-        if len(self._key_columns) == relation.arity:
-            find_bindings(batch, self._constants, self._key, relation.slots, relation.rows, found)
-            present = (found >= lowest) & (found < highest)
-            if relation.alive.size:
-                present &= relation.alive[np.maximum(found, 0)] != 0
-            keep = present.view(np.uint8)
-        elif not self._key_columns:
-            alive = len(relation.live_rows(lowest, highest)) if relation.deleted else highest - lowest
-            keep = np.full(count, 1 if alive else 0, np.uint8)
-        else:
-            index = relation.indexes[self._key_columns]
-            keep = np.empty(count, np.uint8)
-            find_groups(
-                batch,
-                self._constants,
-                self._key,
-                index.slots,
-                index.keys,
-                index.groups,
-                index.is_dense,
-                found,
-            )
-            has_entry(batch, found, index.groups, index.arena, relation.alive, lowest, highest, keep)
-        if self._wanted == 0:
-            keep = keep ^ np.uint8(1)
-        self.push(batch, keep)
-
-
-class FindStep(SelectingStep):
-    """Binds the number of a fact's row, -1 where a negated fact is not there."""
-
-    def __init__(self, find: Find, layout: Layout, state: LocalState, expressions: Expressions) -> None:
-        super().__init__(find.outputs, layout, (find.row,), state, expressions)
-        self._relation = state.relations[find.relation]
-        self._key = self._all_sources.numbers(find.operands)
-        self._constants = self._all_sources.constants()
-        self._is_negated = find.is_negated
-
-    def run(self, batch: CodeArray) -> None:
-        """Push the bindings with the row number in a further column."""
-        relation = self._relation
-        found = np.empty(batch.shape[0], np.int64)
-        find_bindings(batch, self._constants, self._key, relation.slots, relation.rows, found)
-        if relation.alive.size:
-            # A hidden row is no fact, neither of the old epoch nor of the new one.
-            found[(found >= 0) & (relation.alive[np.maximum(found, 0)] == 0)] = -1
-        wide = np.empty((batch.shape[0], batch.shape[1] + 1), self._state.dtype)
-        wide[:, :-1] = batch
-        wide[:, -1] = found
-        is_kept = np.ones(batch.shape[0], np.bool_) if self._is_negated else found >= 0
-        self.push(wide, is_kept.view(np.uint8))
-
-
-class FilterStep(SelectingStep):
-    """Keeps bindings that satisfy a constraint."""
-
-    def __init__(self, operator: Filter, layout: Layout, state: LocalState, expressions: Expressions) -> None:
-        super().__init__(operator.outputs, layout, (), state, expressions)
-        self._holds = expressions.compile_constraint(operator.constraint)
-
-    def run(self, batch: CodeArray) -> None:
-        """Push the bindings that satisfy the constraint."""
-        self.push(batch, self._holds(self.columns(batch), batch.shape[0]).view(np.uint8))
-
-
-class ProjectStep(SelectingStep):
-    """Rearranges columns."""
-
-    def __init__(
-        self, operator: Project, layout: Layout, state: LocalState, expressions: Expressions
-    ) -> None:
-        super().__init__(operator.outputs, layout, (), state, expressions)
-
-    def run(self, batch: CodeArray) -> None:
-        """Push all bindings."""
-        self.push(batch, np.ones(batch.shape[0], np.uint8))
-
-
-class ExtendingStep(SelectingStep):
-    """A step that appends computed columns before it selects."""
-
-    def __init__(
-        self,
-        outputs: Layout,
-        layout: Layout,
-        bound: Sequence[str],
-        state: LocalState,
-        expressions: Expressions,
-    ) -> None:
-        super().__init__(outputs, layout, bound, state, expressions)
-        self._filters = self._all_sources.filters(())
-        self._expressions = expressions
-
-    def filter_by(self, filters: Sequence[Comparison]) -> None:
-        """Let only the extended rows pass that satisfy these comparisons."""
-        self._filters = self._all_sources.filters(filters)
-        self._constants = self._all_sources.constants()
-
-    def extend(self, batch: CodeArray, keep: Bools | None, columns: Sequence[npt.NDArray[np.int64]]) -> None:
+    def extend(self, batch: CodeArray, keep: Mask | None, columns: Sequence[CodeArray]) -> None:
         """Push the kept rows of the batch with further columns, after the filters."""
-        count = batch.shape[0]
-        width = batch.shape[1]
-        wide = np.empty((count, width + len(columns)), self._state.dtype)
+        count, width = batch.shape
+        wide: CodeArray = np.empty((count, width + len(columns)), self._state.dtype)
         wide[:, :width] = batch
-        wide[:, width:] = self._state.pack(columns, count)
-        mask = np.ones(count, np.bool_) if keep is None else keep.astype(np.bool_)
+        self._state.fill(wide[:, width:], columns)
+        mask = np.ones(count, np.bool_) if keep is None else keep
         for comparison, left, right in self._filters:
-            mask &= _compare(comparison, self._column(wide, left), self._column(wide, right))
+            mask &= _COMPARE[comparison](self._column(wide, left), self._column(wide, right))
         self.push(wide, mask.view(np.uint8))
 
     def _column(self, wide: CodeArray, source: int) -> CodeArray:
@@ -466,22 +216,33 @@ class ExtendingStep(SelectingStep):
         return wide[:, source]
 
 
-def _compare(comparison: int, left: CodeArray, right: CodeArray) -> npt.NDArray[np.bool_]:
-    if comparison == EQUAL:
-        return np.asarray(left == right)
-    if comparison == UNEQUAL:
-        return np.asarray(left != right)
-    return np.asarray(left < right if comparison == LESS else left <= right)
+class ProjectStep(SelectingStep):
+    """Rearranges columns."""
+
+    def run(self, batch: CodeArray) -> None:
+        """Push all bindings."""
+        self.push(batch, np.ones(batch.shape[0], np.uint8))
 
 
-class ComputeStep(ExtendingStep):
+class FilterStep(SelectingStep):
+    """Keeps bindings that satisfy a constraint."""
+
+    def __init__(self, operator: Filter, layout: Layout, state: LocalState, expressions: Expressions) -> None:
+        super().__init__(operator, layout, state, expressions)
+        self._holds = expressions.compile_constraint(operator.constraint)
+
+    def run(self, batch: CodeArray) -> None:
+        """Push the bindings that satisfy the constraint."""
+        self.push(batch, self._holds(self.columns(batch), batch.shape[0]).view(np.uint8))
+
+
+class ComputeStep(SelectingStep):
     """Binds a variable to the value of a term."""
 
     def __init__(
         self, operator: Compute, layout: Layout, state: LocalState, expressions: Expressions
     ) -> None:
-        super().__init__(operator.outputs, layout, (operator.variable,), state, expressions)
-        self.filter_by(operator.filters)
+        super().__init__(operator, layout, state, expressions, (operator.variable,))
         self._term = expressions.compile_term(operator.term)
 
     def run(self, batch: CodeArray) -> None:
@@ -489,17 +250,17 @@ class ComputeStep(ExtendingStep):
         codes, has_value = self._term(self.columns(batch), batch.shape[0])
         if has_value is not None:
             # Codes of rows without a value are arbitrary and must not ask for wide codes.
-            codes = np.where(has_value, codes, 0)
-        self.extend(batch, None if has_value is None else has_value.view(np.uint8), [codes])
+            codes, has_value = np.where(has_value, codes, 0), has_value.copy()
+        self.extend(batch, has_value, [codes])
 
 
-class GenerateStep(ExtendingStep):
+class GenerateStep(SelectingStep):
     """Binds a variable to each value of a range."""
 
     def __init__(
         self, operator: Generate, layout: Layout, state: LocalState, expressions: Expressions
     ) -> None:
-        super().__init__(operator.outputs, layout, (operator.variable,), state, expressions)
+        super().__init__(operator, layout, state, expressions, (operator.variable,))
         self._generator = operator.generator
 
     def run(self, batch: CodeArray) -> None:
@@ -509,15 +270,13 @@ class GenerateStep(ExtendingStep):
             self.extend(batch[rows], None, [values])
 
 
-class TakeApartStep(ExtendingStep):
+class TakeApartStep(SelectingStep):
     """Binds the parts of records and branches."""
 
     def __init__(
         self, operator: TakeApart, layout: Layout, state: LocalState, expressions: Expressions
     ) -> None:
-        names = [name for _, name in operator.binds]
-        super().__init__(operator.outputs, layout, names, state, expressions)
-        self.filter_by(operator.filters)
+        super().__init__(operator, layout, state, expressions, [name for _, name in operator.binds])
         assert isinstance(operator.pattern, RecordTerm | BranchTerm)
         self._pattern = operator.pattern
         self._place = layout.index(operator.variable)
@@ -526,5 +285,4 @@ class TakeApartStep(ExtendingStep):
     def run(self, batch: CodeArray) -> None:
         """Push the bindings whose value has the pattern's shape."""
         matches, parts = self._expressions.take_apart(self._pattern, batch[:, self._place].astype(np.int64))
-        columns = [np.where(matches, parts[position], 0) for position in self._positions]
-        self.extend(batch, matches.view(np.uint8), columns)
+        self.extend(batch, matches, [parts[position] for position in self._positions])

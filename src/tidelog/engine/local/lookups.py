@@ -1,0 +1,177 @@
+"""Steps that look facts up: by an index, by membership, and by their row numbers."""
+
+from functools import partial
+
+import numpy as np
+
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.steps import BUFFER_ROWS, SelectingStep, Sources, Step
+from tidelog.plan.operators import Check, Find, Join, Layout
+from tidelog.storage import Index, StoredRelation
+from tidelog.storage.join import (
+    LESS,
+    LESS_EQUAL,
+    find_bindings,
+    find_groups,
+    has_entry,
+    join_dense_pairs,
+    join_postings,
+)
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
+from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST, BELOW, OrderedIndex, join_ordered
+
+# What a filter bounds the ordered column by, where that is its left or its right side.
+_BOUNDS = {LESS: (BELOW, ABOVE), LESS_EQUAL: (AT_MOST, AT_LEAST)}
+
+
+class JoinStep(Step):
+    """Extends bindings through an index."""
+
+    def __init__(self, join: Join, layout: Layout, state: LocalState, expressions: Expressions) -> None:
+        relation = self._relation = state.relations[join.relation]
+        if join.ordered is None:
+            relation.index(join.key)
+        else:
+            relation.ordered_index(join.key, join.ordered)
+        rest = [column for column in range(relation.arity) if column not in join.key]
+        names = dict(join.binds)
+        # The last column of an entry, after those that are not in the key, is the row number.
+        bound = [names.get(column, f"%unread{column}") for column in (*rest, relation.arity)]
+        sources = Sources(layout, bound, state, expressions)
+        self._join = join
+        self._state = state
+        self._visible = state.visible[join.relation]
+        self._key = sources.numbers(join.operands)
+        self._filters = sources.filters(join.filters)
+        self._sources = sources.numbers(join.outputs)
+        self._constants = sources.constants()
+        self._progress = np.zeros(2, np.int64)
+        self._out: CodeArray = np.empty((BUFFER_ROWS, len(join.outputs)), state.dtype)
+        self._pair = self._as_pair(len(layout))
+        self._bounds = np.empty((0, 2), np.int32)
+        if join.ordered is not None:
+            self._bounds = _bounds_on(len(layout) + rest.index(join.ordered), self._filters, len(layout))
+
+    def _as_pair(self, width: int) -> tuple[int, int, bool] | None:
+        """Return the two output columns if they are one of the batch and one of the entry.
+
+        As (column of the batch, column of the entry, whether the entry's comes first).
+        """
+        if len(self._sources) != 2 or len(self._key) != 1 or self._key[0] < 0 or len(self._filters):
+            return None
+        first, second = (int(source) for source in self._sources)
+        if 0 <= first < width <= second:
+            return first, second - width, False
+        if 0 <= second < width <= first:
+            return second, first - width, True
+        return None
+
+    def run(self, batch: CodeArray) -> None:
+        """Push one row per binding and matching fact."""
+        lowest, highest = self._visible.rows(self._join.view)
+        if lowest == highest:
+            return
+        relation, ordered = self._relation, self._join.ordered
+        index = relation.indexes[self._join.key if ordered is None else (self._join.key, ordered)]
+        is_all = lowest == 0 and highest >= index.rows_indexed and not relation.alive.size
+        if self._pair is not None and is_all and index.is_dense and ordered is None:
+            key = int(self._key[0])
+            join = partial(join_dense_pairs, batch, key, index.groups, index.arena, *self._pair)
+        else:
+            found = groups_of(batch, self._constants, self._key, index)
+            common = (batch, found, self._constants, index.groups, index.arena)
+            if isinstance(index, OrderedIndex):
+                join = partial(join_ordered, *common, index.sorted_lengths, index.position, self._bounds)
+            else:
+                join = partial(join_postings, *common)
+            join = partial(join, relation.alive, lowest, highest, self._filters, self._sources)
+        self._progress[:] = 0
+        while self._progress[0] < batch.shape[0]:
+            written = join(self._progress, self._out)
+            self._state.count_bindings(written)
+            if written:
+                self.next.run(self._out[:written])
+
+
+def groups_of(batch: CodeArray, constants: Int64s, key: Int32s, index: Index) -> Int64s:
+    """Return the group of an index that each binding's key leads to, -1 for none."""
+    found = np.empty(batch.shape[0], np.int64)
+    find_groups(batch, constants, key, index.slots, index.keys, index.groups, index.is_dense, found)
+    return found
+
+
+def _bounds_on(ordered: int, filters: Int32s, width: int) -> Int32s:
+    """Return the filters that bound the column with source `ordered` as (kind, source).
+
+    Sources below `width` are columns of the batch, negative ones constants. A bound by another column
+    of the same entry is a filter and no bound for a search.
+    """
+    bounds = []
+    for comparison, left, right in filters:
+        below, above = _BOUNDS.get(comparison, (None, None))
+        if below is not None and left == ordered and right < width:
+            bounds.append((below, right))
+        elif above is not None and right == ordered and left < width:
+            bounds.append((above, left))
+    return np.array(bounds, np.int32).reshape(-1, 2)
+
+
+def _row_numbers(batch: CodeArray, constants: Int64s, key: Int32s, relation: StoredRelation) -> Int64s:
+    """Return the number of the row that each binding's operands are, -1 if it is not there or hidden."""
+    found = np.empty(batch.shape[0], np.int64)
+    find_bindings(batch, constants, key, relation.slots, relation.rows, found)
+    if relation.alive.size:
+        # A hidden row is no fact, neither of the old epoch nor of the new one.
+        found[(found >= 0) & (relation.alive[np.maximum(found, 0)] == 0)] = -1
+    return found
+
+
+class CheckStep(SelectingStep):
+    """Keeps bindings by the presence of a fact."""
+
+    def __init__(self, check: Check, layout: Layout, state: LocalState, expressions: Expressions) -> None:
+        super().__init__(check, layout, state, expressions)
+        relation = self._relation = state.relations[check.relation]
+        if len(check.key) == relation.arity:
+            relation.stop_using_pairs()
+        elif check.key:
+            relation.index(check.key)
+        self._check = check
+        self._key = self.numbers(check.operands)
+        self._visible = state.visible[check.relation]
+
+    def run(self, batch: CodeArray) -> None:
+        """Push the bindings for which the fact is present (or absent)."""
+        present = self._present(batch, *self._visible.rows(self._check.view))
+        self.push(batch, present ^ np.uint8(1) if self._check.is_negated else present)
+
+    def _present(self, batch: CodeArray, lowest: int, highest: int) -> Bools:
+        relation, key = self._relation, self._check.key
+        if len(key) == relation.arity:
+            found = _row_numbers(batch, self._constants, self._key, relation)
+            return ((found >= lowest) & (found < highest)).view(np.uint8)
+        if not key:
+            alive = len(relation.live_rows(lowest, highest)) if relation.deleted else highest - lowest
+            return np.full(batch.shape[0], 1 if alive else 0, np.uint8)
+        index = relation.indexes[key]
+        present = np.empty(batch.shape[0], np.uint8)
+        found = groups_of(batch, self._constants, self._key, index)
+        has_entry(batch, found, index.groups, index.arena, relation.alive, lowest, highest, present)
+        return present
+
+
+class FindStep(SelectingStep):
+    """Binds the number of a fact's row, -1 where a negated fact is not there."""
+
+    def __init__(self, find: Find, layout: Layout, state: LocalState, expressions: Expressions) -> None:
+        super().__init__(find, layout, state, expressions, (find.row,))
+        self._relation = state.relations[find.relation]
+        self._relation.stop_using_pairs()
+        self._key = self.numbers(find.operands)
+        self._is_negated = find.is_negated
+
+    def run(self, batch: CodeArray) -> None:
+        """Push the bindings with the row number in a further column."""
+        found = _row_numbers(batch, self._constants, self._key, self._relation)
+        self.extend(batch, None if self._is_negated else found >= 0, [found.astype(self._state.dtype)])
