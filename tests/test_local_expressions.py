@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_oracles import oracle_of
-from tidelog.engine.local import expressions as expressions_module
-from tidelog.engine.local.expressions import Expressions, _float_power
+from tidelog.engine.local import ranges as ranges_module
+from tidelog.engine.local.arithmetic import _float_power
+from tidelog.engine.local.expressions import Expressions
 from tidelog.errors import TidelogError
 from tidelog.program.nodes import (
     Application,
@@ -285,7 +286,7 @@ def test_a_range_without_bounds_has_no_values():
 @pytest.mark.parametrize("kind", [Kind.NUMBER, Kind.FLOAT])
 def test_a_range_that_fits_no_memory_is_a_diagnostic(kind, monkeypatch):
     """A range of too many values is refused before it is made."""
-    monkeypatch.setattr(expressions_module, "_FLOAT_RANGE_LIMIT", 1000)
+    monkeypatch.setattr(ranges_module, "_FLOAT_RANGE_LIMIT", 1000)
     codec = Codec(TYPES)
     stop = {Kind.NUMBER: 2**62, Kind.FLOAT: 1e12}[kind]
     zero = {Kind.NUMBER: 0, Kind.FLOAT: 0.0}[kind]

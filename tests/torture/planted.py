@@ -55,7 +55,7 @@ MISTAKES: Final = (
     ),
     Mistake(
         "values: the larger of two unsigned numbers is that of signed ones",
-        "engine/local/expressions.py",
+        "engine/local/arithmetic.py",
         '("max", _U): _fold(_unsigned(np.maximum)),',
         '("max", _U): _fold(np.maximum),',
     ),

@@ -9,7 +9,8 @@ import numpy as np
 
 from tidelog.engine.convergence import endless
 from tidelog.engine.counted import number_derivations
-from tidelog.engine.local.expressions import Evaluated, Expressions, NumberFunctor
+from tidelog.engine.local.evaluated import Evaluated
+from tidelog.engine.local.expressions import Expressions, NumberFunctor
 from tidelog.engine.local.functional import FunctionalRelations
 from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
