@@ -6,12 +6,14 @@ filter of the operator that binds its last variable.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from tidelog.plan.body import Body, Chain, Work
+from tidelog.plan.expected import ExpectedMatches, expected_matches
 from tidelog.plan.flatten import as_operand, variables_of
+from tidelog.plan.layouts import with_layouts
 from tidelog.plan.leapfrog_operator import Group, leapfrog_operator
-from tidelog.plan.operator_variables import variables_bound, variables_read
 from tidelog.plan.operators import (
     Check,
     Comparison,
@@ -20,11 +22,8 @@ from tidelog.plan.operators import (
     Find,
     Generate,
     Join,
-    Layout,
-    Leapfrog,
     Operand,
     Operator,
-    Project,
     Reduce,
     Scan,
     Start,
@@ -50,15 +49,8 @@ from tidelog.program.nodes import (
 from tidelog.program.walk_nodes import terms_of
 from tidelog.values import Kind
 
-# By how much a relation of the stratum is taken to grow beyond what the planner sees of it.
-_EXPECTED_GROWTH = 8.0
 # With so many facts to a key, those within bounds are found by an ordered index.
 _FACTS_TO_ORDER = 64
-# Changes are followed through indexes of whole relations. One more index costs memory for good, so it
-# has to spare a binding for this many facts.
-_FACTS_PER_BINDING = 20_000
-# So few facts may be paired with every binding, if that is expected to pay.
-_FEW_FACTS = 64
 _FLIPPED = {">": "<", ">=": "<="}
 _BOUNDS = frozenset({"<", "<=", ">", ">="})
 _CODE_COMPARISONS = frozenset({"=", "!="})
@@ -84,17 +76,43 @@ def build_chain(body: Body, order: Sequence[int | Group], plan_inner: PlanInner)
 
 
 @dataclass
-class _Match:
-    """The columns of an atom: those looked up by key, and those that bind a variable.
+class _Binds:
+    """Columns, or parts of a record, that bind variables.
 
-    A variable that occurs again binds a copy, which a filter compares with the first.
+    One whose variable has a value already binds a copy, which a filter compares with the first.
     """
+
+    known: AbstractSet[str] = frozenset()
+    new: set[str] = field(default_factory=set)
+    binds: list[tuple[int, str]] = field(default_factory=list)
+    filters: list[Comparison] = field(default_factory=list)
+
+    def add(self, place: int, name: str) -> None:
+        """Bind a variable to what is at a place."""
+        if name in self.known or name in self.new:
+            copy = f"{name}%{place}"
+            self.filters.append(Comparison("=", copy, name))
+            name = copy
+        else:
+            self.new.add(name)
+        self.binds.append((place, name))
+
+
+@dataclass
+class _Match(_Binds):
+    """The columns of an atom: those looked up by key, and those that bind a variable."""
 
     key: list[int] = field(default_factory=list)
     operands: list[Operand] = field(default_factory=list)
-    binds: list[tuple[int, str]] = field(default_factory=list)
-    filters: list[Comparison] = field(default_factory=list)
-    copies: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What is the same in all orders of a body, found once."""
+
+    plan_inner: PlanInner
+    inner_chains: dict[int, Chain] = field(default_factory=dict)
+    matches: dict[tuple[int, tuple[int, ...]], ExpectedMatches] = field(default_factory=dict)
 
 
 class ChainBuilder:
@@ -105,17 +123,11 @@ class ChainBuilder:
     """
 
     # Layouts stay empty until `chain` gives every operator what later ones read.
-    __slots__ = (
-        "bindings", "body", "bound", "inner_chains", "matches", "operators", "pending", "plan_inner",
-        "work",
-    )  # fmt: skip
+    __slots__ = ("bindings", "body", "bound", "operators", "pending", "shared", "work")
 
     def __init__(self, body: Body, plan_inner: PlanInner) -> None:
         self.body = body
-        self.plan_inner = plan_inner
-        # What is the same in all orders is found once and shared by all builders that begin here.
-        self.inner_chains: dict[int, Chain] = {}
-        self.matches: dict[tuple[int, tuple[int, ...]], tuple[float, float, bool]] = {}
+        self.shared = _Shared(plan_inner)
         self.bound = set(body.given)
         self.pending = [x for x in body.literals if not isinstance(x, Atom)]
         self.operators: list[Operator] = [Start(body.given)] if body.given else []
@@ -126,8 +138,7 @@ class ChainBuilder:
         """Return a builder that joins one more atom."""
         self.settle()
         made = ChainBuilder.__new__(ChainBuilder)
-        made.body, made.plan_inner = self.body, self.plan_inner
-        made.inner_chains, made.matches = self.inner_chains, self.matches
+        made.body, made.shared = self.body, self.shared
         made.bound, made.pending, made.operators = set(self.bound), list(self.pending), list(self.operators)
         made.bindings, made.work = self.bindings, self.work
         made.join(number)
@@ -137,7 +148,9 @@ class ChainBuilder:
         """Return the chain of a builder that has joined all atoms."""
         self.settle()
         assert not self.pending, f"a checked body binds everything: {self.pending}"
-        return self._finish()
+        self._ensure_start()
+        body = self.body
+        return Chain(with_layouts(self.operators, body.outputs, counting=body.counting), self.work)
 
     def _row_of(self, atom: Atom) -> str | None:
         return self.body.rows[id(atom)] if self.body.numbered else None
@@ -152,9 +165,9 @@ class ChainBuilder:
         found = self._match(number)
         row = self._row_of(atom)
         if row is not None:
-            found.binds.append((arity, row))
+            found.add(arity, row)
         self.bindings, self.work = expected
-        self.bound.update(name for _, name in found.binds if name not in found.copies)
+        self.bound |= found.new
         fused = self._take_comparisons()
         self.bindings *= 0.5 ** len(fused)
         filters = (*found.filters, *fused)
@@ -226,21 +239,14 @@ class ChainBuilder:
     def _match(self, number: int) -> "_Match":
         """Return what the bound variables make of an atom's columns."""
         found = _Match()
-        new: set[str] = set()
         for column, operand in enumerate(self.body.operands[number]):
             if operand is None:
                 continue
             if not isinstance(operand, str) or operand in self.bound:
                 found.key.append(column)
                 found.operands.append(operand)
-            elif operand in new:
-                copy = f"{operand}%{column}"
-                found.copies.add(copy)
-                found.binds.append((column, copy))
-                found.filters.append(Comparison("=", copy, operand))
             else:
-                new.add(operand)
-                found.binds.append((column, operand))
+                found.add(column, operand)
         return found
 
     def expect(self, number: int) -> tuple[float, Work]:
@@ -251,35 +257,17 @@ class ChainBuilder:
         bound = self.bound
         operands = self.body.operands[number]
         key = tuple([c for c, x in enumerate(operands) if isinstance(x, Constant) or x in bound])
-        known = self.matches.get((number, key))
-        if known is None:
-            known = self.matches[number, key] = self._count_matches(number, key)
-        matches, index_cost, is_cross_product = known
-        cross_products, cost = self.work
-        if self.operators:
-            cross_products += is_cross_product
-        elif self.body.views[number] is View.DELTA:
-            matches = 1.0
+        found = self.shared.matches.get((number, key))
+        if found is None:
+            found = self.shared.matches[number, key] = expected_matches(self.body, number, key)
+        matches, is_cross_product = found.facts, found.is_cross_product
+        if not self.operators:
+            is_cross_product = False
+            if self.body.views[number] is View.DELTA:
+                matches = 1.0
         bindings = self.bindings * max(matches, 1e-3)
-        return bindings, Work(cross_products, cost + bindings + index_cost)
-
-    def _count_matches(self, number: int, key: tuple[int, ...]) -> tuple[float, float, bool]:
-        """Return the facts a key is expected to match, what its index costs, and if it is a cross product.
-
-        The same wherever an atom comes, so it is counted once for all orders.
-        """
-        relation = self.body.atoms[number].relation
-        arity = len(self.body.operands[number])
-        statistics = self.body.statistics
-        matches = matches_per_key(statistics, relation, arity, key)
-        if relation in self.body.growing and len(key) < arity:
-            matches *= _EXPECTED_GROWTH
-        index_cost = 0.0
-        if self.body.numbered and 0 < len(key) < arity and not statistics.is_indexed(relation, key):
-            index_cost = (statistics.size(relation) or 0.0) / _FACTS_PER_BINDING
-        size = statistics.size(relation)
-        stays_small = size is not None and size <= _FEW_FACTS and relation not in self.body.growing
-        return matches, index_cost, not key and arity > 0 and not stays_small
+        cross_products, cost = self.work
+        return bindings, Work(cross_products + is_cross_product, cost + bindings + found.index_cost)
 
     def _key_filters(self, found: "_Match") -> list[Comparison]:
         """Turn the constants of a scanned atom into filters on its columns."""
@@ -411,54 +399,45 @@ class ChainBuilder:
         return None
 
     def _take_apart(self, name: str, pattern: RecordTerm | BranchTerm) -> TakeApart:
-        binds: list[tuple[int, str]] = []
-        filters: list[Comparison] = []
-        new: set[str] = set()
+        found = _Binds(frozenset(self.bound))
         for position, part in enumerate(pattern.terms):
-            if not isinstance(part, Variable):
-                continue
-            if part.name in self.bound or part.name in new:
-                copy = f"{part.name}%{position}"
-                binds.append((position, copy))
-                filters.append(Comparison("=", copy, part.name))
-            else:
-                new.add(part.name)
-                binds.append((position, part.name))
-        self.bound.update(new)
-        filters.extend(self._take_comparisons())
-        return TakeApart(name, pattern, tuple(binds), tuple(filters), ())
+            if isinstance(part, Variable):
+                found.add(position, part.name)
+        self.bound |= found.new
+        filters = (*found.filters, *self._take_comparisons())
+        return TakeApart(name, pattern, tuple(found.binds), filters, ())
 
     def _generator(self, literal: Generator) -> Operator | None:
         assert isinstance(literal.target, Variable)
         if not self._has_all(frozenset().union(*map(variables_of, terms_of(literal)[1:]))):
             return None
-        name = literal.target.name
-        if name in self.bound:
-            made = Variable(f"{name}%range{len(self.operators)}", literal.target.type, span=literal.span)
-            self.pending.append(Constraint("=", literal.kind, literal.target, made, span=literal.span))
-            name = made.name
         self.bindings *= 10
-        self.bound.add(name)
-        return Generate(literal, name, ())
+        return Generate(literal, self._bind(literal.target, "range", literal), ())
 
-    def _reduce(self, variable: Variable, aggregate: Aggregate, literal: Constraint) -> Operator:
+    def _bind(self, variable: Variable, by: str, literal: Constraint | Generator) -> str:
+        """Return the variable that an operator binds: a new one, compared later, if this has a value."""
         name = variable.name
         if name in self.bound:
-            made = Variable(f"{name}%aggregate{len(self.operators)}", variable.type, span=variable.span)
+            made = replace(variable, name=f"{name}%{by}{len(self.operators)}")
             self.pending.append(Constraint("=", literal.kind, variable, made, span=literal.span))
             name = made.name
+        self.bound.add(name)
+        return name
+
+    def _reduce(self, variable: Variable, aggregate: Aggregate, literal: Constraint) -> Operator:
         chain = self._inner_chain(aggregate)
         self.work = Work(self.work.cross_products, self.work.bindings + self.bindings * chain.cost)
-        self.bound.add(name)
-        target = aggregate.target
+        name = self._bind(variable, "aggregate", literal)
+        target_type = aggregate.type if aggregate.target is None else aggregate.target.type
+        outer = tuple(sorted(variables_of(aggregate)))
         return Reduce(
-            name, aggregate.functor, aggregate.kind, aggregate.type if target is None else target.type,
-            aggregate.type, tuple(sorted(variables_of(aggregate))), chain.operators, aggregate.init, (),
+            name, aggregate.functor, aggregate.kind, target_type, aggregate.type, outer, chain.operators,
+            aggregate.init, (),
         )  # fmt: skip
 
     def _inner_chain(self, aggregate: Aggregate) -> Chain:
         """Return the chain of an aggregate's body, which is the same in every order."""
-        known = self.inner_chains.get(id(aggregate))
+        known = self.shared.inner_chains.get(id(aggregate))
         if known is not None:
             return known
         inner = Body(
@@ -470,38 +449,5 @@ class ChainBuilder:
             tuple(sorted(variables_of(aggregate))),
             counting=True,
         )
-        chain = self.inner_chains[id(aggregate)] = self.plan_inner(inner)
+        chain = self.shared.inner_chains[id(aggregate)] = self.shared.plan_inner(inner)
         return chain
-
-    # --- layouts ----------------------------------------------------------------------------
-
-    def _finish(self) -> Chain:
-        """Trim every layout to what later operators read; the last one is the outputs."""
-        self._ensure_start()
-        trimmed: list[Operator] = []
-        needed = {operand for operand in self.body.outputs if isinstance(operand, str)}
-        outputs: Layout = self.body.outputs
-        for operator in reversed(self.operators):
-            if isinstance(operator, Start):
-                if outputs != operator.outputs:
-                    trimmed.append(Project(outputs))
-                trimmed.append(operator)
-                break
-            reading = variables_read(operator)
-            trimmed.append(_with_outputs(operator, outputs, needed, counting=self.body.counting))
-            needed = (needed - variables_bound(operator)) | reading
-            outputs = tuple(sorted(needed))
-        trimmed.reverse()
-        return Chain(tuple(trimmed), self.work)
-
-
-def _with_outputs(operator: Operator, outputs: Layout, needed: set[str], *, counting: bool) -> Operator:
-    """Return the operator yielding `outputs`; a join that binds nothing needed becomes a check."""
-    if isinstance(operator, Join) and not counting and not operator.filters:
-        binds_needed = any(name in needed for _, name in operator.binds)
-        if not binds_needed:
-            return Check(operator.relation, operator.view, operator.key, operator.operands, False, outputs)
-    if isinstance(operator, Leapfrog) and not counting:
-        needed_places = [place for place, name in enumerate(operator.order) if name in needed]
-        return replace(operator, witness=max(needed_places, default=-1) + 1, outputs=outputs)
-    return replace(operator, outputs=outputs)

@@ -1,0 +1,37 @@
+"""What joining an atom is expected to cost."""
+
+from typing import NamedTuple
+
+from tidelog.plan.body import Body
+from tidelog.plan.statistics import matches_per_key
+
+# By how much a relation of the stratum is taken to grow beyond what the planner sees of it.
+_EXPECTED_GROWTH = 8.0
+# Changes are followed through indexes of whole relations. One more index costs memory for good, so it
+# has to spare a binding for this many facts.
+_FACTS_PER_BINDING = 20_000
+# So few facts may be paired with every binding, if that is expected to pay.
+_FEW_FACTS = 64
+
+
+class ExpectedMatches(NamedTuple):
+    """The facts that one key matches, what its index costs, and whether every binding meets all facts."""
+
+    facts: float
+    index_cost: float
+    is_cross_product: bool
+
+
+def expected_matches(body: Body, number: int, key: tuple[int, ...]) -> ExpectedMatches:
+    """Return what to expect of an atom joined by a key: the same wherever it comes in an order."""
+    relation = body.atoms[number].relation
+    arity = len(body.operands[number])
+    size = body.statistics.size(relation)
+    facts = matches_per_key(body.statistics, relation, arity, key)
+    if relation in body.growing and len(key) < arity:
+        facts *= _EXPECTED_GROWTH
+    index_cost = 0.0
+    if body.numbered and 0 < len(key) < arity and not body.statistics.is_indexed(relation, key):
+        index_cost = (size or 0.0) / _FACTS_PER_BINDING
+    stays_small = size is not None and size <= _FEW_FACTS and relation not in body.growing
+    return ExpectedMatches(facts, index_cost, not key and arity > 0 and not stays_small)
