@@ -69,7 +69,7 @@ class GroupKeeper:
             contents[aggregate.some] = change.groups[change.became_filled]
         for name, content in contents.items():
             relation = state.relations[name]
-            relation.insert(state.pack([content[:, place] for place in range(relation.arity)], len(content)))
+            relation.insert(state.pack_rows(content))
             relation.levels[: relation.count] = 1
             relation.previous[: relation.count] = 1
             state.show_all(name)

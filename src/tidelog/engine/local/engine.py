@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from tidelog.engine.code_rows import as_columns, matching
 from tidelog.engine.convergence import endless
 from tidelog.engine.counted import number_derivations
 from tidelog.engine.local.evaluated import Evaluated
@@ -32,7 +33,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.plan.lattice_paths import plan_paths
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
-from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.kernel import Int64s
 from tidelog.storage.paths import Endless, Unsuitable
 from tidelog.values.codec import Codec
 
@@ -94,7 +95,7 @@ class LocalEngine:
                 continue
             stored = self._state.relations[rule.relation]
             found = stored.live_rows() if rows is None else stored.rows[rows[rule.relation]]
-            self.numbering.give(rule, _columns(found), len(found), self._codec)
+            self.numbering.give(rule, as_columns(found), len(found), self._codec)
 
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
@@ -163,7 +164,7 @@ class LocalEngine:
         )
 
     def _run_paths(self, stratum: Stratum, context: RunContext) -> PathStratum | None:
-        """Evaluate a stratum that is a graph by best paths; None if it is none, nothing is changed then."""
+        """Evaluate a stratum by best paths; return None and leave the state as it is if it is not a graph."""
         plan = plan_paths(stratum, self._program)
         if plan is None:
             return None
@@ -182,17 +183,11 @@ class LocalEngine:
 
     def facts(self, relation: str) -> list[Codes]:
         """Return all facts as one array of codes per column."""
-        return _columns(self._state.relations[relation].live_rows())
+        return as_columns(self._state.relations[relation].live_rows())
 
     def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
         """Return the facts that agree with the pattern's codes; None agrees with all."""
-        stored = self._state.relations[relation]
-        rows = stored.live_rows()
-        keep = np.ones(len(rows), np.bool_)
-        for place, code in enumerate(pattern):
-            if code is not None:
-                keep &= rows[:, place] == code
-        return _columns(rows[keep])
+        return as_columns(matching(self._state.relations[relation].live_rows(), pattern))
 
     def _check_memory(self) -> None:
         limit = self._settings.memory_limit_bytes
@@ -210,7 +205,3 @@ class LocalEngine:
         raise TidelogError(
             [Diagnostic(code="memory-limit", message=f"{message}; facts so far: {sizes}", hint=hint)]
         )
-
-
-def _columns(rows: CodeArray) -> list[Codes]:
-    return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])]

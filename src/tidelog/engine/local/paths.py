@@ -214,10 +214,8 @@ class PathStratum:
         for number, name in enumerate(self._names):
             own = rows[:, 0] == number if self._shift else np.ones(len(rows), np.bool_)
             width = self._state.program.relations[name].arity - 1
-            keys = rows[own, self._shift : self._shift + width]
-            columns = [keys[:, place].astype(np.int64) for place in range(width)]
-            columns.insert(self.plan.columns[name], codes[own])
-            found[name] = self._state.pack(columns, len(keys))
+            keys = rows[own, self._shift : self._shift + width].astype(np.int64)
+            found[name] = self._state.pack_rows(np.insert(keys, self.plan.columns[name], codes[own], axis=1))
         return found
 
 

@@ -98,6 +98,12 @@ class LocalState:
         self.fill(rows, columns)
         return rows
 
+    def pack_rows(self, rows: CodeArray) -> CodeArray:
+        """Return rows in the state's width; raise `NeedsWideCodes` if a code does not fit."""
+        if not self.is_wide and not fits_narrow(rows):
+            raise NeedsWideCodes
+        return rows.astype(self.dtype)
+
     def fill(self, rows: CodeArray, columns: Sequence[CodeArray]) -> None:
         """Write columns into rows of the state's width; raise `NeedsWideCodes` if one does not fit."""
         for position, column in enumerate(columns):

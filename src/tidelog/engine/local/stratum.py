@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
 from tidelog.engine.convergence import check_convergence
 from tidelog.engine.local.chains import Chain, make_chain
 from tidelog.engine.local.emit import EmitStep, SharedEmitStep
@@ -20,9 +18,9 @@ from tidelog.engine.local.settle import Settler, needs_settling
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.subsume import delete_dominated
 from tidelog.engine.local.workers import Workers, is_safe_in_threads
+from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.plan import RulePlan, plan_stratum
-from tidelog.plan.flatten import is_fact
 from tidelog.plan.operators import Check, Join, Operator, Reduce
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Rule, RuleId, Stratum
@@ -181,22 +179,9 @@ class StratumRun:
 
     def _insert_facts(self) -> None:
         """Insert the rules without a body."""
-        facts: dict[str, list[list[int]]] = {}
-        expressions = self._context.expressions
-        for rule in self._stratum.rules:
-            if is_fact(rule):
-                codes = []
-                for term in rule.head.terms:
-                    column, has_value = expressions.term(term, {}, 1)
-                    if has_value is not None and not has_value[0]:
-                        break
-                    codes.append(int(column[0]))
-                else:
-                    facts.setdefault(rule.head.relation, []).append(codes)
-        for name, rows in facts.items():
+        for name, rows in written_facts(self._stratum.rules, self._context.expressions).items():
             self._derivations += len(rows)
-            columns = np.array(rows, np.int64).reshape(len(rows), -1)
-            packed = self._state.pack([columns[:, place] for place in range(columns.shape[1])], len(rows))
+            packed = self._state.pack_rows(rows)
             self._target(name).insert(packed, first_new=self._iteration_start[name])
 
     def _target(self, name: str) -> StoredRelation | LatticeTable:

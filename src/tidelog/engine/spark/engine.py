@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidelog.engine.code_rows import as_columns, as_rows, matching
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.engine.numbering import Numbering
@@ -42,6 +43,7 @@ from tidelog.program.nodes import Program, Stratum
 from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
+from tidelog.storage.kernel import CodeArray
 from tidelog.values.codec import Codec
 
 if TYPE_CHECKING:
@@ -126,12 +128,7 @@ class SparkEngine:
 
     def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
         """Return the facts that agree with the pattern's codes; None agrees with all."""
-        rows = self._holdings[relation].rows()
-        keep = np.ones(len(rows), np.bool_)
-        for place, code in enumerate(pattern):
-            if code is not None:
-                keep &= rows[:, place] == code
-        return [rows[keep, place].astype(np.int64) for place in range(rows.shape[1])]
+        return as_columns(matching(self._holdings[relation].rows(), pattern))
 
     def code_frame(self, relation: str) -> "DataFrame | None":
         """Return the codes of a relation as a data frame read by workers; None if the driver has them."""
@@ -200,9 +197,7 @@ class SparkEngine:
                 engine.insert(name, self._holdings[name].columns())
         statistics = engine.evaluate(_OneStratum(observer)).strata[-1]
         for name in stratum.relations:
-            columns = engine.facts(name)
-            size = engine.size(name)
-            self._holdings[name].put_rows(_rows(columns, size))
+            self._holdings[name].put_rows(as_rows(engine.facts(name), engine.size(name)))
         return statistics
 
     def _run_as_frames(self, number: int, stratum: Stratum, observer: Observer) -> StratumStatistics:
@@ -306,15 +301,8 @@ def _needs_settling(stratum: Stratum, program: Program) -> bool:
     return reason_for_driver(stratum, program) is not None
 
 
-def _distinct(parts: Iterable[Columns], arity: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
+def _distinct(parts: Iterable[Columns], arity: int) -> CodeArray:
     facts = StoredRelation(arity, np.int64)
     for columns in parts:
-        facts.insert(_rows(columns, len(columns[0]) if columns else 1))
-    return np.asarray(facts.live_rows(), np.int64)
-
-
-def _rows(columns: Columns, size: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
-    rows = np.empty((size, len(columns)), np.int64)
-    for place, column in enumerate(columns):
-        rows[:, place] = column
-    return rows
+        facts.insert(as_rows(columns, len(columns[0]) if columns else 1))
+    return facts.live_rows()

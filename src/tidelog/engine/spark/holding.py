@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tidelog.engine.code_rows import as_columns
 from tidelog.engine.local.state import fits_narrow
 from tidelog.engine.protocol import Codes
 from tidelog.engine.spark.files import Annotated, Folder
@@ -46,8 +47,7 @@ class Holding:
 
     def columns(self) -> list[Codes]:
         """Return all rows as one array of codes per column."""
-        rows = self.rows()
-        return [rows[:, place].astype(np.int64) for place in range(self._arity)]
+        return as_columns(self.rows())
 
     def files(self, name: str) -> tuple[str, ...]:
         """Return files with all rows, written as `name` if there are none yet."""

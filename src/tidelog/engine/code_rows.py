@@ -1,0 +1,30 @@
+"""Facts as rows of codes, and as one array of codes per column."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tidelog.engine.protocol import Codes
+from tidelog.storage.kernel import CodeArray, Int64s
+
+
+def as_rows(columns: Sequence[CodeArray], count: int) -> Int64s:
+    """Return columns as rows of 64-bit codes; without columns there are `count` empty rows."""
+    rows: Int64s = np.empty((count, len(columns)), np.int64)
+    for place, column in enumerate(columns):
+        rows[:, place] = column
+    return rows
+
+
+def as_columns(rows: CodeArray) -> list[Codes]:
+    """Return rows as one array of 64-bit codes per column."""
+    return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])]
+
+
+def matching(rows: CodeArray, pattern: Sequence[int | None]) -> CodeArray:
+    """Return the rows that agree with the pattern's codes; None agrees with all."""
+    keep = np.ones(len(rows), np.bool_)
+    for place, code in enumerate(pattern):
+        if code is not None:
+            keep &= rows[:, place] == code
+    return rows[keep]
