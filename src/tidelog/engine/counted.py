@@ -17,26 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidelog.engine.numbering import CountedRule
+from tidelog.program import nodes
 from tidelog.program.binding import bound_variables
-from tidelog.program.nodes import (
-    Atom,
-    BranchTerm,
-    Column,
-    Constant,
-    Constraint,
-    Counter,
-    Literal,
-    Program,
-    RecordTerm,
-    Relation,
-    Rule,
-    Stratum,
-    Term,
-    UserApplication,
-    UserFunctor,
-    Variable,
-    Wildcard,
-)
 from tidelog.program.rule_ids import RuleIds
 from tidelog.program.walk_nodes import counts, map_literal, map_parts, needed_variables, subterms, terms_of
 from tidelog.values import Kind
@@ -48,16 +30,16 @@ _NUMBER = Kind.NUMBER.value
 class CountedProgram:
     """A program without `autoinc()`, and the rules that had it in the order in which they count."""
 
-    program: Program
+    program: nodes.Program
     rules: tuple[CountedRule, ...]
 
 
-def number_derivations(program: Program) -> CountedProgram:
+def number_derivations(program: nodes.Program) -> CountedProgram:
     """Return the program in which derivations that are counted are facts."""
     if not any(counts(rule) for rule in program.rules):
         return CountedProgram(program, ())
     splitter = _Splitter(program)
-    strata: list[Stratum] = []
+    strata: list[nodes.Stratum] = []
     for stratum in program.strata:
         rules = tuple(splitter.split(rule) if counts(rule) else rule for rule in stratum.rules)
         strata.extend(splitter.take_strata())
@@ -70,23 +52,23 @@ def number_derivations(program: Program) -> CountedProgram:
 
 @dataclass
 class _Splitter:
-    program: Program
-    relations: dict[str, Relation] = field(default_factory=dict)
-    functors: dict[str, UserFunctor] = field(default_factory=dict)
+    program: nodes.Program
+    relations: dict[str, nodes.Relation] = field(default_factory=dict)
+    functors: dict[str, nodes.UserFunctor] = field(default_factory=dict)
     rules: list[CountedRule] = field(default_factory=list)
-    waiting: list[Stratum] = field(default_factory=list)
+    waiting: list[nodes.Stratum] = field(default_factory=list)
     seen: Tally[str] = field(default_factory=Tally)
     ids: RuleIds = field(init=False)
 
     def __post_init__(self) -> None:
         self.ids = RuleIds(self.program)
 
-    def take_strata(self) -> list[Stratum]:
+    def take_strata(self) -> list[nodes.Stratum]:
         """Return and forget the strata made since the last call."""
         made, self.waiting = self.waiting, []
         return made
 
-    def split(self, rule: Rule) -> Rule:
+    def split(self, rule: nodes.Rule) -> nodes.Rule:
         """Return the rule over its derivations, and keep the stratum that finds them."""
         body = _Body(self.program)
         literals = [made for literal in rule.body for made in body.literal(literal)]
@@ -98,27 +80,20 @@ class _Splitter:
         name = self.name_of(rule)
         relation, functor = f"derivation/{name}", f"number/{name}"
         types = tuple(variable.type for variable in keys)
-        self.relations[relation] = Relation(
-            relation, tuple(Column(variable.name, variable.type) for variable in keys), span=rule.span
+        self.relations[relation] = nodes.Relation(
+            relation, tuple(nodes.Column(variable.name, variable.type) for variable in keys), span=rule.span
         )
-        self.functors[functor] = UserFunctor(functor, (_NUMBER, *types), _NUMBER)
+        self.functors[functor] = nodes.UserFunctor(functor, (_NUMBER, *types), _NUMBER)
         self.rules.append(CountedRule(name, head.relation, relation, functor, types, len(body.numbers)))
-        derivation = Atom(relation, keys, span=rule.span)
+        derivation = nodes.Atom(relation, keys, span=rule.span)
         found = replace(rule, id=self.ids.take(), head=derivation, body=before)
-        self.waiting.append(Stratum((relation,), (found,), (), is_recursive=False))
+        self.waiting.append(nodes.Stratum((relation,), (found,), (), is_recursive=False))
         numbers = tuple(
-            Constraint(
-                "=", Kind.NUMBER, number,
-                UserApplication(
-                    functor, (Constant(place, _NUMBER, span=number.span), *keys), _NUMBER, span=number.span
-                ),
-                span=number.span,
-            )
-            for place, number in enumerate(body.numbers)
-        )  # fmt: skip
+            _equal_to_number(number, functor, place, keys) for place, number in enumerate(body.numbers)
+        )
         return replace(rule, head=head, body=(derivation, *numbers, *after), plan=(), is_leapfrog=False)
 
-    def name_of(self, rule: Rule) -> str:
+    def name_of(self, rule: nodes.Rule) -> str:
         """Return a name for the rule: of equal rules the first, the second and so on."""
         # Spans are in no `repr`.
         digest = hashlib.blake2b(repr((rule.head, rule.body)).encode(), digest_size=8).hexdigest()
@@ -126,21 +101,30 @@ class _Splitter:
         return f"{digest}.{self.seen[digest]}"
 
 
+def _equal_to_number(
+    number: nodes.Variable, functor: str, place: int, keys: tuple[nodes.Variable, ...]
+) -> nodes.Constraint:
+    """Return the constraint that a variable is the number of a derivation."""
+    operands: tuple[nodes.Term, ...] = (nodes.Constant(place, _NUMBER, span=number.span), *keys)
+    found = nodes.UserApplication(functor, operands, _NUMBER, span=number.span)
+    return nodes.Constraint("=", Kind.NUMBER, number, found, span=number.span)
+
+
 class _Body:
     """Takes the counters out of literals, and wildcards out of atoms."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: nodes.Program) -> None:
         self._program = program
         self._made = 0
-        self.numbers: list[Variable] = []
+        self.numbers: list[nodes.Variable] = []
 
-    def literal(self, literal: Literal) -> Iterator[Literal]:
+    def literal(self, literal: nodes.Literal) -> Iterator[nodes.Literal]:
         """Yield a literal without counters; what an atom computes is compared apart."""
-        if not isinstance(literal, Atom):
+        if not isinstance(literal, nodes.Atom):
             yield map_literal(literal, self.numbered)
             return
-        terms: list[Term] = []
-        apart: list[Literal] = []
+        terms: list[nodes.Term] = []
+        apart: list[nodes.Literal] = []
         for term in literal.terms:
             if _is_pattern(term):
                 terms.append(self._named(term))
@@ -148,42 +132,42 @@ class _Body:
             made = self._fresh(term)
             terms.append(made)
             kind = self._program.kind_of(term.type)
-            apart.append(Constraint("=", kind, made, self.numbered(term), span=term.span))
+            apart.append(nodes.Constraint("=", kind, made, self.numbered(term), span=term.span))
         yield replace(literal, terms=tuple(terms))
         yield from apart
 
-    def numbered(self, term: Term) -> Term:
+    def numbered(self, term: nodes.Term) -> nodes.Term:
         """Return the term with a variable for each counter."""
-        if not isinstance(term, Counter):
+        if not isinstance(term, nodes.Counter):
             return map_parts(term, self.numbered)
-        number = Variable(f"%number{len(self.numbers)}", term.type, span=term.span)
+        number = nodes.Variable(f"%number{len(self.numbers)}", term.type, span=term.span)
         self.numbers.append(number)
         return number
 
-    def _named(self, term: Term) -> Term:
+    def _named(self, term: nodes.Term) -> nodes.Term:
         """Return the term with a variable for each wildcard."""
         match term:
-            case Wildcard():
+            case nodes.Wildcard():
                 return self._fresh(term)
-            case RecordTerm() | BranchTerm():
+            case nodes.RecordTerm() | nodes.BranchTerm():
                 return map_parts(term, self._named)
             case _:
                 return term
 
-    def _fresh(self, term: Term) -> Variable:
+    def _fresh(self, term: nodes.Term) -> nodes.Variable:
         self._made += 1
-        return Variable(f"%any{self._made}", term.type, span=term.span)
+        return nodes.Variable(f"%any{self._made}", term.type, span=term.span)
 
 
-def _is_pattern(term: Term) -> bool:
+def _is_pattern(term: nodes.Term) -> bool:
     """Say whether a term computes nothing: it has a value or can be taken apart whatever else is bound."""
-    plain = Variable | Wildcard | Constant | RecordTerm | BranchTerm
+    plain = nodes.Variable | nodes.Wildcard | nodes.Constant | nodes.RecordTerm | nodes.BranchTerm
     return all(isinstance(part, plain) for part in subterms(term))
 
 
 def _divided(
-    literals: Sequence[Literal], numbers: Sequence[Variable]
-) -> tuple[tuple[Literal, ...], tuple[Literal, ...]]:
+    literals: Sequence[nodes.Literal], numbers: Sequence[nodes.Variable]
+) -> tuple[tuple[nodes.Literal, ...], tuple[nodes.Literal, ...]]:
     """Return the literals that wait for no number, and those that do, both in their order."""
     names = {number.name for number in numbers}
     early = [literal for literal in literals if names.isdisjoint(_variables(literal))]
@@ -195,14 +179,14 @@ def _divided(
         early = kept
 
 
-def _is_possible(literal: Literal, bound: frozenset[str]) -> bool:
+def _is_possible(literal: nodes.Literal, bound: frozenset[str]) -> bool:
     """Say whether a literal can be asked once these variables are bound."""
-    return isinstance(literal, Atom) or _variables(literal).keys() <= bound
+    return isinstance(literal, nodes.Atom) or _variables(literal).keys() <= bound
 
 
-def _variables(literal: Literal) -> dict[str, Variable]:
+def _variables(literal: nodes.Literal) -> dict[str, nodes.Variable]:
     """Return the variables of the rule that a literal mentions, in their order."""
-    found: dict[str, Variable] = {}
+    found: dict[str, nodes.Variable] = {}
     for term in terms_of(literal):
         for variable in needed_variables(term):
             found.setdefault(variable.name, variable)

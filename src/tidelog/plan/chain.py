@@ -9,43 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
+from tidelog.plan import operators as ops
 from tidelog.plan.body import Body, Chain, Work
 from tidelog.plan.expected import ExpectedMatches, expected_matches
 from tidelog.plan.flatten import as_operand, variables_of
 from tidelog.plan.layouts import with_layouts
 from tidelog.plan.leapfrog_operator import Group, leapfrog_operator
-from tidelog.plan.operators import (
-    Check,
-    Comparison,
-    Compute,
-    Filter,
-    Find,
-    Generate,
-    Join,
-    Operand,
-    Operator,
-    Reduce,
-    Scan,
-    Start,
-    TakeApart,
-    View,
-)
 from tidelog.plan.statistics import matches_per_key
-from tidelog.program.nodes import (
-    Aggregate,
-    Application,
-    Atom,
-    BranchTerm,
-    Constant,
-    Constraint,
-    Generator,
-    Literal,
-    NegatedAtom,
-    RecordTerm,
-    Term,
-    Variable,
-    Wildcard,
-)
+from tidelog.program import nodes
 from tidelog.program.walk_nodes import terms_of
 from tidelog.values import Kind
 
@@ -85,13 +56,13 @@ class _Binds:
     known: AbstractSet[str] = frozenset()
     new: set[str] = field(default_factory=set)
     binds: list[tuple[int, str]] = field(default_factory=list)
-    filters: list[Comparison] = field(default_factory=list)
+    filters: list[ops.Comparison] = field(default_factory=list)
 
     def add(self, place: int, name: str) -> None:
         """Bind a variable to what is at a place."""
         if name in self.known or name in self.new:
             copy = f"{name}%{place}"
-            self.filters.append(Comparison("=", copy, name))
+            self.filters.append(ops.Comparison("=", copy, name))
             name = copy
         else:
             self.new.add(name)
@@ -103,7 +74,7 @@ class _Match(_Binds):
     """The columns of an atom: those looked up by key, and those that bind a variable."""
 
     key: list[int] = field(default_factory=list)
-    operands: list[Operand] = field(default_factory=list)
+    operands: list[ops.Operand] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -129,8 +100,8 @@ class ChainBuilder:
         self.body = body
         self.shared = _Shared(plan_inner)
         self.bound = set(body.given)
-        self.pending = [x for x in body.literals if not isinstance(x, Atom)]
-        self.operators: list[Operator] = [Start(body.given)] if body.given else []
+        self.pending = [x for x in body.literals if not isinstance(x, nodes.Atom)]
+        self.operators: list[ops.Operator] = [ops.Start(body.given)] if body.given else []
         self.bindings = 1.0
         self.work = Work(0, 0.0)
 
@@ -152,7 +123,7 @@ class ChainBuilder:
         body = self.body
         return Chain(with_layouts(self.operators, body.outputs, counting=body.counting), self.work)
 
-    def _row_of(self, atom: Atom) -> str | None:
+    def _row_of(self, atom: nodes.Atom) -> str | None:
         return self.body.rows[id(atom)] if self.body.numbered else None
 
     def join(self, number: int) -> None:
@@ -172,16 +143,16 @@ class ChainBuilder:
         self.bindings *= 0.5 ** len(fused)
         filters = (*found.filters, *fused)
         key, operands = tuple(found.key), tuple(found.operands)
-        operator: Operator
+        operator: ops.Operator
         if not self.operators:
             filters = (*self._key_filters(found), *filters)
-            operator = Scan(atom.relation, view, tuple(found.binds), filters, ())
+            operator = ops.Scan(atom.relation, view, tuple(found.binds), filters, ())
         elif len(key) == arity and row is not None:
-            operator = Find(atom.relation, operands, row, False, ())
+            operator = ops.Find(atom.relation, operands, row, False, ())
         elif len(key) == arity:
-            operator = Check(atom.relation, view, key, operands, False, ())
+            operator = ops.Check(atom.relation, view, key, operands, False, ())
         else:
-            operator = Join(
+            operator = ops.Join(
                 atom.relation, view, key, operands, tuple(found.binds), filters, (),
                 self._ordering(atom, found, filters),
             )  # fmt: skip
@@ -198,29 +169,29 @@ class ChainBuilder:
         self.bound.update(order)
         self.operators.append(leapfrog_operator(atoms, order, self._take_comparisons(), ()))
 
-    def _compute_bounds(self, atom: Atom) -> None:
+    def _compute_bounds(self, atom: nodes.Atom) -> None:
         """Compute, before an atom is joined, the terms that its columns are compared with.
 
         A bound is then computed once per binding, not once per pair, and an ordered index can use it.
         """
-        names = {term.name for term in atom.terms if isinstance(term, Variable)} - self.bound
+        names = {term.name for term in atom.terms if isinstance(term, nodes.Variable)} - self.bound
         if not self.operators:
             return
         for place, literal in enumerate(self.pending):
-            if not isinstance(literal, Constraint) or literal.op not in _BOUNDS:
+            if not isinstance(literal, nodes.Constraint) or literal.op not in _BOUNDS:
                 continue
             if literal.kind is not Kind.NUMBER:
                 continue
             for column, term in ((literal.left, literal.right), (literal.right, literal.left)):
-                is_column = isinstance(column, Variable) and column.name in names
-                if is_column and isinstance(term, Application) and self._has_all(variables_of(term)):
-                    made = Variable(f"%bound{len(self.operators)}", term.type, span=term.span)
+                is_column = isinstance(column, nodes.Variable) and column.name in names
+                if is_column and isinstance(term, nodes.Application) and self._has_all(variables_of(term)):
+                    made = nodes.Variable(f"%bound{len(self.operators)}", term.type, span=term.span)
                     self.operators.append(self._compute(made.name, term))
                     left, right = (column, made) if column is literal.left else (made, column)
                     self.pending[place] = replace(literal, left=left, right=right)
                     break
 
-    def _ordering(self, atom: Atom, found: "_Match", filters: Sequence[Comparison]) -> int | None:
+    def _ordering(self, atom: nodes.Atom, found: "_Match", filters: Sequence[ops.Comparison]) -> int | None:
         """Return the column whose bounds leave few of the facts that a key has, if there is one."""
         columns = {name: column for column, name in found.binds if column < len(atom.terms)}
         bounded = [
@@ -256,29 +227,29 @@ class ChainBuilder:
         """
         bound = self.bound
         operands = self.body.operands[number]
-        key = tuple([c for c, x in enumerate(operands) if isinstance(x, Constant) or x in bound])
+        key = tuple([c for c, x in enumerate(operands) if isinstance(x, nodes.Constant) or x in bound])
         found = self.shared.matches.get((number, key))
         if found is None:
             found = self.shared.matches[number, key] = expected_matches(self.body, number, key)
         matches, is_cross_product = found.facts, found.is_cross_product
         if not self.operators:
             is_cross_product = False
-            if self.body.views[number] is View.DELTA:
+            if self.body.views[number] is ops.View.DELTA:
                 matches = 1.0
         bindings = self.bindings * max(matches, 1e-3)
         cross_products, cost = self.work
         return bindings, Work(cross_products + is_cross_product, cost + bindings + found.index_cost)
 
-    def _key_filters(self, found: "_Match") -> list[Comparison]:
+    def _key_filters(self, found: "_Match") -> list[ops.Comparison]:
         """Turn the constants of a scanned atom into filters on its columns."""
         filters = []
         for column, operand in zip(found.key, found.operands, strict=True):
             name = f"%column{column}"
             found.binds.append((column, name))
-            filters.append(Comparison("=", name, operand))
+            filters.append(ops.Comparison("=", name, operand))
         return filters
 
-    def _take_comparisons(self) -> list[Comparison]:
+    def _take_comparisons(self) -> list[ops.Comparison]:
         """Remove and return the pending constraints on bound variables that compare codes."""
         taken = []
         for literal in list(self.pending):
@@ -288,23 +259,23 @@ class ChainBuilder:
                 taken.append(comparison)
         return taken
 
-    def _as_comparison(self, literal: Literal) -> Comparison | None:
+    def _as_comparison(self, literal: nodes.Literal) -> ops.Comparison | None:
         """Return the literal as a comparison of codes if it is one over bound variables."""
-        if not isinstance(literal, Constraint):
+        if not isinstance(literal, nodes.Constraint):
             return None
         allowed = _NUMBER_COMPARISONS if literal.kind is Kind.NUMBER else _CODE_COMPARISONS
         left, right = self._operand(literal.left), self._operand(literal.right)
         if literal.op not in allowed or left is None or right is None:
             return None
         if literal.op in _FLIPPED:
-            return Comparison(_FLIPPED[literal.op], right, left)
-        return Comparison(literal.op, left, right)
+            return ops.Comparison(_FLIPPED[literal.op], right, left)
+        return ops.Comparison(literal.op, left, right)
 
-    def _operand(self, term: Term) -> Operand | None:
+    def _operand(self, term: nodes.Term) -> ops.Operand | None:
         """Return the term as an operand if it is a constant or a bound variable."""
-        if isinstance(term, Constant):
+        if isinstance(term, nodes.Constant):
             return term
-        if isinstance(term, Variable) and term.name in self.bound:
+        if isinstance(term, nodes.Variable) and term.name in self.bound:
             return term.name
         return None
 
@@ -331,29 +302,29 @@ class ChainBuilder:
     def _ensure_start(self) -> None:
         """Begin with a single empty binding when nothing was scanned yet."""
         if not self.operators:
-            self.operators.append(Start(()))
+            self.operators.append(ops.Start(()))
 
-    def _possible(self, literal: Literal) -> Operator | None:
+    def _possible(self, literal: nodes.Literal) -> ops.Operator | None:
         """Return the operator for a literal whose inputs are bound, None for others."""
         match literal:
-            case NegatedAtom():
+            case nodes.NegatedAtom():
                 return self._negated(literal)
-            case Constraint():
+            case nodes.Constraint():
                 return self._constraint(literal)
-            case Generator():
+            case nodes.Generator():
                 return self._generator(literal)
-            case Atom():
+            case nodes.Atom():
                 raise AssertionError("atoms are joined in their order")
 
     def _has_all(self, names: Iterable[str]) -> bool:
         return all(name in self.bound for name in names)
 
-    def _negated(self, literal: NegatedAtom) -> Operator | None:
+    def _negated(self, literal: nodes.NegatedAtom) -> ops.Operator | None:
         atom = literal.atom
         key: list[int] = []
-        operands: list[Operand] = []
+        operands: list[ops.Operand] = []
         for column, term in enumerate(atom.terms):
-            if isinstance(term, Wildcard):
+            if isinstance(term, nodes.Wildcard):
                 continue
             operand = self._operand(term)
             if operand is None:
@@ -364,85 +335,89 @@ class ChainBuilder:
             assert len(key) == len(atom.terms), "a negated atom with wildcards is projected before"
             row = self.body.rows[id(literal)]
             self.bound.add(row)
-            return Find(atom.relation, tuple(operands), row, True, ())
-        return Check(atom.relation, View.FULL, tuple(key), tuple(operands), True, ())
+            return ops.Find(atom.relation, tuple(operands), row, True, ())
+        return ops.Check(atom.relation, ops.View.FULL, tuple(key), tuple(operands), True, ())
 
-    def _constraint(self, literal: Constraint) -> Operator | None:
+    def _constraint(self, literal: nodes.Constraint) -> ops.Operator | None:
         left, right = literal.left, literal.right
-        if isinstance(right, Aggregate):
-            assert isinstance(left, Variable)
+        if isinstance(right, nodes.Aggregate):
+            assert isinstance(left, nodes.Variable)
             return self._reduce(left, right, literal) if self._has_all(variables_of(right)) else None
-        if isinstance(right, RecordTerm | BranchTerm):
-            assert isinstance(left, Variable)
+        if isinstance(right, nodes.RecordTerm | nodes.BranchTerm):
+            assert isinstance(left, nodes.Variable)
             return self._pattern(left, right)
         if self._has_all(variables_of(left) | variables_of(right)):
             self.bindings *= 0.5
-            return Filter(literal, ())
+            return ops.Filter(literal, ())
         if literal.op == "=":
             for free, term in ((left, right), (right, left)):
-                if not isinstance(free, Variable) or free.name in self.bound:
+                if not isinstance(free, nodes.Variable) or free.name in self.bound:
                     continue
                 if self._has_all(variables_of(term)):
                     return self._compute(free.name, term)
         return None
 
-    def _compute(self, name: str, term: Term) -> Compute:
+    def _compute(self, name: str, term: nodes.Term) -> ops.Compute:
         self.bound.add(name)
-        return Compute(name, term, tuple(self._take_comparisons()), ())
+        return ops.Compute(name, term, tuple(self._take_comparisons()), ())
 
-    def _pattern(self, variable: Variable, pattern: RecordTerm | BranchTerm) -> Operator | None:
-        parts = [part for part in pattern.terms if isinstance(part, Variable)]
+    def _pattern(
+        self, variable: nodes.Variable, pattern: nodes.RecordTerm | nodes.BranchTerm
+    ) -> ops.Operator | None:
+        parts = [part for part in pattern.terms if isinstance(part, nodes.Variable)]
         if variable.name in self.bound:
             return self._take_apart(variable.name, pattern)
         if len(parts) == len(pattern.terms) and self._has_all(part.name for part in parts):
             return self._compute(variable.name, pattern)
         return None
 
-    def _take_apart(self, name: str, pattern: RecordTerm | BranchTerm) -> TakeApart:
+    def _take_apart(self, name: str, pattern: nodes.RecordTerm | nodes.BranchTerm) -> ops.TakeApart:
         found = _Binds(frozenset(self.bound))
         for position, part in enumerate(pattern.terms):
-            if isinstance(part, Variable):
+            if isinstance(part, nodes.Variable):
                 found.add(position, part.name)
         self.bound |= found.new
         filters = (*found.filters, *self._take_comparisons())
-        return TakeApart(name, pattern, tuple(found.binds), filters, ())
+        return ops.TakeApart(name, pattern, tuple(found.binds), filters, ())
 
-    def _generator(self, literal: Generator) -> Operator | None:
-        assert isinstance(literal.target, Variable)
+    def _generator(self, literal: nodes.Generator) -> ops.Operator | None:
+        assert isinstance(literal.target, nodes.Variable)
         if not self._has_all(frozenset().union(*map(variables_of, terms_of(literal)[1:]))):
             return None
         self.bindings *= 10
-        return Generate(literal, self._bind(literal.target, "range", literal), ())
+        return ops.Generate(literal, self._bind(literal.target, "range", literal), ())
 
-    def _bind(self, variable: Variable, by: str, literal: Constraint | Generator) -> str:
+    def _bind(self, variable: nodes.Variable, by: str, literal: nodes.Constraint | nodes.Generator) -> str:
         """Return the variable that an operator binds: a new one, compared later, if this has a value."""
         name = variable.name
         if name in self.bound:
             made = replace(variable, name=f"{name}%{by}{len(self.operators)}")
-            self.pending.append(Constraint("=", literal.kind, variable, made, span=literal.span))
+            self.pending.append(nodes.Constraint("=", literal.kind, variable, made, span=literal.span))
             name = made.name
         self.bound.add(name)
         return name
 
-    def _reduce(self, variable: Variable, aggregate: Aggregate, literal: Constraint) -> Operator:
+    def _reduce(
+        self, variable: nodes.Variable, aggregate: nodes.Aggregate, literal: nodes.Constraint
+    ) -> ops.Operator:
         chain = self._inner_chain(aggregate)
         self.work = Work(self.work.cross_products, self.work.bindings + self.bindings * chain.cost)
         name = self._bind(variable, "aggregate", literal)
         target_type = aggregate.type if aggregate.target is None else aggregate.target.type
         outer = tuple(sorted(variables_of(aggregate)))
-        return Reduce(
+        return ops.Reduce(
             name, aggregate.functor, aggregate.kind, target_type, aggregate.type, outer, chain.operators,
             aggregate.init, (),
         )  # fmt: skip
 
-    def _inner_chain(self, aggregate: Aggregate) -> Chain:
+    def _inner_chain(self, aggregate: nodes.Aggregate) -> Chain:
         """Return the chain of an aggregate's body, which is the same in every order."""
         known = self.shared.inner_chains.get(id(aggregate))
         if known is not None:
             return known
         inner = Body(
             aggregate.body,
-            tuple(View.FULL for x in aggregate.body if isinstance(x, Atom)),
+            tuple(ops.View.FULL for x in aggregate.body if isinstance(x, nodes.Atom)),
             () if aggregate.target is None else (as_operand(aggregate.target),),
             self.body.program,
             self.body.statistics,

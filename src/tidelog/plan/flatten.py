@@ -14,25 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tidelog.plan.operators import Layout, Operand
-from tidelog.program.nodes import (
-    Aggregate,
-    Application,
-    Atom,
-    BranchTerm,
-    Constant,
-    Constraint,
-    Generator,
-    Literal,
-    NegatedAtom,
-    Program,
-    RecordTerm,
-    Rule,
-    RuleId,
-    Term,
-    UserApplication,
-    Variable,
-    Wildcard,
-)
+from tidelog.program import nodes
 from tidelog.program.walk_nodes import aggregates_in, map_literal, map_terms, subterms
 from tidelog.source import Span
 from tidelog.values import Kind
@@ -55,9 +37,9 @@ class FlatRule:
     several forms of one rule are followed.
     """
 
-    id: RuleId
-    head: Atom
-    body: tuple[Literal, ...]
+    id: nodes.RuleId
+    head: nodes.Atom
+    body: tuple[nodes.Literal, ...]
     is_leapfrog: bool = False
     span: Span = field(compare=False, repr=False, kw_only=True)
 
@@ -79,22 +61,24 @@ class FlatRule:
         return self.head.relation
 
     @cached_property
-    def atoms(self) -> tuple[Atom, ...]:
+    def atoms(self) -> tuple[nodes.Atom, ...]:
         """Return the positive atoms, in their order."""
-        return tuple(literal for literal in self.body if isinstance(literal, Atom))
+        return tuple(literal for literal in self.body if isinstance(literal, nodes.Atom))
 
     @cached_property
-    def aggregates(self) -> tuple[Aggregate, ...]:
+    def aggregates(self) -> tuple[nodes.Aggregate, ...]:
         """Return the aggregates of the body, in their order."""
-        sides = (literal.right for literal in self.body if isinstance(literal, Constraint))
-        return tuple(side for side in sides if isinstance(side, Aggregate))
+        sides = (literal.right for literal in self.body if isinstance(literal, nodes.Constraint))
+        return tuple(side for side in sides if isinstance(side, nodes.Aggregate))
 
     @cached_property
     def literals(self) -> tuple[RuleLiteral, ...]:
         """Return the atoms of the body with their places, the negated ones last."""
         places = list(enumerate(self.body))
-        positive = (RuleLiteral(n, x.relation, False) for n, x in places if isinstance(x, Atom))
-        negated = (RuleLiteral(n, x.atom.relation, True) for n, x in places if isinstance(x, NegatedAtom))
+        positive = (RuleLiteral(n, x.relation, False) for n, x in places if isinstance(x, nodes.Atom))
+        negated = (
+            RuleLiteral(n, x.atom.relation, True) for n, x in places if isinstance(x, nodes.NegatedAtom)
+        )
         return (*positive, *negated)
 
     @cached_property
@@ -103,67 +87,67 @@ class FlatRule:
         return tuple(as_operand(term) for term in self.head.terms)
 
 
-def as_operand(term: Term) -> Operand:
+def as_operand(term: nodes.Term) -> Operand:
     """Return a variable or a constant as operators have it."""
-    assert isinstance(term, Variable | Constant), f"heads and targets hold no {term}"
-    return term.name if isinstance(term, Variable) else term
+    assert isinstance(term, nodes.Variable | nodes.Constant), f"heads and targets hold no {term}"
+    return term.name if isinstance(term, nodes.Variable) else term
 
 
 @dataclass
 class _Flattener:
-    program: Program
-    made: list[Literal] = field(default_factory=list)
+    program: nodes.Program
+    made: list[nodes.Literal] = field(default_factory=list)
     count: int = 0
 
-    def fresh(self, term: Term) -> Variable:
+    def fresh(self, term: nodes.Term) -> nodes.Variable:
         """Return a new variable with the type of `term`."""
         self.count += 1
-        return Variable(f"%{self.count - 1}", term.type, span=term.span)
+        return nodes.Variable(f"%{self.count - 1}", term.type, span=term.span)
 
-    def simple(self, term: Term) -> Term:
+    def simple(self, term: nodes.Term) -> nodes.Term:
         """Return `term` if an atom may hold it, else a variable made equal to it."""
-        if isinstance(term, Variable | Constant | Wildcard):
+        if isinstance(term, nodes.Variable | nodes.Constant | nodes.Wildcard):
             return term
         return self.named(term)
 
-    def named(self, term: Term) -> Variable:
+    def named(self, term: nodes.Term) -> nodes.Variable:
         """Return a variable made equal to `term`, or `term` if it is one."""
-        if isinstance(term, Variable):
+        if isinstance(term, nodes.Variable):
             return term
         variable = self.fresh(term)
         kind = self.program.kind_of(term.type)
-        self.made.append(Constraint("=", kind, variable, self.inner(term), span=term.span))
+        self.made.append(nodes.Constraint("=", kind, variable, self.inner(term), span=term.span))
         return variable
 
-    def part(self, term: Term) -> Term:
+    def part(self, term: nodes.Term) -> nodes.Term:
         """Return `term` as a record or a branch may hold it."""
-        return term if isinstance(term, Wildcard) else self.named(term)
+        return term if isinstance(term, nodes.Wildcard) else self.named(term)
 
-    def around(self, term: Term) -> Term:
+    def around(self, term: nodes.Term) -> nodes.Term:
         """Return `term` with only wildcards, variables and constants in patterns."""
-        if isinstance(term, RecordTerm | BranchTerm) and _has_open_part(term):
+        if isinstance(term, nodes.RecordTerm | nodes.BranchTerm) and _has_open_part(term):
             return map_terms(term, self.around)
         return self.simple(term)
 
-    def inner(self, term: Term) -> Term:
+    def inner(self, term: nodes.Term) -> nodes.Term:
         """Return `term` with everything below it as flat as an operator needs it."""
         match term:
-            case RecordTerm() | BranchTerm():
+            case nodes.RecordTerm() | nodes.BranchTerm():
                 return replace(term, terms=tuple(self.part(t) for t in term.terms))
-            case Application() | UserApplication():
+            case nodes.Application() | nodes.UserApplication():
                 return replace(term, terms=tuple(self.operand(t) for t in term.terms))
-            case Aggregate():
+            case nodes.Aggregate():
                 return self.aggregate(term)
             case _:
                 return term
 
-    def operand(self, term: Term) -> Term:
+    def operand(self, term: nodes.Term) -> nodes.Term:
         """Return `term` as a functor may hold it: nested functors stay nested."""
-        if isinstance(term, Aggregate | RecordTerm | BranchTerm):
+        if isinstance(term, nodes.Aggregate | nodes.RecordTerm | nodes.BranchTerm):
             return self.named(term)
         return self.inner(term)
 
-    def aggregate(self, term: Aggregate) -> Aggregate:
+    def aggregate(self, term: nodes.Aggregate) -> nodes.Aggregate:
         """Return the aggregate with a flat body and a target that is a variable."""
         inside = _Flattener(self.program, count=self.count)
         body = [flat for literal in term.body for flat in inside.literal(literal)]
@@ -174,29 +158,29 @@ class _Flattener:
         init = None if term.init is None else self.operand(term.init)
         return replace(term, body=tuple(body), target=target, init=init)
 
-    def take(self) -> list[Literal]:
+    def take(self) -> list[nodes.Literal]:
         """Return and forget the equalities made so far."""
         made, self.made = self.made, []
         return made
 
-    def atom(self, atom: Atom) -> Atom:
+    def atom(self, atom: nodes.Atom) -> nodes.Atom:
         """Return the atom with simple terms."""
         return replace(atom, terms=tuple(self.simple(term) for term in atom.terms))
 
-    def literal(self, literal: Literal) -> Iterator[Literal]:
+    def literal(self, literal: nodes.Literal) -> Iterator[nodes.Literal]:
         """Yield the flat literal and the equalities it needs."""
-        flat: Literal
+        flat: nodes.Literal
         match literal:
-            case Atom():
+            case nodes.Atom():
                 flat = self.atom(literal)
-            case NegatedAtom() if any(_has_open_part(term) for term in literal.atom.terms):
+            case nodes.NegatedAtom() if any(_has_open_part(term) for term in literal.atom.terms):
                 # Terms with a value are asked for it outside: without one the literal does not hold.
                 flat = self.constraint(none_of(map_literal(literal.atom, self.around)))
-            case NegatedAtom():
+            case nodes.NegatedAtom():
                 flat = replace(literal, atom=self.atom(literal.atom))
-            case Constraint():
+            case nodes.Constraint():
                 flat = self.constraint(literal)
-            case Generator():
+            case nodes.Generator():
                 flat = replace(
                     literal,
                     target=self.named(literal.target),
@@ -205,17 +189,17 @@ class _Flattener:
                     step=None if literal.step is None else self.operand(literal.step),
                 )
         made = self.take()
-        if isinstance(literal, Atom):
+        if isinstance(literal, nodes.Atom):
             yield flat
             yield from made
         else:
             yield from made
             yield flat
 
-    def constraint(self, constraint: Constraint) -> Constraint:
+    def constraint(self, constraint: nodes.Constraint) -> nodes.Constraint:
         """Return the constraint with at most one side that is not a plain operand."""
         left, right = constraint.left, constraint.right
-        alone = Aggregate | RecordTerm | BranchTerm
+        alone = nodes.Aggregate | nodes.RecordTerm | nodes.BranchTerm
         if constraint.op == "=" and isinstance(right, alone):
             return replace(constraint, left=self.named(left), right=self.inner(right))
         if constraint.op == "=" and isinstance(left, alone):
@@ -223,7 +207,7 @@ class _Flattener:
         return replace(constraint, left=self.operand(left), right=self.operand(right))
 
 
-def flatten_rule(rule: Rule, program: Program) -> FlatRule:
+def flatten_rule(rule: nodes.Rule, program: nodes.Program) -> FlatRule:
     """Return the rule with flat literals and a head of variables and constants."""
     flattener = _Flattener(program)
     body = [flat for literal in rule.body for flat in flattener.literal(literal)]
@@ -232,41 +216,45 @@ def flatten_rule(rule: Rule, program: Program) -> FlatRule:
     return FlatRule(rule.id, head, tuple(body), rule.is_leapfrog, span=rule.span)
 
 
-def flatten_body(body: tuple[Literal, ...], program: Program) -> tuple[Literal, ...]:
+def flatten_body(body: tuple[nodes.Literal, ...], program: nodes.Program) -> tuple[nodes.Literal, ...]:
     """Return flat literals equivalent to `body`."""
     flattener = _Flattener(program)
     return tuple(flat for literal in body for flat in flattener.literal(literal))
 
 
-def _has_open_part(term: Term) -> bool:
+def _has_open_part(term: nodes.Term) -> bool:
     """Say whether a wildcard stands inside a record or a branch, so that no code equals the term."""
     match term:
-        case RecordTerm() | BranchTerm():
-            return any(isinstance(part, Wildcard) or _has_open_part(part) for part in term.terms)
+        case nodes.RecordTerm() | nodes.BranchTerm():
+            return any(isinstance(part, nodes.Wildcard) or _has_open_part(part) for part in term.terms)
         case _:
             return False
 
 
-def none_of(atom: Atom) -> Constraint:
+def none_of(atom: nodes.Atom) -> nodes.Constraint:
     """Return the constraint that no fact matches the atom: `0 = count : { atom }`."""
     outer = frozenset().union(*(variables_of(term) for term in atom.terms))
-    count = Aggregate("count", Kind.NUMBER, None, (atom,), tuple(sorted(outer)), "number", span=atom.span)
-    return Constraint("=", Kind.NUMBER, Constant(0, "number", span=atom.span), count, span=atom.span)
+    count = nodes.Aggregate(
+        "count", Kind.NUMBER, None, (atom,), tuple(sorted(outer)), "number", span=atom.span
+    )
+    return nodes.Constraint(
+        "=", Kind.NUMBER, nodes.Constant(0, "number", span=atom.span), count, span=atom.span
+    )
 
 
-def is_fact(rule: Rule) -> bool:
+def is_fact(rule: nodes.Rule) -> bool:
     """Say whether a rule is a fact: no body, and nothing in its head to look up."""
     return not rule.body and not any(True for _ in aggregates_in((rule.head,)))
 
 
-def variables_of(term: Term) -> frozenset[str]:
+def variables_of(term: nodes.Term) -> frozenset[str]:
     """Return the variables a term needs from outside (of an aggregate: its outer variables)."""
     names: set[str] = set()
     for part in subterms(term):
         match part:
-            case Variable():
+            case nodes.Variable():
                 names.add(part.name)
-            case Aggregate():
+            case nodes.Aggregate():
                 names.update(part.outer)
                 if part.init is not None:
                     names |= variables_of(part.init)

@@ -10,17 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from tidelog.plan.rules import has_part, map_rules
-from tidelog.program.nodes import (
-    Aggregate,
-    Application,
-    Atom,
-    Constant,
-    Literal,
-    Program,
-    Rule,
-    Subsumption,
-    Term,
-)
+from tidelog.program import nodes
 from tidelog.program.walk_nodes import map_literal, map_parts
 from tidelog.values import Kind, NoValueError
 from tidelog.values.functors import apply, canonical
@@ -29,11 +19,11 @@ from tidelog.values.functors import apply, canonical
 _NOT_FOLDED: Final = frozenset({"ord"})
 
 
-def fold_constants(program: Program) -> Program:
+def fold_constants(program: nodes.Program) -> nodes.Program:
     """Return the program without functors of constants, nor rules that ask for a missing value."""
 
-    def fold_rule(rule: Rule) -> Rule | None:
-        if not has_part((rule.head, *rule.body), (Application, Aggregate)):
+    def fold_rule(rule: nodes.Rule) -> nodes.Rule | None:
+        if not has_part((rule.head, *rule.body), (nodes.Application, nodes.Aggregate)):
             return rule
         try:
             head = _atom(rule.head, program)
@@ -42,7 +32,7 @@ def fold_constants(program: Program) -> Program:
             return None
         return replace(rule, head=head, body=body)
 
-    def fold_subsumption(subsumption: Subsumption) -> Subsumption | None:
+    def fold_subsumption(subsumption: nodes.Subsumption) -> nodes.Subsumption | None:
         try:
             return replace(
                 subsumption,
@@ -56,47 +46,47 @@ def fold_constants(program: Program) -> Program:
     return map_rules(program, fold_rule, fold_subsumption)
 
 
-def aggregate_of_nothing(aggregate: Aggregate) -> Term:
+def aggregate_of_nothing(aggregate: nodes.Aggregate) -> nodes.Term:
     """Return what an aggregate gives if its body never holds, or raise `NoValueError`.
 
     A user's aggregate stays: what it gives is for its function to say.
     """
     match aggregate.functor:
         case "count":
-            return Constant(0, aggregate.type, span=aggregate.span)
+            return nodes.Constant(0, aggregate.type, span=aggregate.span)
         case "sum":
             zero = 0.0 if aggregate.kind is Kind.FLOAT else 0
-            return Constant(zero, aggregate.type, span=aggregate.span)
+            return nodes.Constant(zero, aggregate.type, span=aggregate.span)
         case "min" | "max" | "mean":
             raise NoValueError
         case _:
             return aggregate
 
 
-def _atom(atom: Atom, program: Program) -> Atom:
+def _atom(atom: nodes.Atom, program: nodes.Program) -> nodes.Atom:
     return replace(atom, terms=tuple(_fold(term, program) for term in atom.terms))
 
 
-def _body(body: tuple[Literal, ...], program: Program) -> tuple[Literal, ...]:
+def _body(body: tuple[nodes.Literal, ...], program: nodes.Program) -> tuple[nodes.Literal, ...]:
     return tuple(map_literal(literal, lambda term: _fold(term, program)) for literal in body)
 
 
-def _fold(term: Term, program: Program) -> Term:
+def _fold(term: nodes.Term, program: nodes.Program) -> nodes.Term:
     """Return the term with its functors of constants computed, or raise `NoValueError`."""
-    if isinstance(term, Aggregate):
+    if isinstance(term, nodes.Aggregate):
         return _aggregate(term, program)
     folded = map_parts(term, lambda part: _fold(part, program))
-    if not isinstance(folded, Application) or folded.functor in _NOT_FOLDED:
+    if not isinstance(folded, nodes.Application) or folded.functor in _NOT_FOLDED:
         return folded
-    operands = [part for part in folded.terms if isinstance(part, Constant)]
+    operands = [part for part in folded.terms if isinstance(part, nodes.Constant)]
     if len(operands) < len(folded.terms):
         return folded
     values = tuple(canonical(part.value, program.kind_of(part.type)) for part in operands)
     value = canonical(apply(folded.functor, folded.kind, values), program.kind_of(folded.type))
-    return Constant(value, folded.type, span=folded.span)
+    return nodes.Constant(value, folded.type, span=folded.span)
 
 
-def _aggregate(aggregate: Aggregate, program: Program) -> Term:
+def _aggregate(aggregate: nodes.Aggregate, program: nodes.Program) -> nodes.Term:
     init = None if aggregate.init is None else _fold(aggregate.init, program)
     try:
         target = None if aggregate.target is None else _fold(aggregate.target, program)

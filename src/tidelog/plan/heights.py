@@ -16,14 +16,7 @@ always does.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from tidelog.program.nodes import (
-    Aggregate,
-    Atom,
-    Program,
-    Relation,
-    Rule,
-    Stratum,
-)
+from tidelog.program.nodes import Aggregate, Atom, Program, Relation, Rule, Stratum
 from tidelog.program.rule_ids import RuleIds
 from tidelog.program.walk_nodes import deep_atoms, keeps_state, walk
 

@@ -12,21 +12,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from tidelog.plan.flatten import FlatRule, flatten_rule, variables_of
+from tidelog.program import nodes
 from tidelog.program.binding import bound_variables
-from tidelog.program.nodes import (
-    Aggregate,
-    Application,
-    Atom,
-    Constant,
-    Constraint,
-    Literal,
-    NegatedAtom,
-    Program,
-    Stratum,
-    Term,
-    Variable,
-    Wildcard,
-)
 from tidelog.program.walk_nodes import deep_atoms, relations_read, terms_of
 from tidelog.values import Kind
 
@@ -63,7 +50,7 @@ class PathPlan:
     arcs: tuple[ArcRule, ...]
 
 
-def plan_paths(stratum: Stratum, program: Program) -> PathPlan | None:
+def plan_paths(stratum: nodes.Stratum, program: nodes.Program) -> PathPlan | None:
     """Return a stratum as a graph, None if it is not one."""
     columns = _lattice_columns(stratum, program)
     if columns is None or stratum.subsumptions:
@@ -88,7 +75,7 @@ def plan_paths(stratum: Stratum, program: Program) -> PathPlan | None:
     return PathPlan(columns, kinds.pop(), lattices[0].extreme == "max", tuple(bases), tuple(arcs))
 
 
-def _lattice_columns(stratum: Stratum, program: Program) -> dict[str, int] | None:
+def _lattice_columns(stratum: nodes.Stratum, program: nodes.Program) -> dict[str, int] | None:
     """Return the one lattice column of each relation, None if a relation has another law or none."""
     columns: dict[str, int] = {}
     for name in stratum.relations:
@@ -111,11 +98,11 @@ def _opened(rule: FlatRule, columns: dict[str, int], extreme: str | None) -> Fla
     The value may also be an operand of what the head has: the checks saw to it that this is monotone.
     """
     written = rule.head.terms[columns[rule.head.relation]]
-    body: list[Literal] = []
+    body: list[nodes.Literal] = []
     for literal in rule.body:
         if _is_opened(literal, rule, written, columns, extreme):
-            assert isinstance(literal, Constraint)
-            assert isinstance(literal.right, Aggregate)
+            assert isinstance(literal, nodes.Constraint)
+            assert isinstance(literal.right, nodes.Aggregate)
             assert literal.right.target is not None
             body.extend((replace(literal, right=literal.right.target), *literal.right.body))
         else:
@@ -124,14 +111,18 @@ def _opened(rule: FlatRule, columns: dict[str, int], extreme: str | None) -> Fla
 
 
 def _is_opened(
-    literal: Literal, rule: FlatRule, written: Term, columns: dict[str, int], extreme: str | None
+    literal: nodes.Literal, rule: FlatRule, written: nodes.Term, columns: dict[str, int], extreme: str | None
 ) -> bool:
     """Say whether a literal gives a variable an extreme that is used for nothing but the head's value."""
-    if not isinstance(literal, Constraint) or literal.op != "=" or not isinstance(literal.right, Aggregate):
+    if (
+        not isinstance(literal, nodes.Constraint)
+        or literal.op != "="
+        or not isinstance(literal.right, nodes.Aggregate)
+    ):
         return False
     aggregate, value = literal.right, literal.left
     is_own = not relations_read((aggregate,)).isdisjoint(columns)
-    if not is_own or aggregate.functor != extreme or not isinstance(value, Variable):
+    if not is_own or aggregate.functor != extreme or not isinstance(value, nodes.Variable):
         return False
     others = [x for x in rule.body if x is not literal]
     uses = [x for x in others if any(value.name in variables_of(term) for term in terms_of(x))]
@@ -139,22 +130,22 @@ def _is_opened(
         return written == value
     # One more equality may stand between: `h = 1 + max k : { ... }`.
     use = uses[0]
-    is_defining = isinstance(use, Constraint) and use.op == "=" and written in (use.left, use.right)
+    is_defining = isinstance(use, nodes.Constraint) and use.op == "=" and written in (use.left, use.right)
     return len(uses) == 1 and is_defining and written != value
 
 
-def _arc(rule: FlatRule, columns: dict[str, int], program: Program) -> ArcRule | None:
+def _arc(rule: FlatRule, columns: dict[str, int], program: nodes.Program) -> ArcRule | None:
     """Return a rule as an arc, None if it is not one."""
     if rule.aggregates:
         return None
     inside = [atom for atom in rule.atoms if atom.relation in columns]
-    negated = [x for x in rule.body if isinstance(x, NegatedAtom) and x.atom.relation in columns]
+    negated = [x for x in rule.body if isinstance(x, nodes.NegatedAtom) and x.atom.relation in columns]
     if len(inside) != 1 or negated:
         return None
     read = inside[0]
     value = read.terms[columns[read.relation]]
     written = rule.head.terms[columns[rule.head.relation]]
-    if not isinstance(value, Variable) or not isinstance(written, Variable):
+    if not isinstance(value, nodes.Variable) or not isinstance(written, nodes.Variable):
         return None
     rest = [literal for literal in rule.body if literal is not read]
     found = _step(value.name, written, rest, program)
@@ -162,31 +153,31 @@ def _arc(rule: FlatRule, columns: dict[str, int], program: Program) -> ArcRule |
         return None
     step, weight, rest = found
     keys = (*_key(read, columns), *_key(rule.head, columns))
-    head: tuple[Term, ...] = keys
+    head: tuple[nodes.Term, ...] = keys
     if weight is not None:
         kind = program.kind_of(weight.type)
-        variable = Variable(_WEIGHT, weight.type, span=weight.span)
-        rest.append(Constraint("=", kind, variable, weight, span=weight.span))
+        variable = nodes.Variable(_WEIGHT, weight.type, span=weight.span)
+        rest.append(nodes.Constraint("=", kind, variable, weight, span=weight.span))
         head = (*keys, variable)
     used = frozenset().union(*(variables_of(term) for literal in rest for term in terms_of(literal)))
     needed = frozenset().union(*(variables_of(term) for term in head))
     if value.name in used | needed or not needed <= bound_variables(rest):
         return None
-    if any(isinstance(term, Wildcard) for term in keys):
+    if any(isinstance(term, nodes.Wildcard) for term in keys):
         return None
     made = replace(rule, head=replace(rule.head, terms=head), body=tuple(rest))
     return ArcRule(made, read.relation, rule.head.relation, step, weight is not None)
 
 
-def _key(atom: Atom, columns: dict[str, int]) -> Iterator[Term]:
+def _key(atom: nodes.Atom, columns: dict[str, int]) -> Iterator[nodes.Term]:
     return (term for place, term in enumerate(atom.terms) if place != columns[atom.relation])
 
 
 def _step(
-    name: str, written: Variable, rest: Sequence[Literal], program: Program
-) -> tuple[Step, Term | None, list[Literal]] | None:
+    name: str, written: nodes.Variable, rest: Sequence[nodes.Literal], program: nodes.Program
+) -> tuple[Step, nodes.Term | None, list[nodes.Literal]] | None:
     """Return what a rule makes of the value it reads, its weight, and the literals that are left."""
-    used: list[Literal] = []
+    used: list[nodes.Literal] = []
     term = _expanded(written, name, rest, used)
     if term is None:
         return None
@@ -196,13 +187,19 @@ def _step(
     return (*found, [literal for literal in rest if not any(literal is other for other in used)])
 
 
-def _expanded(term: Term, name: str, rest: Sequence[Literal], used: list[Literal]) -> Term | None:
+def _expanded(
+    term: nodes.Term, name: str, rest: Sequence[nodes.Literal], used: list[nodes.Literal]
+) -> nodes.Term | None:
     """Return a term over the value called `name`, with variables that depend on it replaced; else None."""
-    if isinstance(term, Variable):
+    if isinstance(term, nodes.Variable):
         if term.name == name:
             return term
         for literal in rest:
-            if not isinstance(literal, Constraint) or literal.op != "=" or any(literal is x for x in used):
+            if (
+                not isinstance(literal, nodes.Constraint)
+                or literal.op != "="
+                or any(literal is x for x in used)
+            ):
                 continue
             for left, right in ((literal.left, literal.right), (literal.right, literal.left)):
                 if left != term:
@@ -213,7 +210,7 @@ def _expanded(term: Term, name: str, rest: Sequence[Literal], used: list[Literal
                     used[:] = tried
                     return found
         return None
-    if not isinstance(term, Application):
+    if not isinstance(term, nodes.Application):
         return None
     parts = [(part, _expanded(part, name, rest, used)) for part in term.terms]
     if all(found is None for _, found in parts):
@@ -221,11 +218,13 @@ def _expanded(term: Term, name: str, rest: Sequence[Literal], used: list[Literal
     return replace(term, terms=tuple(part if found is None else found for part, found in parts))
 
 
-def _taken_apart(term: Term, name: str, program: Program) -> tuple[Step, Term | None] | None:
+def _taken_apart(
+    term: nodes.Term, name: str, program: nodes.Program
+) -> tuple[Step, nodes.Term | None] | None:
     """Return a term over a value as a step and its weight."""
-    if isinstance(term, Variable) and term.name == name:
+    if isinstance(term, nodes.Variable) and term.name == name:
         return Step.ADD, None
-    if not isinstance(term, Application) or len(term.terms) != 2:
+    if not isinstance(term, nodes.Application) or len(term.terms) != 2:
         return None
     left, right = term.terms
     is_left = name in variables_of(left)
@@ -245,7 +244,7 @@ def _taken_apart(term: Term, name: str, program: Program) -> tuple[Step, Term | 
         case "-" if (
             is_left and term.kind is not Kind.UNSIGNED and (weight is None or term.kind is Kind.NUMBER)
         ):
-            zero = Constant(0.0 if term.kind is Kind.FLOAT else 0, term.type, span=term.span)
+            zero = nodes.Constant(0.0 if term.kind is Kind.FLOAT else 0, term.type, span=term.span)
             return Step.ADD, replace(term, terms=(zero if weight is None else weight, other))
         case "min" | "max" if weight is None:
             return Step.SMALLER if term.functor == "min" else Step.GREATER, other

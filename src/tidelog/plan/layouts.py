@@ -3,38 +3,25 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tidelog.plan import operators as ops
 from tidelog.plan.flatten import variables_of
-from tidelog.plan.operators import (
-    Check,
-    Compute,
-    Filter,
-    Find,
-    Generate,
-    Join,
-    Layout,
-    Leapfrog,
-    Operator,
-    Project,
-    Reduce,
-    Scan,
-    Start,
-    TakeApart,
-)
 from tidelog.program.walk_nodes import terms_of
 
 
-def with_layouts(operators: Sequence[Operator], outputs: Layout, *, counting: bool) -> tuple[Operator, ...]:
+def with_layouts(
+    operators: Sequence[ops.Operator], outputs: ops.Layout, *, counting: bool
+) -> tuple[ops.Operator, ...]:
     """Return the operators with their layouts trimmed; the last one yields `outputs`.
 
     Unless derivations are counted, a join that binds nothing needed becomes a check of existence, and a
     leapfrog join stops at the first witness.
     """
-    trimmed: list[Operator] = []
+    trimmed: list[ops.Operator] = []
     needed = {operand for operand in outputs if isinstance(operand, str)}
     for operator in reversed(operators):
-        if isinstance(operator, Start):
+        if isinstance(operator, ops.Start):
             if outputs != operator.outputs:
-                trimmed.append(Project(outputs))
+                trimmed.append(ops.Project(outputs))
             trimmed.append(operator)
             break
         trimmed.append(_with_outputs(operator, outputs, needed, counting=counting))
@@ -43,36 +30,40 @@ def with_layouts(operators: Sequence[Operator], outputs: Layout, *, counting: bo
     return tuple(reversed(trimmed))
 
 
-def _with_outputs(operator: Operator, outputs: Layout, needed: set[str], *, counting: bool) -> Operator:
+def _with_outputs(
+    operator: ops.Operator, outputs: ops.Layout, needed: set[str], *, counting: bool
+) -> ops.Operator:
     match operator:
-        case Join(filters=()) if not counting and needed.isdisjoint(name for _, name in operator.binds):
-            return Check(operator.relation, operator.view, operator.key, operator.operands, False, outputs)
-        case Leapfrog() if not counting:
+        case ops.Join(filters=()) if not counting and needed.isdisjoint(name for _, name in operator.binds):
+            return ops.Check(
+                operator.relation, operator.view, operator.key, operator.operands, False, outputs
+            )
+        case ops.Leapfrog() if not counting:
             needed_places = [place for place, name in enumerate(operator.order) if name in needed]
             return replace(operator, witness=max(needed_places, default=-1) + 1, outputs=outputs)
         case _:
             return replace(operator, outputs=outputs)
 
 
-def _variables_read(operator: Operator) -> set[str]:
+def _variables_read(operator: ops.Operator) -> set[str]:
     """Return the variables an operator needs from the batch it is given."""
     names: set[str] = set()
     match operator:
-        case Join() | Check() | Find():
+        case ops.Join() | ops.Check() | ops.Find():
             names.update(operand for operand in operator.operands if isinstance(operand, str))
-        case Compute():
+        case ops.Compute():
             names |= variables_of(operator.term)
-        case Filter():
+        case ops.Filter():
             names.update(*map(variables_of, terms_of(operator.constraint)))
-        case Generate():
+        case ops.Generate():
             names.update(*map(variables_of, terms_of(operator.generator)[1:]))
-        case TakeApart():
+        case ops.TakeApart():
             names.add(operator.variable)
-        case Reduce():
+        case ops.Reduce():
             names.update(operator.outer)
             if operator.init is not None:
                 names |= variables_of(operator.init)
-        case Leapfrog():
+        case ops.Leapfrog():
             names.update(x for atom in operator.atoms for x in atom.operands if isinstance(x, str))
         case _:
             pass
@@ -83,16 +74,16 @@ def _variables_read(operator: Operator) -> set[str]:
     return names - _variables_bound(operator)
 
 
-def _variables_bound(operator: Operator) -> set[str]:
+def _variables_bound(operator: ops.Operator) -> set[str]:
     """Return the variables an operator binds."""
     match operator:
-        case Scan() | Join() | TakeApart():
+        case ops.Scan() | ops.Join() | ops.TakeApart():
             return {name for _, name in operator.binds}
-        case Compute() | Generate() | Reduce():
+        case ops.Compute() | ops.Generate() | ops.Reduce():
             return {operator.variable}
-        case Find():
+        case ops.Find():
             return {operator.row}
-        case Leapfrog():
+        case ops.Leapfrog():
             return {*operator.order, *(atom.row for atom in operator.atoms if atom.row is not None)}
         case _:
             return set()

@@ -21,28 +21,8 @@ Demanded values stand in facts or in the program, so there are finitely many of 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from tidelog.program import nodes
 from tidelog.program.binding import pattern_parts, pattern_variables
-from tidelog.program.nodes import (
-    Aggregate,
-    Atom,
-    BranchTerm,
-    Column,
-    Constant,
-    Constraint,
-    Counter,
-    Literal,
-    NegatedAtom,
-    Program,
-    RecordTerm,
-    Relation,
-    Rule,
-    Stratum,
-    Subsumption,
-    Term,
-    UserApplication,
-    Variable,
-    Wildcard,
-)
 from tidelog.program.rule_ids import RuleIds
 from tidelog.program.strongly_connected import strongly_connected
 from tidelog.program.walk_nodes import (
@@ -59,7 +39,7 @@ from tidelog.program.walk_nodes import (
 Keys = Mapping[str, frozenset[int]]
 
 
-def restrict_to_demand(program: Program, wanted: Collection[str]) -> Program:
+def restrict_to_demand(program: nodes.Program, wanted: Collection[str]) -> nodes.Program:
     """Return the program with the rules of `magic` relations restricted to what is asked for.
 
     The wanted relations have the same facts as before; others may have fewer. A program without
@@ -82,7 +62,7 @@ def restrict_to_demand(program: Program, wanted: Collection[str]) -> Program:
 # --- which relations ---------------------------------------------------------------------------
 
 
-def _candidates(program: Program) -> frozenset[str]:
+def _candidates(program: nodes.Program) -> frozenset[str]:
     """Return the relations that the user wants restricted: by qualifier, or by a pragma."""
     named = _names(program.pragmas.get("magic-transform", ""))
     excluded = _names(program.pragmas.get("magic-transform-exclude", ""))
@@ -103,7 +83,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(name.strip() for name in text.split(","))
 
 
-def _whole_relations(program: Program) -> frozenset[str]:
+def _whole_relations(program: nodes.Program) -> frozenset[str]:
     """Return the relations of which every fact is needed, with all that they depend on."""
     whole = {name for name, relation in program.relations.items() if relation.law or relation.keys}
     whole.update(subsumption.less.relation for subsumption in _subsumptions(program))
@@ -120,13 +100,13 @@ def _whole_relations(program: Program) -> frozenset[str]:
     return frozenset(whole)
 
 
-def _read_as_a_whole(rule: Rule) -> Iterator[str]:
+def _read_as_a_whole(rule: nodes.Rule) -> Iterator[str]:
     """Yield the relations that a rule negates or aggregates."""
-    yield from (literal.atom.relation for literal in rule.body if isinstance(literal, NegatedAtom))
+    yield from (literal.atom.relation for literal in rule.body if isinstance(literal, nodes.NegatedAtom))
     yield from relations_read(aggregates_in((rule,)))
 
 
-def _subsumptions(program: Program) -> Iterator[Subsumption]:
+def _subsumptions(program: nodes.Program) -> Iterator[nodes.Subsumption]:
     for stratum in program.strata:
         yield from stratum.subsumptions
 
@@ -134,7 +114,7 @@ def _subsumptions(program: Program) -> Iterator[Subsumption]:
 # --- which columns -----------------------------------------------------------------------------
 
 
-def _find_keys(program: Program, candidates: Iterable[str]) -> Keys:
+def _find_keys(program: nodes.Program, candidates: Iterable[str]) -> Keys:
     """Return for each relation the columns that all its readers bind; those without one are left out.
 
     All columns are assumed bound at first; whatever a reader does not bind is dropped until all
@@ -159,8 +139,8 @@ def _find_keys(program: Program, candidates: Iterable[str]) -> Keys:
 class _Reader:
     """An atom over a candidate, what was joined before it, and the columns this binds."""
 
-    atom: Atom
-    before: tuple[Literal, ...]
+    atom: nodes.Atom
+    before: tuple[nodes.Literal, ...]
     bound: frozenset[str]
 
     @property
@@ -172,19 +152,20 @@ class _Reader:
         return frozenset(
             place
             for place, term in enumerate(self.atom.terms)
-            if isinstance(term, Constant) or (isinstance(term, Variable) and term.name in self.bound)
+            if isinstance(term, nodes.Constant)
+            or (isinstance(term, nodes.Variable) and term.name in self.bound)
         )
 
 
-def _readers(rule: Rule, keys: Keys) -> Iterator[_Reader]:
+def _readers(rule: nodes.Rule, keys: Keys) -> Iterator[_Reader]:
     """Yield the atoms over candidates, in the order in which demand is passed on.
 
     An atom that shares a bound variable comes before others, and a relation that is there as a
     whole before one that waits for a demand.
     """
-    before: list[Literal] = _guards(rule, keys)
+    before: list[nodes.Literal] = _guards(rule, keys)
     bound = frozenset[str]().union(*(_bound_by(literal) for literal in before))
-    waiting = [literal for literal in rule.body if isinstance(literal, Atom)]
+    waiting = [literal for literal in rule.body if isinstance(literal, nodes.Atom)]
     while waiting:
         atom = min(waiting, key=lambda each: (not _is_connected(each, bound), each.relation in keys))
         waiting = [other for other in waiting if other is not atom]
@@ -194,13 +175,13 @@ def _readers(rule: Rule, keys: Keys) -> Iterator[_Reader]:
         bound |= _bound_by(atom)
 
 
-def _bound_by(literal: Literal) -> frozenset[str]:
+def _bound_by(literal: nodes.Literal) -> frozenset[str]:
     return frozenset[str]().union(*(pattern_variables(term) for term in terms_of(literal)))
 
 
-def _is_connected(atom: Atom, bound: frozenset[str]) -> bool:
+def _is_connected(atom: nodes.Atom, bound: frozenset[str]) -> bool:
     return any(
-        isinstance(part, Constant) or (isinstance(part, Variable) and part.name in bound)
+        isinstance(part, nodes.Constant) or (isinstance(part, nodes.Variable) and part.name in bound)
         for term in atom.terms
         for part in pattern_parts(term)
     )
@@ -213,59 +194,64 @@ def _demand(relation: str) -> str:
     return f"{relation}@demand"
 
 
-def _demand_relation(name: str, keys: Keys, program: Program) -> Relation:
+def _demand_relation(name: str, keys: Keys, program: nodes.Program) -> nodes.Relation:
     columns = program.relations[name].columns
-    return Relation(
-        _demand(name), tuple(Column(columns[k].name, columns[k].type) for k in sorted(keys[name]))
+    return nodes.Relation(
+        _demand(name), tuple(nodes.Column(columns[k].name, columns[k].type) for k in sorted(keys[name]))
     )
 
 
-def _guards(rule: Rule, keys: Keys) -> list[Literal]:
+def _guards(rule: nodes.Rule, keys: Keys) -> list[nodes.Literal]:
     """Return the atom that asks whether the head is demanded, if it must be."""
     head = rule.head
     if head.relation not in keys:
         return []
     terms = tuple(_guard_term(head.terms[place]) for place in sorted(keys[head.relation]))
-    return [Atom(_demand(head.relation), terms, span=head.span)]
+    return [nodes.Atom(_demand(head.relation), terms, span=head.span)]
 
 
-def _guard_term(term: Term) -> Term:
+def _guard_term(term: nodes.Term) -> nodes.Term:
     """Return the term if matching a demanded value binds its variables, else a wildcard."""
-    kinds = Variable | Constant | RecordTerm | BranchTerm
+    kinds = nodes.Variable | nodes.Constant | nodes.RecordTerm | nodes.BranchTerm
     is_pattern = all(isinstance(part, kinds) for part in subterms(term))
-    return term if is_pattern else Wildcard(term.type, span=term.span)
+    return term if is_pattern else nodes.Wildcard(term.type, span=term.span)
 
 
-def _guarded(rule: Rule, keys: Keys) -> Rule:
+def _guarded(rule: nodes.Rule, keys: Keys) -> nodes.Rule:
     """Return the rule, for a restricted relation with its guard first."""
     guards = _guards(rule, keys)
     # An order of `.plan` does not know the guard.
     return replace(rule, body=(*guards, *rule.body), plan=()) if guards else rule
 
 
-def _demand_rules(rule: Rule, keys: Keys, ids: RuleIds) -> Iterator[Rule]:
+def _demand_rules(rule: nodes.Rule, keys: Keys, ids: RuleIds) -> Iterator[nodes.Rule]:
     """Yield a rule for what each atom over a restricted relation asks for."""
     for reader in _readers(rule, keys):
         terms = tuple(reader.atom.terms[place] for place in sorted(keys[reader.atom.relation]))
-        head = Atom(_demand(reader.atom.relation), terms, span=reader.atom.span)
-        constraints = (x for x in rule.body if isinstance(x, Constraint) and _is_test(x, reader.bound))
+        head = nodes.Atom(_demand(reader.atom.relation), terms, span=reader.atom.span)
+        constraints = (x for x in rule.body if isinstance(x, nodes.Constraint) and _is_test(x, reader.bound))
         body = (*reader.before, *constraints)
         if head not in body:
-            yield Rule(ids.take(), head, body, span=rule.span)
+            yield nodes.Rule(ids.take(), head, body, span=rule.span)
 
 
-def _is_test(constraint: Constraint, bound: frozenset[str]) -> bool:
+def _is_test(constraint: nodes.Constraint, bound: frozenset[str]) -> bool:
     """Say whether a constraint over bound variables can be tested where demand is passed on."""
     parts = list(walk((constraint,), into_aggregates=False))
-    if any(isinstance(part, Aggregate | UserApplication | Counter | Wildcard) for part in parts):
+    if any(
+        isinstance(part, nodes.Aggregate | nodes.UserApplication | nodes.Counter | nodes.Wildcard)
+        for part in parts
+    ):
         return False
-    return all(part.name in bound for part in parts if isinstance(part, Variable))
+    return all(part.name in bound for part in parts if isinstance(part, nodes.Variable))
 
 
 # --- strata ------------------------------------------------------------------------------------
 
 
-def _stratify(program: Program, relations: Mapping[str, Relation], rules: list[Rule]) -> tuple[Stratum, ...]:
+def _stratify(
+    program: nodes.Program, relations: Mapping[str, nodes.Relation], rules: list[nodes.Rule]
+) -> tuple[nodes.Stratum, ...]:
     """Return strata for the new rules; relations that were evaluated together still are."""
     graph: dict[str, dict[str, None]] = {name: {} for name in relations}
     for rule in rules:
@@ -285,7 +271,7 @@ def _stratify(program: Program, relations: Mapping[str, Relation], rules: list[R
     place = {name: number for number, name in enumerate(relations)}
     found = strongly_connected({name: list(read) for name, read in graph.items()})
     return tuple(
-        Stratum(
+        nodes.Stratum(
             tuple(sorted(part, key=place.__getitem__)),
             tuple(rule for rule in rules if rule.head.relation in part),
             tuple(each for each in _subsumptions(program) if each.less.relation in part),

@@ -11,20 +11,7 @@ from tidelog.plan.flatten import FlatRule, RuleLiteral, flatten_rule
 from tidelog.plan.operators import Leapfrog, Operator, View
 from tidelog.plan.order import best_chain, best_chain_in_pairs, chains_by_first_atom
 from tidelog.plan.statistics import Statistics
-from tidelog.program.nodes import (
-    Aggregate,
-    Atom,
-    Constraint,
-    Counter,
-    Literal,
-    NegatedAtom,
-    Program,
-    Rule,
-    Stratum,
-    UserApplication,
-    Variable,
-    Wildcard,
-)
+from tidelog.program import nodes
 from tidelog.program.walk_nodes import walk
 
 HEAD_ROW = "%head"
@@ -34,14 +21,14 @@ maintained_rule = flatten_rule
 
 
 def derivation_chain(
-    rule: FlatRule, literal: RuleLiteral | None, program: Program, statistics: Statistics
+    rule: FlatRule, literal: RuleLiteral | None, program: nodes.Program, statistics: Statistics
 ) -> tuple[Operator, ...]:
     """Return the best chain from facts of a literal, or of the head, to derivations."""
     return best_chain(_body(rule, literal, program, statistics)).operators
 
 
 def chain_variants(
-    rule: FlatRule, literal: RuleLiteral | None, program: Program, statistics: Statistics
+    rule: FlatRule, literal: RuleLiteral | None, program: nodes.Program, statistics: Statistics
 ) -> tuple[tuple[Operator, ...], ...]:
     """Return chains from facts of a literal, or of the head, the one expected to be best first.
 
@@ -56,7 +43,9 @@ def chain_variants(
     return (best, *(operators for operators in others if operators != best))
 
 
-def _body(rule: FlatRule, literal: RuleLiteral | None, program: Program, statistics: Statistics) -> Body:
+def _body(
+    rule: FlatRule, literal: RuleLiteral | None, program: nodes.Program, statistics: Statistics
+) -> Body:
     """Return the body to be joined to facts of one literal, or of the head.
 
     A batch given to it has the columns of these facts and then their row numbers. The outputs are the
@@ -64,14 +53,14 @@ def _body(rule: FlatRule, literal: RuleLiteral | None, program: Program, statist
     What must hold between columns of the facts are literals without a place.
     """
     rest = dict(enumerate(rule.body))
-    start: Literal = rule.head if literal is None else rest.pop(literal.place)
+    start: nodes.Literal = rule.head if literal is None else rest.pop(literal.place)
     row = HEAD_ROW if literal is None else row_name(literal.place)
-    atom = start.atom if isinstance(start, NegatedAtom) else start
-    assert isinstance(atom, Atom)
+    atom = start.atom if isinstance(start, nodes.NegatedAtom) else start
+    assert isinstance(atom, nodes.Atom)
     given, equalities = _given_columns(atom, program)
     return Body(
         (*rest.values(), *equalities),
-        tuple(View.FULL for other in rest.values() if isinstance(other, Atom)),
+        tuple(View.FULL for other in rest.values() if isinstance(other, nodes.Atom)),
         (*((row,) if literal is None else rule.outputs), *(row_name(x.place) for x in rule.literals)),
         program,
         statistics,
@@ -84,23 +73,25 @@ def _body(rule: FlatRule, literal: RuleLiteral | None, program: Program, statist
     )
 
 
-def _given_columns(atom: Atom, program: Program) -> tuple[tuple[str, ...], tuple[Literal, ...]]:
+def _given_columns(
+    atom: nodes.Atom, program: nodes.Program
+) -> tuple[tuple[str, ...], tuple[nodes.Literal, ...]]:
     """Return a variable for each column of an atom, and what must hold between them."""
     names: list[str] = []
-    equalities: list[Literal] = []
+    equalities: list[nodes.Literal] = []
     for column, term in enumerate(atom.terms):
-        if isinstance(term, Variable) and term.name not in names:
+        if isinstance(term, nodes.Variable) and term.name not in names:
             names.append(term.name)
             continue
         name = f"%given{column}"
         names.append(name)
-        if not isinstance(term, Wildcard):
-            made = Variable(name, term.type, span=term.span)
-            equalities.append(Constraint("=", program.kind_of(term.type), made, term, span=term.span))
+        if not isinstance(term, nodes.Wildcard):
+            made = nodes.Variable(name, term.type, span=term.span)
+            equalities.append(nodes.Constraint("=", program.kind_of(term.type), made, term, span=term.span))
     return tuple(names), tuple(equalities)
 
 
-def reason_to_recompute(stratum: Stratum, program: Program) -> str | None:
+def reason_to_recompute(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
     """Return why a stratum can only be recomputed, None if its rules can be followed."""
     reason = program.law_of(stratum)
     if reason is not None:
@@ -108,21 +99,23 @@ def reason_to_recompute(stratum: Stratum, program: Program) -> str | None:
     return next(filter(None, (_reason_in_rule(rule, program) for rule in stratum.rules)), None)
 
 
-def _reason_in_rule(rule: Rule, program: Program) -> str | None:
+def _reason_in_rule(rule: nodes.Rule, program: nodes.Program) -> str | None:
     for node in walk((rule,), into_aggregates=False):
         match node:
-            case Aggregate():
+            case nodes.Aggregate():
                 return f"a rule of `{rule.head.relation}` has an aggregate"
-            case Counter():
+            case nodes.Counter():
                 return f"a rule of `{rule.head.relation}` counts with autoinc()"
-            case UserApplication(name=name) if program.functors[name].is_stateful:
+            case nodes.UserApplication(name=name) if program.functors[name].is_stateful:
                 return f"the functor `{name}` is stateful"
             case _:
                 continue
     for literal in flatten_rule(rule, program).body:
-        if isinstance(literal, NegatedAtom) and any(isinstance(t, Wildcard) for t in literal.atom.terms):
+        if isinstance(literal, nodes.NegatedAtom) and any(
+            isinstance(t, nodes.Wildcard) for t in literal.atom.terms
+        ):
             return f"a rule of `{rule.head.relation}` negates an atom with a wildcard"
-        if isinstance(literal, Constraint) and isinstance(literal.right, Aggregate):
+        if isinstance(literal, nodes.Constraint) and isinstance(literal.right, nodes.Aggregate):
             return f"a rule of `{rule.head.relation}` negates an atom with a wildcard inside a record"
     return None
 

@@ -13,16 +13,7 @@ from dataclasses import dataclass, replace
 
 from tidelog.plan.flatten import FlatRule, flatten_rule, variables_of
 from tidelog.plan.own_aggregates import copy_body
-from tidelog.program.nodes import (
-    Aggregate,
-    Constraint,
-    Literal,
-    NegatedAtom,
-    Program,
-    Stratum,
-    Variable,
-    Wildcard,
-)
+from tidelog.program import nodes
 from tidelog.program.walk_nodes import aggregates_in, children, keeps_state, relations_read, terms_of, walk
 
 
@@ -36,7 +27,7 @@ class OwnForm:
     first_loose: int = 0
 
 
-def own_forms(stratum: Stratum, program: Program) -> tuple[OwnForm, ...] | None:
+def own_forms(stratum: nodes.Stratum, program: nodes.Program) -> tuple[OwnForm, ...] | None:
     """Return the forms of all rules of a stratum, None if one of them cannot be followed.
 
     That is so if an aggregate reads no relation of the stratum (such ones have relations of their own
@@ -54,7 +45,7 @@ def own_forms(stratum: Stratum, program: Program) -> tuple[OwnForm, ...] | None:
     return tuple(forms) if any(form.first_exact for form in forms) else None
 
 
-def _forms(flat: FlatRule, stratum: Stratum) -> Iterator[OwnForm]:
+def _forms(flat: FlatRule, stratum: nodes.Stratum) -> Iterator[OwnForm]:
     """Yield a rule's own form and that of each copy; nothing if it cannot be followed."""
     moving = _moving(flat.body)
     loose = _loosened(flat.body, moving)
@@ -71,32 +62,34 @@ def _forms(flat: FlatRule, stratum: Stratum) -> Iterator[OwnForm]:
         yield OwnForm(replace(flat, body=exact), replace(flat, body=loosened), len(flat.body), len(loose))
 
 
-def _has_open_negation(body: tuple[Literal, ...]) -> bool:
+def _has_open_negation(body: tuple[nodes.Literal, ...]) -> bool:
     """Say whether a negated atom holds a wildcard, so that no one fact makes it false."""
-    negated = [literal.atom for literal in body if isinstance(literal, NegatedAtom)]
-    return any(isinstance(term, Wildcard) for atom in negated for term in atom.terms)
+    negated = [literal.atom for literal in body if isinstance(literal, nodes.NegatedAtom)]
+    return any(isinstance(term, nodes.Wildcard) for atom in negated for term in atom.terms)
 
 
-def _moving(body: tuple[Literal, ...]) -> frozenset[str]:
+def _moving(body: tuple[nodes.Literal, ...]) -> frozenset[str]:
     """Return the variables whose values come from aggregates."""
     moving: set[str] = set()
     before = -1
     while len(moving) > before:
         before = len(moving)
         for literal in body:
-            if not isinstance(literal, Constraint) or literal.op != "=":
+            if not isinstance(literal, nodes.Constraint) or literal.op != "=":
                 continue
             for left, right in ((literal.left, literal.right), (literal.right, literal.left)):
-                is_moved = isinstance(right, Aggregate) or variables_of(right) & moving
-                if isinstance(left, Variable) and is_moved:
+                is_moved = isinstance(right, nodes.Aggregate) or variables_of(right) & moving
+                if isinstance(left, nodes.Variable) and is_moved:
                     moving.add(left.name)
     return frozenset(moving)
 
 
-def _loosened(body: tuple[Literal, ...], moving: frozenset[str]) -> tuple[Literal, ...]:
+def _loosened(body: tuple[nodes.Literal, ...], moving: frozenset[str]) -> tuple[nodes.Literal, ...]:
     """Return a body without what depends on aggregates."""
     return tuple(
         literal
         for literal in body
-        if not any(variables_of(term) & moving or isinstance(term, Aggregate) for term in terms_of(literal))
+        if not any(
+            variables_of(term) & moving or isinstance(term, nodes.Aggregate) for term in terms_of(literal)
+        )
     )

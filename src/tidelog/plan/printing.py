@@ -3,26 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tidelog.plan.operators import (
-    Check,
-    Comparison,
-    Compute,
-    Filter,
-    Generate,
-    Join,
-    Layout,
-    Leapfrog,
-    Operand,
-    Operator,
-    Project,
-    Reduce,
-    RulePlan,
-    Scan,
-    Start,
-    StratumPlan,
-    TakeApart,
-    View,
-)
+from tidelog.plan import operators as ops
 from tidelog.plan.statistics import UNKNOWN_SIZE, KnownSizes, Statistics, matches_per_key
 from tidelog.program.nodes import Constant, Program
 from tidelog.program.printing import print_literal, print_term
@@ -33,7 +14,7 @@ _NO_STATISTICS: Final = KnownSizes()
 
 
 def print_plan(
-    plan: StratumPlan | RulePlan, program: Program, statistics: Statistics = _NO_STATISTICS
+    plan: ops.StratumPlan | ops.RulePlan, program: Program, statistics: Statistics = _NO_STATISTICS
 ) -> str:
     """Return the plan, a line for each operator below the rule as written.
 
@@ -47,7 +28,7 @@ def print_plan(
             insert path
     """
     printer = _Printer(program, statistics)
-    if isinstance(plan, RulePlan):
+    if isinstance(plan, ops.RulePlan):
         return "\n".join(printer.rule(plan))
     lines: list[str] = []
     for rule in (*plan.once, *plan.repeated):
@@ -56,21 +37,21 @@ def print_plan(
     return "\n".join(lines)
 
 
-def indexes_of(plan: StratumPlan | RulePlan) -> tuple[Index, ...]:
+def indexes_of(plan: ops.StratumPlan | ops.RulePlan) -> tuple[Index, ...]:
     """Return the indexes that the operators look up: a relation and its key columns, each once."""
-    rules = (plan,) if isinstance(plan, RulePlan) else (*plan.once, *plan.repeated)
+    rules = (plan,) if isinstance(plan, ops.RulePlan) else (*plan.once, *plan.repeated)
     found = {index: None for rule in rules for index in _indexes(rule.operators)}
     return tuple(sorted(found))
 
 
-def print_indexes(plan: StratumPlan | RulePlan, program: Program) -> Iterator[str]:
+def print_indexes(plan: ops.StratumPlan | ops.RulePlan, program: Program) -> Iterator[str]:
     """Yield a line for each index: `index edge by x`."""
     for relation, key in indexes_of(plan):
         columns = program.relations[relation].columns
         # A check of whole facts asks the membership table that every relation has.
         if 0 < len(key) < len(columns):
             yield f"index {relation} by {', '.join(columns[place].name for place in key)}"
-    rules = (plan,) if isinstance(plan, RulePlan) else (*plan.once, *plan.repeated)
+    rules = (plan,) if isinstance(plan, ops.RulePlan) else (*plan.once, *plan.repeated)
     for relation, key, ordered in sorted({found for rule in rules for found in _ordered(rule.operators)}):
         columns = program.relations[relation].columns
         by = f" by {', '.join(columns[place].name for place in key)}" if key else ""
@@ -80,34 +61,34 @@ def print_indexes(plan: StratumPlan | RulePlan, program: Program) -> Iterator[st
         yield f"trie {relation} by {', '.join(columns[place].name for place in levels)}"
 
 
-def _indexes(operators: tuple[Operator, ...]) -> Iterator[Index]:
+def _indexes(operators: tuple[ops.Operator, ...]) -> Iterator[Index]:
     for operator in operators:
         match operator:
-            case Join(ordered=None) | Check():
+            case ops.Join(ordered=None) | ops.Check():
                 yield operator.relation, operator.key
-            case Reduce():
+            case ops.Reduce():
                 yield from _indexes(operator.body)
             case _:
                 pass
 
 
-def _ordered(operators: tuple[Operator, ...]) -> Iterator[tuple[str, tuple[int, ...], int]]:
+def _ordered(operators: tuple[ops.Operator, ...]) -> Iterator[tuple[str, tuple[int, ...], int]]:
     for operator in operators:
         match operator:
-            case Join(ordered=int(column)):
+            case ops.Join(ordered=int(column)):
                 yield operator.relation, operator.key, column
-            case Reduce():
+            case ops.Reduce():
                 yield from _ordered(operator.body)
             case _:
                 pass
 
 
-def _tries(operators: tuple[Operator, ...]) -> Iterator[Index]:
+def _tries(operators: tuple[ops.Operator, ...]) -> Iterator[Index]:
     for operator in operators:
         match operator:
-            case Leapfrog():
+            case ops.Leapfrog():
                 yield from ((atom.relation, atom.columns) for atom in operator.atoms)
-            case Reduce():
+            case ops.Reduce():
                 yield from _tries(operator.body)
             case _:
                 pass
@@ -120,9 +101,9 @@ class _Printer:
         self._program = program
         self._statistics = statistics
 
-    def rule(self, plan: RulePlan) -> list[str]:
+    def rule(self, plan: ops.RulePlan) -> list[str]:
         kind = "once" if plan.delta_atom is None else f"delta rule of atom {plan.delta_atom + 1}"
-        unit = "steps" if any(isinstance(x, Leapfrog) for x in plan.operators) else "bindings"
+        unit = "steps" if any(isinstance(x, ops.Leapfrog) for x in plan.operators) else "bindings"
         return [
             " ".join(plan.span.text.split()),
             f"  {kind}, about {_number(plan.estimate)} {unit}",
@@ -131,51 +112,51 @@ class _Printer:
             f"    insert {plan.relation}",
         ]
 
-    def operators(self, operators: tuple[Operator, ...]) -> Iterator[str]:
+    def operators(self, operators: tuple[ops.Operator, ...]) -> Iterator[str]:
         for operator in operators:
             line = f"{self.operator(operator)}{self.filters(operator)}"
             yield f"{line} → {_layout(operator.outputs)}"
-            if isinstance(operator, Reduce):
+            if isinstance(operator, ops.Reduce):
                 yield from ("  " + line for line in self.operators(operator.body))
 
-    def operator(self, operator: Operator) -> str:  # noqa: C901, PLR0912 - one case per kind of operator
+    def operator(self, operator: ops.Operator) -> str:  # noqa: C901, PLR0912 - one case per kind of operator
         match operator:
-            case Start():
+            case ops.Start():
                 return "start"
-            case Scan():
+            case ops.Scan():
                 facts = self.binds(operator) + self.size(operator)
                 return f"scan {operator.view.value} {operator.relation}{facts}"
-            case Join():
+            case ops.Join():
                 key = self.key(operator.relation, operator.key, operator.operands)
                 facts = f"(~{self.matches(operator)} each)"
                 if operator.ordered is not None:
                     column = self._program.relations[operator.relation].columns[operator.ordered]
                     facts += f" ordered by {column.name}"
                 return f"join {operator.view.value} {operator.relation}{key}{self.binds(operator)} {facts}"
-            case Check():
+            case ops.Check():
                 key = self.key(operator.relation, operator.key, operator.operands)
                 word = "reject" if operator.is_negated else "check"
                 return f"{word} {operator.view.value} {operator.relation}{key}"
-            case Compute():
+            case ops.Compute():
                 return f"compute {operator.variable} = {print_term(operator.term)}"
-            case Filter():
+            case ops.Filter():
                 return f"filter {print_literal(operator.constraint)}"
-            case Project():
+            case ops.Project():
                 return "project"
-            case Generate():
+            case ops.Generate():
                 return f"generate {operator.variable}: {print_literal(operator.generator)}"
-            case TakeApart():
+            case ops.TakeApart():
                 return f"take apart {operator.variable} = {print_term(operator.pattern)}"
-            case Reduce():
+            case ops.Reduce():
                 outer = f" for each {', '.join(operator.outer)}" if operator.outer else ""
                 return f"reduce {operator.variable} = {operator.functor}{outer}"
-            case Leapfrog():
+            case ops.Leapfrog():
                 return self.leapfrog(operator)
             case _:
                 # Looks up the row number of a whole fact.
                 return f"{type(operator).__name__.lower()} {operator.relation}"
 
-    def leapfrog(self, operator: Leapfrog) -> str:
+    def leapfrog(self, operator: ops.Leapfrog) -> str:
         atoms = []
         for atom in operator.atoms:
             terms = dict(zip(atom.columns, atom.operands, strict=True))
@@ -187,24 +168,24 @@ class _Printer:
         over = f"{', '.join(asked)} " if asked else ""
         return f"leapfrog {over}{witness}in {', '.join(atoms)}"
 
-    def size(self, operator: Scan) -> str:
-        if operator.view is View.DELTA:
+    def size(self, operator: ops.Scan) -> str:
+        if operator.view is ops.View.DELTA:
             return ""
         size = self._statistics.size(operator.relation)
         return f" (~{_number(UNKNOWN_SIZE)}, not known)" if size is None else f" (~{_number(size)})"
 
-    def matches(self, operator: Join) -> str:
+    def matches(self, operator: ops.Join) -> str:
         arity = self._program.relations[operator.relation].arity
         return _number(matches_per_key(self._statistics, operator.relation, arity, operator.key))
 
-    def key(self, relation: str, key: tuple[int, ...], operands: tuple[Operand, ...]) -> str:
+    def key(self, relation: str, key: tuple[int, ...], operands: tuple[ops.Operand, ...]) -> str:
         if not key:
             return ""
         names = (self._program.relations[relation].columns[place].name for place in key)
         pairs = zip(names, operands, strict=True)
         return " by " + ", ".join(f"{name} = {_operand(operand)}" for name, operand in pairs)
 
-    def binds(self, operator: Scan | Join) -> str:
+    def binds(self, operator: ops.Scan | ops.Join) -> str:
         # The column after the last one is the row number.
         columns = [*(column.name for column in self._program.relations[operator.relation].columns), "row"]
         names = [(columns[place], variable) for place, variable in operator.binds]
@@ -214,23 +195,25 @@ class _Printer:
             column if column == variable else f"{column} as {variable}" for column, variable in names
         )
 
-    def filters(self, operator: Operator) -> str:
+    def filters(self, operator: ops.Operator) -> str:
         match operator:
-            case Scan() | Join() | Compute() | TakeApart() | Leapfrog() if operator.filters:
+            case ops.Scan() | ops.Join() | ops.Compute() | ops.TakeApart() | ops.Leapfrog() if (
+                operator.filters
+            ):
                 return " where " + ", ".join(_comparison(each) for each in operator.filters)
             case _:
                 return ""
 
 
-def _comparison(comparison: Comparison) -> str:
+def _comparison(comparison: ops.Comparison) -> str:
     return f"{_operand(comparison.left)} {comparison.op} {_operand(comparison.right)}"
 
 
-def _operand(operand: Operand) -> str:
+def _operand(operand: ops.Operand) -> str:
     return print_term(operand) if isinstance(operand, Constant) else operand
 
 
-def _layout(layout: Layout) -> str:
+def _layout(layout: ops.Layout) -> str:
     return ", ".join(_operand(operand) for operand in layout) or "()"
 
 

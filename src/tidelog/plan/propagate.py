@@ -10,16 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tidelog.plan.rules import has_part, map_rules
-from tidelog.program.nodes import (
-    Aggregate,
-    Constant,
-    Constraint,
-    Literal,
-    Program,
-    Rule,
-    Term,
-    Variable,
-)
+from tidelog.program.nodes import Aggregate, Constant, Constraint, Literal, Program, Rule, Term, Variable
 from tidelog.program.substitute import Substitution, substitute, substitute_literal
 from tidelog.program.walk_nodes import map_literal, map_parts
 from tidelog.values import Kind

@@ -9,21 +9,7 @@ from enum import Enum
 
 from tidelog.plan.fold import aggregate_of_nothing
 from tidelog.plan.rules import has_part, map_rules
-from tidelog.program.nodes import (
-    Aggregate,
-    Atom,
-    BranchTerm,
-    Constant,
-    Constraint,
-    Literal,
-    Program,
-    RecordTerm,
-    Rule,
-    Subsumption,
-    Term,
-    Variable,
-    Wildcard,
-)
+from tidelog.program import nodes
 from tidelog.program.walk_nodes import keeps_state, map_literal, map_parts, walk
 from tidelog.values import Kind, NoValueError
 from tidelog.values.functors import canonical, compare
@@ -37,10 +23,10 @@ class Truth(Enum):
     OPEN = "open"
 
 
-def prune_bodies(program: Program) -> Program:
+def prune_bodies(program: nodes.Program) -> nodes.Program:
     """Return the program without rules that never hold, constraints that always do, and duplicates."""
 
-    def prune_rule(rule: Rule) -> Rule | None:
+    def prune_rule(rule: nodes.Rule) -> nodes.Rule | None:
         try:
             body = _prune(rule.body, program, keeps_duplicates=bool(rule.plan))
             head = replace(rule.head, terms=tuple(_inside(term, program) for term in rule.head.terms))
@@ -48,7 +34,7 @@ def prune_bodies(program: Program) -> Program:
             return None
         return replace(rule, head=head, body=body)
 
-    def prune_subsumption(subsumption: Subsumption) -> Subsumption | None:
+    def prune_subsumption(subsumption: nodes.Subsumption) -> nodes.Subsumption | None:
         try:
             body = _prune(subsumption.body, program, keeps_duplicates=False)
         except NoValueError:
@@ -58,22 +44,27 @@ def prune_bodies(program: Program) -> Program:
     return map_rules(program, prune_rule, prune_subsumption)
 
 
-def truth_of(literal: Literal, program: Program) -> Truth:
+def truth_of(literal: nodes.Literal, program: nodes.Program) -> Truth:
     """Return whether a literal holds for all bindings, for none, or depends on facts."""
-    if not isinstance(literal, Constraint):
+    if not isinstance(literal, nodes.Constraint):
         return Truth.OPEN
     match literal.left, literal.right:
-        case Constant() as left, Constant() as right:
+        case nodes.Constant() as left, nodes.Constant() as right:
             values = (canonical(term.value, program.kind_of(term.type)) for term in (left, right))
             try:
                 return Truth.ALWAYS if compare(literal.op, literal.kind, *values) else Truth.NEVER
             except NoValueError:
                 return Truth.NEVER
-        case Variable() as left, Variable() as right if left.name == right.name:
+        case nodes.Variable() as left, nodes.Variable() as right if left.name == right.name:
             return _truth_of_same(literal.op, literal.kind)
-        case (Constant(value=None), RecordTerm()) | (RecordTerm(), Constant(value=None)) if literal.op == "=":
+        case (nodes.Constant(value=None), nodes.RecordTerm()) | (
+            nodes.RecordTerm(),
+            nodes.Constant(value=None),
+        ) if literal.op == "=":
             return Truth.NEVER
-        case BranchTerm() as left, BranchTerm() as right if literal.op == "=" and left.name != right.name:
+        case nodes.BranchTerm() as left, nodes.BranchTerm() as right if (
+            literal.op == "=" and left.name != right.name
+        ):
             return Truth.NEVER
     return Truth.OPEN
 
@@ -91,29 +82,33 @@ def _truth_of_same(op: str, kind: Kind) -> Truth:
     return Truth.OPEN
 
 
-def _prune(body: tuple[Literal, ...], program: Program, *, keeps_duplicates: bool) -> tuple[Literal, ...]:
+def _prune(
+    body: tuple[nodes.Literal, ...], program: nodes.Program, *, keeps_duplicates: bool
+) -> tuple[nodes.Literal, ...]:
     """Return the literals that matter, or raise `NoValueError` if the body never holds.
 
     With an order given by `.plan` atoms must keep their numbers.
     """
-    kept: list[Literal] = []
+    kept: list[nodes.Literal] = []
     for literal in body:
         pruned = literal
-        if has_part((literal,), (Aggregate,)):
+        if has_part((literal,), (nodes.Aggregate,)):
             pruned = map_literal(literal, lambda term: _inside(term, program))
         truth = truth_of(pruned, program)
         if truth is Truth.NEVER:
             raise NoValueError
         is_duplicate = pruned in kept and _is_same_each_time(pruned, program)
-        if truth is Truth.ALWAYS or (is_duplicate and not (keeps_duplicates and isinstance(pruned, Atom))):
+        if truth is Truth.ALWAYS or (
+            is_duplicate and not (keeps_duplicates and isinstance(pruned, nodes.Atom))
+        ):
             continue
         kept.append(pruned)
     return tuple(kept)
 
 
-def _inside(term: Term, program: Program) -> Term:
+def _inside(term: nodes.Term, program: nodes.Program) -> nodes.Term:
     """Return the term with the bodies of its aggregates pruned."""
-    if not isinstance(term, Aggregate):
+    if not isinstance(term, nodes.Aggregate):
         return map_parts(term, lambda part: _inside(part, program))
     try:
         body = _prune(term.body, program, keeps_duplicates=False)
@@ -123,12 +118,12 @@ def _inside(term: Term, program: Program) -> Term:
     return replace(term, body=body or term.body)
 
 
-def _is_same_each_time(literal: Literal, program: Program) -> bool:
+def _is_same_each_time(literal: nodes.Literal, program: nodes.Program) -> bool:
     """Say whether a second literal like this one adds no derivation and no number.
 
     Each wildcard stands for a column of its own, so `p(_), p(_)` has a derivation for each pair.
     """
     return not any(
-        isinstance(part, Wildcard | Aggregate) or keeps_state(part, program)
+        isinstance(part, nodes.Wildcard | nodes.Aggregate) or keeps_state(part, program)
         for part in walk((literal,), into_aggregates=False)
     )

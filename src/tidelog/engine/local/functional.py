@@ -11,13 +11,7 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.plan.flatten import flatten_rule, none_of
-from tidelog.program.nodes import (
-    Literal,
-    NegatedAtom,
-    Rule,
-    Stratum,
-    Wildcard,
-)
+from tidelog.program.nodes import Literal, NegatedAtom, Rule, Stratum, Wildcard
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int64s

@@ -12,17 +12,7 @@ import numpy.typing as npt
 
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, Visible
-from tidelog.plan.operators import (
-    Comparison,
-    Compute,
-    Filter,
-    Generate,
-    Layout,
-    Operand,
-    Operator,
-    Scan,
-    TakeApart,
-)
+from tidelog.plan import operators as ops
 from tidelog.program.nodes import BranchTerm, RecordTerm
 from tidelog.storage.join import EQUAL, LESS, LESS_EQUAL, UNEQUAL, scan_rows, select_rows
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
@@ -45,16 +35,16 @@ class Sources:
     """
 
     def __init__(
-        self, layout: Layout, bound: Sequence[str], state: LocalState, expressions: Expressions
+        self, layout: ops.Layout, bound: Sequence[str], state: LocalState, expressions: Expressions
     ) -> None:
-        self._places: dict[Operand, int] = {}
+        self._places: dict[ops.Operand, int] = {}
         for place, operand in enumerate((*layout, *bound)):
             self._places.setdefault(operand, place)
         self._constants: list[int] = []
         self._state = state
         self._expressions = expressions
 
-    def number(self, operand: Operand) -> int:
+    def number(self, operand: ops.Operand) -> int:
         """Return the source of an operand."""
         if operand in self._places:
             return self._places[operand]
@@ -65,11 +55,11 @@ class Sources:
         self._places[operand] = -len(self._constants)
         return -len(self._constants)
 
-    def numbers(self, operands: Sequence[Operand]) -> Int32s:
+    def numbers(self, operands: Sequence[ops.Operand]) -> Int32s:
         """Return the sources of several operands."""
         return np.array([self.number(operand) for operand in operands], np.int32)
 
-    def filters(self, comparisons: Sequence[Comparison]) -> Int32s:
+    def filters(self, comparisons: Sequence[ops.Comparison]) -> Int32s:
         """Return comparisons as rows (comparison, left, right)."""
         rows = [(_OPS[c.op], self.number(c.left), self.number(c.right)) for c in comparisons]
         return np.array(rows, np.int32).reshape(-1, 3)
@@ -103,15 +93,15 @@ class SinkStep(Step):
 class ScanStep:
     """The first operator of a chain, run over ranges of row numbers."""
 
-    def __init__(self, scan: Scan, state: LocalState, expressions: Expressions) -> None:
+    def __init__(self, scan: ops.Scan, state: LocalState, expressions: Expressions) -> None:
         relation = state.program.relations[scan.relation]
         columns: list[str] = [f"%unread{column}" for column in range(relation.arity)]
-        same: list[Comparison] = []
+        same: list[ops.Comparison] = []
         for column, name in scan.binds:
             if columns[column].startswith("%unread"):
                 columns[column] = name
             else:
-                same.append(Comparison("=", columns[column], name))
+                same.append(ops.Comparison("=", columns[column], name))
         sources = Sources(tuple(columns), (), state, expressions)
         self._relation = state.relations[scan.relation]
         self._filters = sources.filters(_renamed((*scan.filters, *same), scan.binds, columns))
@@ -150,11 +140,11 @@ class ScanStep:
 
 
 def _renamed(
-    filters: Sequence[Comparison], binds: Sequence[tuple[int, str]], columns: Sequence[str]
-) -> list[Comparison]:
+    filters: Sequence[ops.Comparison], binds: Sequence[tuple[int, str]], columns: Sequence[str]
+) -> list[ops.Comparison]:
     """Return comparisons in which a column bound twice has one name."""
-    names: Mapping[Operand, str] = {name: columns[column] for column, name in binds}
-    return [Comparison(c.op, names.get(c.left, c.left), names.get(c.right, c.right)) for c in filters]
+    names: Mapping[ops.Operand, str] = {name: columns[column] for column, name in binds}
+    return [ops.Comparison(c.op, names.get(c.left, c.left), names.get(c.right, c.right)) for c in filters]
 
 
 class SelectingStep(Step):
@@ -165,8 +155,8 @@ class SelectingStep(Step):
 
     def __init__(
         self,
-        operator: Operator,
-        layout: Layout,
+        operator: ops.Operator,
+        layout: ops.Layout,
         state: LocalState,
         expressions: Expressions,
         bound: Sequence[str] = (),
@@ -175,12 +165,12 @@ class SelectingStep(Step):
         self._expressions = expressions
         self._names = [operand if isinstance(operand, str) else "" for operand in layout]
         self._operands = Sources(layout, bound, state, expressions)
-        filters = operator.filters if isinstance(operator, Compute | TakeApart) else ()
+        filters = operator.filters if isinstance(operator, ops.Compute | ops.TakeApart) else ()
         self._filters = self._operands.filters(filters)
         self._sources = self.numbers(operator.outputs)
         self._out: CodeArray = np.empty((0, len(operator.outputs)), state.dtype)
 
-    def numbers(self, operands: Sequence[Operand]) -> Int32s:
+    def numbers(self, operands: Sequence[ops.Operand]) -> Int32s:
         """Return the sources of operands."""
         numbers = self._operands.numbers(operands)
         self._constants = self._operands.constants()
@@ -227,7 +217,9 @@ class ProjectStep(SelectingStep):
 class FilterStep(SelectingStep):
     """Keeps bindings that satisfy a constraint."""
 
-    def __init__(self, operator: Filter, layout: Layout, state: LocalState, expressions: Expressions) -> None:
+    def __init__(
+        self, operator: ops.Filter, layout: ops.Layout, state: LocalState, expressions: Expressions
+    ) -> None:
         super().__init__(operator, layout, state, expressions)
         self._holds = expressions.compile_constraint(operator.constraint)
 
@@ -240,7 +232,7 @@ class ComputeStep(SelectingStep):
     """Binds a variable to the value of a term."""
 
     def __init__(
-        self, operator: Compute, layout: Layout, state: LocalState, expressions: Expressions
+        self, operator: ops.Compute, layout: ops.Layout, state: LocalState, expressions: Expressions
     ) -> None:
         super().__init__(operator, layout, state, expressions, (operator.variable,))
         self._term = expressions.compile_term(operator.term)
@@ -258,7 +250,7 @@ class GenerateStep(SelectingStep):
     """Binds a variable to each value of a range."""
 
     def __init__(
-        self, operator: Generate, layout: Layout, state: LocalState, expressions: Expressions
+        self, operator: ops.Generate, layout: ops.Layout, state: LocalState, expressions: Expressions
     ) -> None:
         super().__init__(operator, layout, state, expressions, (operator.variable,))
         self._generator = operator.generator
@@ -274,7 +266,7 @@ class TakeApartStep(SelectingStep):
     """Binds the parts of records and branches."""
 
     def __init__(
-        self, operator: TakeApart, layout: Layout, state: LocalState, expressions: Expressions
+        self, operator: ops.TakeApart, layout: ops.Layout, state: LocalState, expressions: Expressions
     ) -> None:
         super().__init__(operator, layout, state, expressions, [name for _, name in operator.binds])
         assert isinstance(operator.pattern, RecordTerm | BranchTerm)

@@ -13,22 +13,12 @@ from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.operators import Operator, View
 from tidelog.plan.order import best_chain
 from tidelog.plan.statistics import KnownSizes
-from tidelog.program.nodes import (
-    Atom,
-    Constraint,
-    Literal,
-    Program,
-    Rule,
-    Stratum,
-    Subsumption,
-    Variable,
-    Wildcard,
-)
+from tidelog.program import nodes
 from tidelog.program.walk_nodes import relations_read
 from tidelog.storage.kernel import CodeArray
 
 
-def delete_dominated(stratum: Stratum, state: LocalState, expressions: Expressions) -> None:
+def delete_dominated(stratum: nodes.Stratum, state: LocalState, expressions: Expressions) -> None:
     """Delete every fact that another one dominates, judged on the facts as they stand.
 
     Requires all rows to be visible, the new ones as delta. Pairs of old facts were judged when
@@ -64,7 +54,9 @@ def _take_dominated(found: list[CodeArray], batch: CodeArray) -> None:
     found.append(less[(less != greater).any(axis=1)])
 
 
-def _plans(subsumption: Subsumption, program: Program, *, whole: bool) -> list[tuple[Operator, ...]]:
+def _plans(
+    subsumption: nodes.Subsumption, program: nodes.Program, *, whole: bool
+) -> list[tuple[Operator, ...]]:
     """Return the chains that yield dominated facts beside the facts that dominate them."""
     flat = flatten_rule(_as_rule(subsumption, program), program)
     rest = (View.FULL,) * (len(flat.atoms) - 2)
@@ -73,19 +65,21 @@ def _plans(subsumption: Subsumption, program: Program, *, whole: bool) -> list[t
     return [best_chain(body).operators for body in bodies]
 
 
-def _as_rule(subsumption: Subsumption, program: Program) -> Rule:
+def _as_rule(subsumption: nodes.Subsumption, program: nodes.Program) -> nodes.Rule:
     """Return a rule whose body starts with both atoms and whose head holds all their columns."""
-    literals: list[Literal] = []
-    sides: list[list[Variable]] = []
-    atoms: list[Atom] = []
+    literals: list[nodes.Literal] = []
+    sides: list[list[nodes.Variable]] = []
+    atoms: list[nodes.Atom] = []
     for side, atom in (("less", subsumption.less), ("greater", subsumption.greater)):
         variables = []
         for column, term in enumerate(atom.terms):
-            variable = Variable(f"%{side}{column}", term.type, span=term.span)
+            variable = nodes.Variable(f"%{side}{column}", term.type, span=term.span)
             variables.append(variable)
-            if not isinstance(term, Wildcard):
-                literals.append(Constraint("=", program.kind_of(term.type), variable, term, span=term.span))
+            if not isinstance(term, nodes.Wildcard):
+                literals.append(
+                    nodes.Constraint("=", program.kind_of(term.type), variable, term, span=term.span)
+                )
         atoms.append(replace(atom, terms=tuple(variables)))
         sides.append(variables)
     head = replace(subsumption.less, terms=(*sides[0], *sides[1]))
-    return Rule(subsumption.id, head, (*atoms, *literals, *subsumption.body), span=subsumption.span)
+    return nodes.Rule(subsumption.id, head, (*atoms, *literals, *subsumption.body), span=subsumption.span)

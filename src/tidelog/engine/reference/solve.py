@@ -9,17 +9,7 @@ from tidelog.engine.reference.facts import Facts
 from tidelog.engine.reference.steps import Body, Step, Steps, split_equality
 from tidelog.engine.reference.terms import Binding, Terms
 from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned
-from tidelog.program.nodes import (
-    Atom,
-    BranchTerm,
-    Constraint,
-    Generator,
-    Literal,
-    NegatedAtom,
-    Program,
-    RecordTerm,
-    Variable,
-)
+from tidelog.program import nodes
 from tidelog.program.walk_nodes import terms_of
 from tidelog.values import Codec, NoValueError, Value
 
@@ -34,7 +24,7 @@ class Solver(Steps):
     A term without a value ends the binding that asked for it.
     """
 
-    def __init__(self, program: Program, facts: Facts, codec: Codec, functions: UserFunctions) -> None:
+    def __init__(self, program: nodes.Program, facts: Facts, codec: Codec, functions: UserFunctions) -> None:
         self._facts = facts
         self.terms = Terms(program, codec, functions, self.bindings)
 
@@ -52,24 +42,24 @@ class Solver(Steps):
         for extended, later in steps:
             yield from self.bindings(rest + later, extended)
 
-    def _steps(self, literal: Literal, binding: Binding) -> Iterator[Step]:
+    def _steps(self, literal: nodes.Literal, binding: Binding) -> Iterator[Step]:
         match literal:
-            case Atom():
+            case nodes.Atom():
                 for fact in self._facts.matching(literal.relation, self._known(literal, binding)):
                     step = self.fit_fact(literal, fact, binding)
                     if step is not None:
                         yield step
-            case NegatedAtom():
+            case nodes.NegatedAtom():
                 if not self._has_match(literal.atom, binding):
                     yield binding, ()
-            case Constraint():
+            case nodes.Constraint():
                 yield from self._compare(literal, binding)
-            case Generator():
+            case nodes.Generator():
                 yield from self._generate(literal, binding)
             case _:
                 assert_never(literal)
 
-    def _known(self, atom: Atom, binding: Binding) -> dict[int, Value]:
+    def _known(self, atom: nodes.Atom, binding: Binding) -> dict[int, Value]:
         """Return the values of the columns whose terms have one."""
         return {
             position: self.terms.value(term, binding)
@@ -77,7 +67,7 @@ class Solver(Steps):
             if awaited(term) <= binding.keys()
         }
 
-    def _has_match(self, atom: Atom, binding: Binding) -> bool:
+    def _has_match(self, atom: nodes.Atom, binding: Binding) -> bool:
         for term in atom.terms:
             self._ask(term, binding)
         known = self._known(atom, binding)
@@ -95,27 +85,27 @@ def _next_literal(body: Body, bound: AbstractSet[str]) -> int:
     return min(ranked)[1]
 
 
-def _rank(literal: Literal, bound: AbstractSet[str]) -> int | None:
+def _rank(literal: nodes.Literal, bound: AbstractSet[str]) -> int | None:
     """Return how soon to take a literal, or None if it must wait."""
     match literal:
-        case Atom():
+        case nodes.Atom():
             return _SCAN
-        case NegatedAtom():
+        case nodes.NegatedAtom():
             return _TEST if mentioned(literal) - {WILDCARD} <= bound else None
-        case Constraint():
+        case nodes.Constraint():
             return _rank_constraint(literal, bound)
-        case Generator():
+        case nodes.Generator():
             ready = all(awaited(term) <= bound for term in terms_of(literal)[1:])
             return _BIND if ready else None
     assert_never(literal)
 
 
-def _rank_constraint(constraint: Constraint, bound: AbstractSet[str]) -> int | None:
+def _rank_constraint(constraint: nodes.Constraint, bound: AbstractSet[str]) -> int | None:
     if mentioned(constraint) <= bound:
         return _TEST
     if constraint.op != "=":
         return None
     for known, free in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
-        if awaited(known) <= bound and isinstance(free, Variable | RecordTerm | BranchTerm):
+        if awaited(known) <= bound and isinstance(free, nodes.Variable | nodes.RecordTerm | nodes.BranchTerm):
             return _BIND
     return None if split_equality(constraint) is None else _BIND

@@ -8,123 +8,108 @@ from tidelog.engine.reference.aggregates import combine
 from tidelog.engine.reference.variables import awaited, counts
 from tidelog.engine.user_aggregates import UserAggregate, concatenated, is_object
 from tidelog.engine.user_functors import call_functor, find_functor
-from tidelog.program.nodes import (
-    CONCAT,
-    INTRINSIC_JOINS,
-    Aggregate,
-    Application,
-    BranchTerm,
-    Constant,
-    Constraint,
-    Counter,
-    Literal,
-    Program,
-    RecordTerm,
-    RuleId,
-    Term,
-    UserApplication,
-    Variable,
-    Wildcard,
-)
+from tidelog.program import nodes
 from tidelog.source import Span
 from tidelog.values import Branch, Codec, Kind, NoValueError, Value
 from tidelog.values.functors import apply, canonical, canonical_value, order_key
 
 Binding = Mapping[str, Value]
-Solve = Callable[[tuple[Literal, ...], Binding], Iterator[Binding]]
+Solve = Callable[[tuple[nodes.Literal, ...], Binding], Iterator[Binding]]
 
 
 class Terms:
     """Evaluates terms; `solve` finds the derivations of an aggregate's body."""
 
-    def __init__(self, program: Program, codec: Codec, functions: UserFunctions, solve: Solve) -> None:
+    def __init__(self, program: nodes.Program, codec: Codec, functions: UserFunctions, solve: Solve) -> None:
         self._program = program
         self._codec = codec
         self._functions = functions
         self._solve = solve
-        self._rule: RuleId | None = None
+        self._rule: nodes.RuleId | None = None
         # What a stateful functor gave to a derivation: naive evaluation meets each
         # derivation again in every iteration, and it must be the same derivation then.
         self._given: dict[object, Value] = {}
 
-    def enter(self, rule: RuleId) -> None:
+    def enter(self, rule: nodes.RuleId) -> None:
         """Say whose derivations are sought from now on."""
         self._rule = rule
 
-    def value(self, term: Term, binding: Binding) -> Value:
+    def value(self, term: nodes.Term, binding: Binding) -> Value:
         """Return the term's value, or raise `NoValueError`; all it awaits must be bound."""
         match term:
-            case Variable():
+            case nodes.Variable():
                 return binding[term.name]
-            case Constant():
+            case nodes.Constant():
                 return canonical(term.value, self._kind(term))
-            case RecordTerm():
+            case nodes.RecordTerm():
                 return tuple(self.value(part, binding) for part in term.terms)
-            case BranchTerm():
+            case nodes.BranchTerm():
                 return Branch(term.name, tuple(self.value(part, binding) for part in term.terms))
-            case Application():
+            case nodes.Application():
                 return self._apply(term, binding)
-            case UserApplication():
+            case nodes.UserApplication():
                 arguments = tuple(self.value(part, binding) for part in term.terms)
                 if self._program.functors[term.name].is_stateful:
                     return self._once(term, binding, lambda: self._call(term, arguments))
                 return self._call(term, arguments)
-            case Aggregate():
+            case nodes.Aggregate():
                 return self._aggregate(term, binding)
-            case Wildcard() | Counter():
+            case nodes.Wildcard() | nodes.Counter():
                 raise AssertionError(f"{type(term).__name__} has no value of its own")
         assert_never(term)
 
-    def fit(self, term: Term, value: Value, binding: dict[str, Value], later: list[Literal]) -> bool:
+    def fit(
+        self, term: nodes.Term, value: Value, binding: dict[str, Value], later: list[nodes.Literal]
+    ) -> bool:
         """Say whether the term can stand for the value; free variables are bound to its parts.
 
         A part that has no value yet, such as `y + 1` with `y` free, is compared `later`.
         """
         match term:
-            case Wildcard():
+            case nodes.Wildcard():
                 return True
-            case Variable() if term.name not in binding:
+            case nodes.Variable() if term.name not in binding:
                 binding[term.name] = value
                 return True
             case _ if awaited(term) <= binding.keys() and not self._is_given_once(term):
                 return same(self.value(term, binding), value)
-            case RecordTerm():
+            case nodes.RecordTerm():
                 return isinstance(value, tuple) and self._fit_all(term.terms, value, binding, later)
-            case BranchTerm():
+            case nodes.BranchTerm():
                 return (
                     isinstance(value, Branch)
                     and value.name == term.name
                     and self._fit_all(term.terms, value.fields, binding, later)
                 )
             case _:
-                known = Constant(value, term.type, span=term.span)
-                later.append(Constraint("=", self._kind(term), term, known, span=term.span))
+                known = nodes.Constant(value, term.type, span=term.span)
+                later.append(nodes.Constraint("=", self._kind(term), term, known, span=term.span))
                 return True
 
-    def _is_given_once(self, term: Term) -> bool:
+    def _is_given_once(self, term: nodes.Term) -> bool:
         """Say whether the value of a term cannot be asked for again."""
         return counts(term)
 
     def call(self, name: str, arguments: tuple[Value, ...], span: Span | None) -> Value:
         """Return what the user's function gives, as a value of the declared result type."""
-        if name in INTRINSIC_JOINS:
-            return (min if INTRINSIC_JOINS[name] == "min" else max)(arguments, key=order_key)
+        if name in nodes.INTRINSIC_JOINS:
+            return (min if nodes.INTRINSIC_JOINS[name] == "min" else max)(arguments, key=order_key)
         function = find_functor(name, self._functions, span)
         result_type = self._program.functors[name].result
         result = call_functor(name, function, arguments, span)
         # The codec refuses what is no value of the type, and makes equal values the same.
         return canonical_value(self._codec.decode(self._codec.encode(result, result_type), result_type))
 
-    def _call(self, term: UserApplication, arguments: tuple[Value, ...]) -> Value:
+    def _call(self, term: nodes.UserApplication, arguments: tuple[Value, ...]) -> Value:
         return self.call(term.name, arguments, term.span)
 
-    def _apply(self, term: Application, binding: Binding) -> Value:
+    def _apply(self, term: nodes.Application, binding: Binding) -> Value:
         arguments = tuple(self.value(part, binding) for part in term.terms)
         if term.functor == "ord":
             return self._codec.encode(arguments[0], term.terms[0].type)
         return canonical(apply(term.functor, term.kind, arguments), self._kind(term))
 
-    def _aggregate(self, term: Aggregate, binding: Binding) -> Value:
+    def _aggregate(self, term: nodes.Aggregate, binding: Binding) -> Value:
         shared = {name: binding[name] for name in awaited(term)}
         values: list[Value] = []
         for derivation in self._solve(term.body, shared):
@@ -132,19 +117,19 @@ class Terms:
                 values.append(0 if term.target is None else self.value(term.target, derivation))
             except NoValueError:
                 continue
-        if not term.functor.startswith("@") and term.functor != CONCAT:
+        if not term.functor.startswith("@") and term.functor != nodes.CONCAT:
             return canonical(combine(term.functor, term.kind, values), self._kind(term))
         if is_object(term):
             return self._object(term, sorted(values, key=order_key))
         assert term.init is not None
         result = self.value(term.init, shared)
-        if term.functor == CONCAT:
+        if term.functor == nodes.CONCAT:
             return concatenated(result, sorted(values, key=order_key))
         for value in sorted(values, key=order_key):
             result = self.call(term.functor[1:], (result, value), term.span)
         return result
 
-    def _object(self, term: Aggregate, values: list[Value]) -> Value:
+    def _object(self, term: nodes.Aggregate, values: list[Value]) -> Value:
         """Return what a class of the user's makes of values; nothing of none."""
         name = term.functor[1:]
         function = find_functor(name, self._functions, term.span)
@@ -155,22 +140,22 @@ class Terms:
 
     def _fit_all(
         self,
-        terms: tuple[Term, ...],
+        terms: tuple[nodes.Term, ...],
         values: tuple[Value, ...],
         binding: dict[str, Value],
-        later: list[Literal],
+        later: list[nodes.Literal],
     ) -> bool:
         return len(terms) == len(values) and all(
             self.fit(term, value, binding, later) for term, value in zip(terms, values, strict=True)
         )
 
-    def _once(self, term: Term, binding: Binding, give: Callable[[], Value]) -> Value:
+    def _once(self, term: nodes.Term, binding: Binding, give: Callable[[], Value]) -> Value:
         key = (self._rule, id(term), frozenset(binding.items()))
         if key not in self._given:
             self._given[key] = give()
         return self._given[key]
 
-    def _kind(self, term: Term) -> Kind:
+    def _kind(self, term: nodes.Term) -> Kind:
         return self._program.kind_of(term.type)
 
 

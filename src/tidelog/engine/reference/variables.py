@@ -6,21 +6,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Final, assert_never
 
-from tidelog.program.nodes import (
-    Aggregate,
-    Application,
-    Atom,
-    BranchTerm,
-    Constant,
-    Counter,
-    Literal,
-    RecordTerm,
-    Rule,
-    Term,
-    UserApplication,
-    Variable,
-    Wildcard,
-)
+from tidelog.program import nodes
 from tidelog.program.walk_nodes import map_literal, map_terms, subterms, terms_of
 
 Names = frozenset[str]
@@ -32,21 +18,21 @@ WILDCARD: Final = "_"
 
 
 @lru_cache(maxsize=100_000)
-def awaited(term: Term) -> Names:
+def awaited(term: nodes.Term) -> Names:
     """Return the variables that must be bound before the term has a value.
 
     An aggregate waits for what it shares with the rest of the rule, not for its own variables.
     """
     match term:
-        case Variable():
+        case nodes.Variable():
             return frozenset((term.name,))
-        case Wildcard():
+        case nodes.Wildcard():
             return frozenset((WILDCARD,))
-        case Constant() | Counter():
+        case nodes.Constant() | nodes.Counter():
             return NOTHING
-        case RecordTerm() | BranchTerm() | Application() | UserApplication():
+        case nodes.RecordTerm() | nodes.BranchTerm() | nodes.Application() | nodes.UserApplication():
             return _union(map(awaited, term.terms))
-        case Aggregate():
+        case nodes.Aggregate():
             outer = frozenset(term.outer)
             own = _union(map(mentioned, term.body)) - outer
             around = _union(awaited(part) for part in (term.target, term.init) if part is not None)
@@ -55,18 +41,18 @@ def awaited(term: Term) -> Names:
 
 
 @lru_cache(maxsize=100_000)
-def mentioned(literal: Literal) -> Names:
+def mentioned(literal: nodes.Literal) -> Names:
     """Return the variables of the rule that the literal mentions."""
     return _union(map(awaited, terms_of(literal)))
 
 
 @lru_cache(maxsize=100_000)
-def counts(term: Term) -> bool:
+def counts(term: nodes.Term) -> bool:
     """Say whether the term holds an `autoinc()`, which gives one number per derivation."""
-    return any(isinstance(part, Counter) for part in subterms(term))
+    return any(isinstance(part, nodes.Counter) for part in subterms(term))
 
 
-def name_wildcards(rule: Rule) -> Rule:
+def name_wildcards(rule: nodes.Rule) -> nodes.Rule:
     """Return the rule with a variable for each wildcard of its positive atoms.
 
     A binding then tells a derivation from every other one:
@@ -76,17 +62,17 @@ def name_wildcards(rule: Rule) -> Rule:
     """
     numbers = count(1)
 
-    def named(term: Term) -> Term:
+    def named(term: nodes.Term) -> nodes.Term:
         match term:
-            case Wildcard():
-                return Variable(f"{WILDCARD}{next(numbers)}", term.type, span=term.span)
-            case RecordTerm() | BranchTerm():
+            case nodes.Wildcard():
+                return nodes.Variable(f"{WILDCARD}{next(numbers)}", term.type, span=term.span)
+            case nodes.RecordTerm() | nodes.BranchTerm():
                 return map_terms(term, named)
             case _:
                 return term
 
     body = tuple(
-        map_literal(literal, named) if isinstance(literal, Atom) else literal for literal in rule.body
+        map_literal(literal, named) if isinstance(literal, nodes.Atom) else literal for literal in rule.body
     )
     return replace(rule, body=body)
 

@@ -15,18 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tidelog.engine.convergence import check_iterations
 from tidelog.engine.protocol import Settings
 from tidelog.plan.flatten import FlatRule, flatten_rule
-from tidelog.program.nodes import (
-    Atom,
-    Constant,
-    Constraint,
-    Literal,
-    NegatedAtom,
-    Program,
-    Stratum,
-    Term,
-    Variable,
-    Wildcard,
-)
+from tidelog.program import nodes
 from tidelog.values import Codec, Kind
 
 if TYPE_CHECKING:
@@ -36,7 +25,7 @@ Frames = Mapping[str, "DataFrame"]
 _ORDER = frozenset({"<", "<=", ">", ">="})
 
 
-def reason_against_frames(stratum: Stratum, program: Program) -> str | None:
+def reason_against_frames(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
     """Return why a stratum's rules are no frames, None if they are."""
     for name in stratum.relations:
         if not program.relations[name].arity:
@@ -52,15 +41,15 @@ def reason_against_frames(stratum: Stratum, program: Program) -> str | None:
     return None
 
 
-def _reason(literal: Literal, program: Program) -> str | None:
+def _reason(literal: nodes.Literal, program: nodes.Program) -> str | None:
     match literal:
-        case Atom():
+        case nodes.Atom():
             return (
                 None if program.relations[literal.relation].arity else f"`{literal.relation}` has no columns"
             )
-        case NegatedAtom():
+        case nodes.NegatedAtom():
             return _reason(literal.atom, program)
-        case Constraint() if _is_plain(literal.left) and _is_plain(literal.right):
+        case nodes.Constraint() if _is_plain(literal.left) and _is_plain(literal.right):
             if literal.op in ("=", "!=") or (literal.op in _ORDER and literal.kind is Kind.NUMBER):
                 return None
             return f"the constraint `{literal.op}` is no comparison of codes"
@@ -68,8 +57,8 @@ def _reason(literal: Literal, program: Program) -> str | None:
             return "a rule computes values"
 
 
-def _is_plain(term: Term) -> bool:
-    return isinstance(term, Variable | Constant)
+def _is_plain(term: nodes.Term) -> bool:
+    return isinstance(term, nodes.Variable | nodes.Constant)
 
 
 @dataclass(frozen=True)
@@ -77,8 +66,8 @@ class FrameStratum:
     """A stratum whose rules are frames."""
 
     spark: "SparkSession"
-    stratum: Stratum
-    program: Program
+    stratum: nodes.Stratum
+    program: nodes.Program
     codec: Codec
     settings: Settings
 
@@ -150,12 +139,12 @@ class FrameStratum:
         from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
 
         if not rule.body:
-            codes = tuple(self._code(term) for term in rule.head.terms if isinstance(term, Constant))
+            codes = tuple(self._code(term) for term in rule.head.terms if isinstance(term, nodes.Constant))
             schema = ", ".join(f"c{place} long" for place in range(len(codes)))
             return self.spark.createDataFrame([codes], schema)
         frames = [self._bound(atom, view(number, atom.relation)) for number, atom in enumerate(rule.atoms)]
         joined = _join_all(frames)
-        waiting = [literal for literal in rule.body if not isinstance(literal, Atom)]
+        waiting = [literal for literal in rule.body if not isinstance(literal, nodes.Atom)]
         while waiting:
             literal = next(one for one in waiting if self._is_ready(one, joined.columns))
             waiting.remove(literal)
@@ -163,7 +152,7 @@ class FrameStratum:
         columns = [self._value(term, f).alias(f"c{place}") for place, term in enumerate(rule.head.terms)]
         return joined.select(*columns)
 
-    def _bound(self, atom: Atom, frame: "DataFrame") -> "DataFrame":
+    def _bound(self, atom: nodes.Atom, frame: "DataFrame") -> "DataFrame":
         """Return a relation as bindings of an atom's variables."""
         from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
 
@@ -171,41 +160,43 @@ class FrameStratum:
         for place, term in enumerate(atom.terms):
             column = f.col(f"c{place}")
             match term:
-                case Constant():
+                case nodes.Constant():
                     frame = frame.where(column == self._code(term))
-                case Variable() if term.name in kept:
+                case nodes.Variable() if term.name in kept:
                     frame = frame.where(column == kept[term.name])
-                case Variable():
+                case nodes.Variable():
                     kept[term.name] = column
-                case Wildcard():
+                case nodes.Wildcard():
                     pass
         if not kept:
             return frame.select(f.lit(1).alias("%any")).limit(1)
         return frame.select(*(column.alias(name) for name, column in kept.items())).distinct()
 
-    def _is_ready(self, literal: Literal, bound: Sequence[str]) -> bool:
-        terms = literal.atom.terms if isinstance(literal, NegatedAtom) else ()
-        if isinstance(literal, Constraint):
+    def _is_ready(self, literal: nodes.Literal, bound: Sequence[str]) -> bool:
+        terms = literal.atom.terms if isinstance(literal, nodes.NegatedAtom) else ()
+        if isinstance(literal, nodes.Constraint):
             free = [
-                t for t in (literal.left, literal.right) if isinstance(t, Variable) and t.name not in bound
+                t
+                for t in (literal.left, literal.right)
+                if isinstance(t, nodes.Variable) and t.name not in bound
             ]
             return not free or (literal.op == "=" and len(free) == 1)
-        return all(term.name in bound for term in terms if isinstance(term, Variable))
+        return all(term.name in bound for term in terms if isinstance(term, nodes.Variable))
 
     def _constrained(
-        self, frame: "DataFrame", literal: Literal, view: Callable[[int, str], "DataFrame"]
+        self, frame: "DataFrame", literal: nodes.Literal, view: Callable[[int, str], "DataFrame"]
     ) -> "DataFrame":
         from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
 
-        if isinstance(literal, NegatedAtom):
+        if isinstance(literal, nodes.NegatedAtom):
             against = self._bound(literal.atom, view(-1, literal.atom.relation))
             shared = [name for name in against.columns if name != "%any"]
             if shared:
                 return frame.join(against, on=shared, how="left_anti")
             return frame.join(against, on=f.lit(True), how="left_anti")
-        assert isinstance(literal, Constraint)
+        assert isinstance(literal, nodes.Constraint)
         for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
-            if isinstance(one, Variable) and one.name not in frame.columns:
+            if isinstance(one, nodes.Variable) and one.name not in frame.columns:
                 return frame.withColumn(one.name, self._value(other, f))
         left, right = self._value(literal.left, f), self._value(literal.right, f)
         match literal.op:
@@ -222,13 +213,13 @@ class FrameStratum:
             case _:
                 return frame.where(left >= right)
 
-    def _value(self, term: Term, f: Any) -> Any:
-        if isinstance(term, Constant):
+    def _value(self, term: nodes.Term, f: Any) -> Any:
+        if isinstance(term, nodes.Constant):
             return f.lit(self._code(term)).cast("long")
-        assert isinstance(term, Variable)
+        assert isinstance(term, nodes.Variable)
         return f.col(f"`{term.name}`")
 
-    def _code(self, term: Constant) -> int:
+    def _code(self, term: nodes.Constant) -> int:
         return self.codec.encode(term.value, term.type)
 
 

@@ -2,21 +2,11 @@
 
 from collections.abc import Iterator
 
-from tidelog.program.nodes import (
-    Aggregate,
-    Application,
-    BranchTerm,
-    Constraint,
-    Counter,
-    Program,
-    RecordTerm,
-    Stratum,
-    UserApplication,
-)
+from tidelog.program import nodes
 from tidelog.program.walk_nodes import walk
 
 
-def reason_for_driver(stratum: Stratum, program: Program) -> str | None:
+def reason_for_driver(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
     """Return why a stratum has to run in the driver, None if partners can run it.
 
     The driver alone knows the texts behind codes and can make new ones; and what settles a whole
@@ -31,27 +21,27 @@ def reason_for_driver(stratum: Stratum, program: Program) -> str | None:
     return next(iter(reasons), None)
 
 
-def _reasons(stratum: Stratum, program: Program) -> Iterator[str]:
+def _reasons(stratum: nodes.Stratum, program: nodes.Program) -> Iterator[str]:
     for node in walk(stratum.rules):
         match node:
-            case Counter():
+            case nodes.Counter():
                 yield "a rule counts with autoinc()"
-            case UserApplication():
+            case nodes.UserApplication():
                 yield f"a rule applies the Python function `{node.name}`"
-            case RecordTerm() | BranchTerm():
+            case nodes.RecordTerm() | nodes.BranchTerm():
                 yield "a rule makes or takes apart records"
-            case Application() if not _is_numeric(node, program):
+            case nodes.Application() if not _is_numeric(node, program):
                 yield f"the functor `{node.functor}` needs the texts behind codes"
-            case Aggregate() if node.functor.startswith("@"):
+            case nodes.Aggregate() if node.functor.startswith("@"):
                 yield f"a rule folds with the Python function `{node.functor[1:]}`"
-            case Aggregate() if not node.kind.is_numeric and node.functor != "count":
+            case nodes.Aggregate() if not node.kind.is_numeric and node.functor != "count":
                 yield f"the aggregate `{node.functor}` needs the order of the values behind codes"
-            case Constraint() if node.op not in ("=", "!=") and not node.kind.is_numeric:
+            case nodes.Constraint() if node.op not in ("=", "!=") and not node.kind.is_numeric:
                 yield f"the constraint `{node.op}` needs the values behind codes"
             case _:
                 continue
 
 
-def _is_numeric(node: Application, program: Program) -> bool:
+def _is_numeric(node: nodes.Application, program: nodes.Program) -> bool:
     kinds = [node.kind, program.kind_of(node.type), *(program.kind_of(term.type) for term in node.terms)]
     return all(kind.is_numeric for kind in kinds)
