@@ -43,15 +43,11 @@ MISTAKES: Final = (
     ),
     Mistake(
         "plan: a rule that asks for a missing value is kept without its body",
-        "plan/fold.py",
-        """            body = _body(rule.body, program)
-        except NoValueError:
-            return None
-        return replace(rule, head=head, body=body)""",
-        """            body = _body(rule.body, program)
-        except NoValueError:
-            return rule if rule.body else None
-        return replace(rule, head=head, body=body[:1] if len(body) > 3 else body)""",
+        "plan/rules.py",
+        """        except NoValueError:
+            continue""",
+        """        except NoValueError:
+            yield replace(rule, body=rule.body[:1])""",
     ),
     Mistake(
         "values: the larger of two unsigned numbers is that of signed ones",

@@ -7,9 +7,10 @@ the body of its aggregate holds for nothing.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
-from tidelog.plan.rules import has_part, map_rules
+from tidelog.plan.rules import has_part, map_body, map_rules
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import map_literal, map_parts
 from tidelog.values import Kind, NoValueError
@@ -21,27 +22,16 @@ _NOT_FOLDED: Final = frozenset({"ord"})
 
 def fold_constants(program: nodes.Program) -> nodes.Program:
     """Return the program without functors of constants, nor rules that ask for a missing value."""
+    fold = partial(_fold, program=program)
 
-    def fold_rule(rule: nodes.Rule) -> nodes.Rule | None:
+    def fold_rule(rule: nodes.Rule) -> nodes.Rule:
         if not has_part((rule.head, *rule.body), (nodes.Application, nodes.Aggregate)):
             return rule
-        try:
-            head = _atom(rule.head, program)
-            body = _body(rule.body, program)
-        except NoValueError:
-            return None
-        return replace(rule, head=head, body=body)
+        return replace(rule, head=map_literal(rule.head, fold), body=map_body(rule.body, fold))
 
-    def fold_subsumption(subsumption: nodes.Subsumption) -> nodes.Subsumption | None:
-        try:
-            return replace(
-                subsumption,
-                less=_atom(subsumption.less, program),
-                greater=_atom(subsumption.greater, program),
-                body=_body(subsumption.body, program),
-            )
-        except NoValueError:
-            return None
+    def fold_subsumption(each: nodes.Subsumption) -> nodes.Subsumption:
+        less, greater = map_literal(each.less, fold), map_literal(each.greater, fold)
+        return replace(each, less=less, greater=greater, body=map_body(each.body, fold))
 
     return map_rules(program, fold_rule, fold_subsumption)
 
@@ -63,19 +53,11 @@ def aggregate_of_nothing(aggregate: nodes.Aggregate) -> nodes.Term:
             return aggregate
 
 
-def _atom(atom: nodes.Atom, program: nodes.Program) -> nodes.Atom:
-    return replace(atom, terms=tuple(_fold(term, program) for term in atom.terms))
-
-
-def _body(body: tuple[nodes.Literal, ...], program: nodes.Program) -> tuple[nodes.Literal, ...]:
-    return tuple(map_literal(literal, lambda term: _fold(term, program)) for literal in body)
-
-
 def _fold(term: nodes.Term, program: nodes.Program) -> nodes.Term:
     """Return the term with its functors of constants computed, or raise `NoValueError`."""
     if isinstance(term, nodes.Aggregate):
         return _aggregate(term, program)
-    folded = map_parts(term, lambda part: _fold(part, program))
+    folded = map_parts(term, partial(_fold, program=program))
     if not isinstance(folded, nodes.Application) or folded.functor in _NOT_FOLDED:
         return folded
     operands = [part for part in folded.terms if isinstance(part, nodes.Constant)]
@@ -90,7 +72,7 @@ def _aggregate(aggregate: nodes.Aggregate, program: nodes.Program) -> nodes.Term
     init = None if aggregate.init is None else _fold(aggregate.init, program)
     try:
         target = None if aggregate.target is None else _fold(aggregate.target, program)
-        body = _body(aggregate.body, program)
+        body = map_body(aggregate.body, partial(_fold, program=program))
     except NoValueError:
         return aggregate_of_nothing(aggregate)
     return replace(aggregate, target=target, body=body, init=init)

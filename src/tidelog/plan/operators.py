@@ -6,6 +6,7 @@ it yields: names of variables, or constants. The outputs of the last operator ar
 the head. Variables that nobody needs any more are not in the layout.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -197,6 +198,14 @@ class Leapfrog:
 Operator = (
     Start | Scan | Join | Check | Find | Compute | Filter | Project | Generate | TakeApart | Reduce | Leapfrog
 )
+
+
+def all_operators(operators: Iterable[Operator]) -> Iterator[Operator]:
+    """Yield operators, those inside aggregates too."""
+    for operator in operators:
+        yield operator
+        if isinstance(operator, Reduce):
+            yield from all_operators(operator.body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,59 +39,36 @@ def print_plan(
 
 def indexes_of(plan: ops.StratumPlan | ops.RulePlan) -> tuple[Index, ...]:
     """Return the indexes that the operators look up: a relation and its key columns, each once."""
-    rules = (plan,) if isinstance(plan, ops.RulePlan) else (*plan.once, *plan.repeated)
-    found = {index: None for rule in rules for index in _indexes(rule.operators)}
+    lookups = (x for x in _operators(plan) if isinstance(x, ops.Check | ops.Join))
+    found = {(x.relation, x.key) for x in lookups if isinstance(x, ops.Check) or x.ordered is None}
     return tuple(sorted(found))
 
 
 def print_indexes(plan: ops.StratumPlan | ops.RulePlan, program: Program) -> Iterator[str]:
     """Yield a line for each index: `index edge by x`."""
+
+    def names(relation: str, places: tuple[int, ...]) -> str:
+        return ", ".join(program.relations[relation].columns[place].name for place in places)
+
     for relation, key in indexes_of(plan):
-        columns = program.relations[relation].columns
         # A check of whole facts asks the membership table that every relation has.
-        if 0 < len(key) < len(columns):
-            yield f"index {relation} by {', '.join(columns[place].name for place in key)}"
+        if 0 < len(key) < program.relations[relation].arity:
+            yield f"index {relation} by {names(relation, key)}"
+    operators = list(_operators(plan))
+    joins = (x for x in operators if isinstance(x, ops.Join))
+    for relation, key, ordered in sorted(
+        {(x.relation, x.key, x.ordered) for x in joins if x.ordered is not None}
+    ):
+        by = f" by {names(relation, key)}" if key else ""
+        yield f"index {relation}{by} ordered by {names(relation, (ordered,))}"
+    atoms = (atom for x in operators if isinstance(x, ops.Leapfrog) for atom in x.atoms)
+    for relation, levels in sorted({(atom.relation, atom.columns) for atom in atoms}):
+        yield f"trie {relation} by {names(relation, levels)}"
+
+
+def _operators(plan: ops.StratumPlan | ops.RulePlan) -> Iterator[ops.Operator]:
     rules = (plan,) if isinstance(plan, ops.RulePlan) else (*plan.once, *plan.repeated)
-    for relation, key, ordered in sorted({found for rule in rules for found in _ordered(rule.operators)}):
-        columns = program.relations[relation].columns
-        by = f" by {', '.join(columns[place].name for place in key)}" if key else ""
-        yield f"index {relation}{by} ordered by {columns[ordered].name}"
-    for relation, levels in sorted({trie for rule in rules for trie in _tries(rule.operators)}):
-        columns = program.relations[relation].columns
-        yield f"trie {relation} by {', '.join(columns[place].name for place in levels)}"
-
-
-def _indexes(operators: tuple[ops.Operator, ...]) -> Iterator[Index]:
-    for operator in operators:
-        match operator:
-            case ops.Join(ordered=None) | ops.Check():
-                yield operator.relation, operator.key
-            case ops.Reduce():
-                yield from _indexes(operator.body)
-            case _:
-                pass
-
-
-def _ordered(operators: tuple[ops.Operator, ...]) -> Iterator[tuple[str, tuple[int, ...], int]]:
-    for operator in operators:
-        match operator:
-            case ops.Join(ordered=int(column)):
-                yield operator.relation, operator.key, column
-            case ops.Reduce():
-                yield from _ordered(operator.body)
-            case _:
-                pass
-
-
-def _tries(operators: tuple[ops.Operator, ...]) -> Iterator[Index]:
-    for operator in operators:
-        match operator:
-            case ops.Leapfrog():
-                yield from ((atom.relation, atom.columns) for atom in operator.atoms)
-            case ops.Reduce():
-                yield from _tries(operator.body)
-            case _:
-                pass
+    return (operator for rule in rules for operator in ops.all_operators(rule.operators))
 
 
 class _Printer:

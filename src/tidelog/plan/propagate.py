@@ -8,8 +8,9 @@ are replaced inside it; an outer variable keeps its name there, for its value co
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
-from tidelog.plan.rules import has_part, map_rules
+from tidelog.plan.rules import has_part, map_body, map_rules
 from tidelog.program.nodes import Aggregate, Constant, Constraint, Literal, Program, Rule, Term, Variable
 from tidelog.program.substitute import Substitution, substitute, substitute_literal
 from tidelog.program.walk_nodes import map_literal, map_parts
@@ -18,21 +19,18 @@ from tidelog.values import Kind
 
 def propagate_equalities(program: Program) -> Program:
     """Return the program without equalities between a variable and a constant or another variable."""
+    inside = partial(_inside, program=program)
 
     def propagate(rule: Rule) -> Rule:
-        found = _redundant(rule.body, frozenset(), program)
-        while found is not None:
+        while (found := _redundant(rule.body, frozenset(), program)) is not None:
             place, by = found
-            body = _without(rule.body, place, by)
-            head = replace(rule.head, terms=tuple(substitute(term, by) for term in rule.head.terms))
-            rule = replace(rule, head=head, body=body)
-            found = _redundant(rule.body, frozenset(), program)
+            head = map_literal(rule.head, partial(substitute, by=by))
+            rule = replace(rule, head=head, body=_without(rule.body, place, by))
         if not has_part((rule.head, *rule.body), (Aggregate,)):
             return rule
-        head = replace(rule.head, terms=tuple(_inside(term, program) for term in rule.head.terms))
-        return replace(rule, head=head, body=_insides(rule.body, program))
+        return replace(rule, head=map_literal(rule.head, inside), body=map_body(rule.body, inside))
 
-    return map_rules(program, propagate)
+    return map_rules(program, propagate, lambda subsumption: subsumption)
 
 
 def _redundant(
@@ -70,20 +68,13 @@ def _without(body: tuple[Literal, ...], place: int, by: Substitution) -> tuple[L
 # --- inside aggregates ---------------------------------------------------------------------
 
 
-def _insides(body: tuple[Literal, ...], program: Program) -> tuple[Literal, ...]:
-    return tuple(map_literal(literal, lambda term: _inside(term, program)) for literal in body)
-
-
 def _inside(term: Term, program: Program) -> Term:
     """Return the term with equalities propagated inside its aggregates."""
     if not isinstance(term, Aggregate):
-        return map_parts(term, lambda part: _inside(part, program))
+        return map_parts(term, partial(_inside, program=program))
     # A body needs a literal: one that is the last stays.
-    while len(term.body) > 1:
-        found = _redundant(term.body, term.outer, program)
-        if found is None:
-            break
+    while len(term.body) > 1 and (found := _redundant(term.body, term.outer, program)) is not None:
         place, by = found
         target = None if term.target is None else substitute(term.target, by)
         term = replace(term, target=target, body=_without(term.body, place, by))
-    return replace(term, body=_insides(term.body, program))
+    return replace(term, body=map_body(term.body, partial(_inside, program=program)))

@@ -6,6 +6,7 @@ p(x) :- q(x), 1 > 2.           (gone)
 
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 
 from tidelog.plan.fold import aggregate_of_nothing
 from tidelog.plan.rules import has_part, map_rules
@@ -26,20 +27,12 @@ class Truth(Enum):
 def prune_bodies(program: nodes.Program) -> nodes.Program:
     """Return the program without rules that never hold, constraints that always do, and duplicates."""
 
-    def prune_rule(rule: nodes.Rule) -> nodes.Rule | None:
-        try:
-            body = _prune(rule.body, program, keeps_duplicates=bool(rule.plan))
-            head = replace(rule.head, terms=tuple(_inside(term, program) for term in rule.head.terms))
-        except NoValueError:
-            return None
-        return replace(rule, head=head, body=body)
+    def prune_rule(rule: nodes.Rule) -> nodes.Rule:
+        body = _prune(rule.body, program, keeps_duplicates=bool(rule.plan))
+        return replace(rule, head=map_literal(rule.head, partial(_inside, program=program)), body=body)
 
-    def prune_subsumption(subsumption: nodes.Subsumption) -> nodes.Subsumption | None:
-        try:
-            body = _prune(subsumption.body, program, keeps_duplicates=False)
-        except NoValueError:
-            return None
-        return replace(subsumption, body=body)
+    def prune_subsumption(subsumption: nodes.Subsumption) -> nodes.Subsumption:
+        return replace(subsumption, body=_prune(subsumption.body, program, keeps_duplicates=False))
 
     return map_rules(program, prune_rule, prune_subsumption)
 
@@ -93,7 +86,7 @@ def _prune(
     for literal in body:
         pruned = literal
         if has_part((literal,), (nodes.Aggregate,)):
-            pruned = map_literal(literal, lambda term: _inside(term, program))
+            pruned = map_literal(literal, partial(_inside, program=program))
         truth = truth_of(pruned, program)
         if truth is Truth.NEVER:
             raise NoValueError
@@ -109,7 +102,7 @@ def _prune(
 def _inside(term: nodes.Term, program: nodes.Program) -> nodes.Term:
     """Return the term with the bodies of its aggregates pruned."""
     if not isinstance(term, nodes.Aggregate):
-        return map_parts(term, lambda part: _inside(part, program))
+        return map_parts(term, partial(_inside, program=program))
     try:
         body = _prune(term.body, program, keeps_duplicates=False)
     except NoValueError:

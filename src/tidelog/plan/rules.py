@@ -4,37 +4,50 @@ Strata never change here: when facts are found decides what choice-domains, subs
 limits keep, so relations that were evaluated together stay together.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import TypeVar
 
-from tidelog.program.nodes import Constant, Literal, Program, Rule, Stratum, Subsumption, Term
-from tidelog.program.walk_nodes import walk
+from tidelog.program.nodes import Constant, Literal, Program, Rule, Subsumption, Term
+from tidelog.program.walk_nodes import ChangeTerm, map_literal, walk
+from tidelog.values import NoValueError
 
-ChangeRule = Callable[[Rule], Rule | None]
-ChangeSubsumption = Callable[[Subsumption], Subsumption | None]
+AnyRule = TypeVar("AnyRule", Rule, Subsumption)
 
 
 def map_rules(
-    program: Program, change: ChangeRule, change_subsumption: ChangeSubsumption | None = None
+    program: Program, change: Callable[[Rule], Rule], change_subsumption: Callable[[Subsumption], Subsumption]
 ) -> Program:
-    """Return the program with `change(rule)` for each rule; rules changed to None are gone."""
-    strata = tuple(_map_stratum(stratum, change, change_subsumption) for stratum in program.strata)
-    return replace(program, strata=strata)
+    """Return the program with `change(rule)` for each rule that is not a plain fact.
+
+    A rule whose change raises `NoValueError` never holds, and is left out.
+    """
+
+    def changed(rule: Rule) -> Rule:
+        return rule if is_plain_fact(rule) else change(rule)
+
+    strata = (
+        replace(
+            stratum,
+            rules=tuple(_holding(stratum.rules, changed)),
+            subsumptions=tuple(_holding(stratum.subsumptions, change_subsumption)),
+        )
+        for stratum in program.strata
+    )
+    return replace(program, strata=tuple(strata))
 
 
-def _map_stratum(
-    stratum: Stratum, change: ChangeRule, change_subsumption: ChangeSubsumption | None
-) -> Stratum:
-    rules = (rule if is_plain_fact(rule) else change(rule) for rule in stratum.rules)
-    subsumptions = (
-        subsumption if change_subsumption is None else change_subsumption(subsumption)
-        for subsumption in stratum.subsumptions
-    )
-    return replace(
-        stratum,
-        rules=tuple(rule for rule in rules if rule is not None),
-        subsumptions=tuple(subsumption for subsumption in subsumptions if subsumption is not None),
-    )
+def _holding(rules: Iterable[AnyRule], change: Callable[[AnyRule], AnyRule]) -> Iterator[AnyRule]:
+    for rule in rules:
+        try:
+            yield change(rule)
+        except NoValueError:
+            continue
+
+
+def map_body(body: Iterable[Literal], change: ChangeTerm) -> tuple[Literal, ...]:
+    """Return the literals with every term directly in them replaced by `change(term)`."""
+    return tuple(map_literal(literal, change) for literal in body)
 
 
 def has_part(literals: Iterable[Literal], kinds: tuple[type[Term], ...]) -> bool:

@@ -6,7 +6,7 @@ an iteration sees is a range of row numbers.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -21,7 +21,7 @@ from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.plan import RulePlan, plan_stratum
-from tidelog.plan.operators import Check, Join, Operator, Reduce
+from tidelog.plan.operators import Check, Join, all_operators
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Rule, RuleId, Stratum
 from tidelog.program.walk_nodes import relations_read
@@ -252,7 +252,7 @@ class StratumRun:
         checked = {
             operator.relation
             for plan in plans
-            for operator in _all_operators(plan.operators)
+            for operator in all_operators(plan.operators)
             if isinstance(operator, Check)
             and len(operator.key) == self._state.relations[operator.relation].arity
         }
@@ -268,7 +268,7 @@ class StratumRun:
         used = {
             (operator.relation, operator.key)
             for plan in plans
-            for operator in _all_operators(plan.operators)
+            for operator in all_operators(plan.operators)
             if isinstance(operator, Join | Check)
         }
         for name in self._stratum.relations:
@@ -285,11 +285,3 @@ class StratumRun:
     def _check_iterations(self, iteration: int) -> None:
         facts = sum(len(self._state.relations[name]) for name in self._stratum.relations)
         check_convergence(iteration, self._stratum, self._state.program, self._context.settings, facts)
-
-
-def _all_operators(operators: Iterable[Operator]) -> Iterator[Operator]:
-    """Yield operators, those inside aggregates too."""
-    for operator in operators:
-        yield operator
-        if isinstance(operator, Reduce):
-            yield from _all_operators(operator.body)
