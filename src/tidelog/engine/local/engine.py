@@ -10,6 +10,7 @@ import numpy as np
 from tidelog.engine.code_rows import as_columns, matching
 from tidelog.engine.convergence import endless
 from tidelog.engine.counted import number_derivations
+from tidelog.engine.evaluation import evaluate_strata
 from tidelog.engine.local.evaluated import Evaluated
 from tidelog.engine.local.expressions import Expressions, NumberFunctor
 from tidelog.engine.local.functional import FunctionalRelations
@@ -25,7 +26,6 @@ from tidelog.engine.protocol import (
     Observer,
     RunStatistics,
     Settings,
-    SilentObserver,
     StratumStatistics,
     UserFunctions,
 )
@@ -104,20 +104,16 @@ class LocalEngine:
 
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Bring every relation to its fixpoint, stratum by stratum."""
-        start = time.perf_counter()
-        finished: list[StratumStatistics] = []
         made = {rule.relation for rule in self._counted}
         with self._run_context() as context:
-            for number, stratum in enumerate(self._program.strata):
-                # Nobody wrote the relations of counted derivations, so nobody is told of them.
-                told = SilentObserver() if stratum.relations[0] in made else observer
-                told.stratum_started(number, len(self._program.strata), stratum.relations)
+
+            def run(number: int, stratum: Stratum, observer: Observer) -> StratumStatistics:
                 self.give_numbers(stratum)
-                statistics = self._run_stratum(number, stratum, context, told)
+                statistics = self._run_stratum(number, stratum, context, observer)
                 self._functional.check(stratum)
-                told.stratum_finished(number, statistics)
-                finished.append(statistics)
-        return RunStatistics(tuple(finished), time.perf_counter() - start)
+                return statistics
+
+            return evaluate_strata(self._program, run, observer, made)
 
     @contextmanager
     def _run_context(self) -> Iterator[RunContext]:

@@ -13,12 +13,14 @@ their facts, subsumption deletes.
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from tidelog.engine.convergence import check_convergence
 from tidelog.engine.counted import number_derivations
+from tidelog.engine.evaluation import evaluate_strata
 from tidelog.engine.functional import Claim, two_values
 from tidelog.engine.numbering import CountedRule, Numbering
 from tidelog.engine.protocol import (
@@ -27,7 +29,6 @@ from tidelog.engine.protocol import (
     Observer,
     RunStatistics,
     Settings,
-    SilentObserver,
     StratumStatistics,
     UserFunctions,
 )
@@ -75,19 +76,10 @@ class ReferenceEngine:
 
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Bring every relation to its fixpoint, stratum by stratum."""
-        start = time.perf_counter()
-        strata = []
         made = {rule.relation for rule in self._counted}
-        for number, stratum in enumerate(self._program.strata):
-            # Nobody wrote the relations of counted derivations, so nobody is told of them.
-            told = SilentObserver() if stratum.relations[0] in made else observer
-            told.stratum_started(number, len(self._program.strata), stratum.relations)
-            statistics = self._evaluate_stratum(number, stratum, told)
-            raise_if_any(self._repeated_keys(stratum))
-            told.stratum_finished(number, statistics)
-            if stratum.relations[0] not in made:
-                strata.append(statistics)
-        return RunStatistics(tuple(strata), time.perf_counter() - start)
+        finished = evaluate_strata(self._program, self._run_stratum, observer, made)
+        written = tuple(each for each in finished.strata if made.isdisjoint(each.relations))
+        return replace(finished, strata=written)
 
     def size(self, relation: str) -> int:
         """Return the number of facts."""
@@ -109,7 +101,7 @@ class ReferenceEngine:
 
     # --- iterations ------------------------------------------------------------------------
 
-    def _evaluate_stratum(self, number: int, stratum: Stratum, observer: Observer) -> StratumStatistics:
+    def _run_stratum(self, number: int, stratum: Stratum, observer: Observer) -> StratumStatistics:
         start = time.perf_counter()
         self._give_numbers(stratum)
         self._settle(stratum, {name: self._inputs[name] for name in stratum.relations})
@@ -128,6 +120,7 @@ class ReferenceEngine:
             is_changed = self._settle(stratum, found)
             total = self._facts.total()
             observer.iteration_finished(number, iteration, total - before, total)
+        raise_if_any(self._repeated_keys(stratum))
         # The last iteration met every derivation from the final facts exactly once.
         facts = sum(self.size(name) for name in stratum.relations)
         seconds = time.perf_counter() - start

@@ -7,6 +7,7 @@ A recursive stratum is a loop of such frames, cut off from its past after every 
 lineage do not grow. It needs nothing but Spark's shuffle, and about half a second for each iteration.
 """
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Frames = Mapping[str, "DataFrame"]
-_ORDER = frozenset({"<", "<=", ">", ">="})
+_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def reason_against_frames(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
@@ -50,7 +58,7 @@ def _reason(literal: nodes.Literal, program: nodes.Program) -> str | None:
         case nodes.NegatedAtom():
             return _reason(literal.atom, program)
         case nodes.Constraint() if _is_plain(literal.left) and _is_plain(literal.right):
-            if literal.op in ("=", "!=") or (literal.op in _ORDER and literal.kind is Kind.NUMBER):
+            if literal.op in ("=", "!=") or (literal.op in _COMPARE and literal.kind is Kind.NUMBER):
                 return None
             return f"the constraint `{literal.op}` is no comparison of codes"
         case _:
@@ -199,19 +207,7 @@ class FrameStratum:
             if isinstance(one, nodes.Variable) and one.name not in frame.columns:
                 return frame.withColumn(one.name, self._value(other, f))
         left, right = self._value(literal.left, f), self._value(literal.right, f)
-        match literal.op:
-            case "=":
-                return frame.where(left == right)
-            case "!=":
-                return frame.where(left != right)
-            case "<":
-                return frame.where(left < right)
-            case "<=":
-                return frame.where(left <= right)
-            case ">":
-                return frame.where(left > right)
-            case _:
-                return frame.where(left >= right)
+        return frame.where(_COMPARE[literal.op](left, right))
 
     def _value(self, term: nodes.Term, f: Any) -> Any:
         if isinstance(term, nodes.Constant):

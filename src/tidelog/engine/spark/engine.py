@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.engine.code_rows import as_columns, as_rows, matching
+from tidelog.engine.evaluation import evaluate_strata
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.engine.numbering import Numbering
@@ -93,30 +94,20 @@ class SparkEngine:
             name: Holding(name, relation.arity, self._folder)
             for name, relation in self._program.relations.items()
         }
-        self._given: dict[str, list[Columns]] = {}
+        self._inputs: dict[str, list[Columns]] = {}
         self._numbering = Numbering()
         self.placements: tuple[Placement, ...] = ()
 
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
-        self._given.setdefault(relation, []).append(columns)
+        self._inputs.setdefault(relation, []).append(columns)
 
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Bring every relation to its fixpoint, stratum by stratum."""
-        begun = time.perf_counter()
-        for name, parts in self._given.items():
+        for name, parts in self._inputs.items():
             self._holdings[name].put_rows(_distinct(parts, self._program.relations[name].arity))
-        finished: list[StratumStatistics] = []
-        placements = []
-        for number, stratum in enumerate(self._program.strata):
-            observer.stratum_started(number, len(self._program.strata), stratum.relations)
-            placement = self._place(stratum)
-            statistics = self._run(number, stratum, placement, observer)
-            placements.append(placement)
-            self.placements = tuple(placements)
-            observer.stratum_finished(number, statistics)
-            finished.append(statistics)
-        return RunStatistics(tuple(finished), time.perf_counter() - begun)
+        self.placements = ()
+        return evaluate_strata(self._program, self._run, observer)
 
     def size(self, relation: str) -> int:
         """Return the number of facts."""
@@ -168,19 +159,19 @@ class SparkEngine:
             return Placement(names, Where.SHUFFLE, refusal)
         return Placement(names, Where.DRIVER, f"{refusal}, and {no_frames}")
 
-    def _run(
-        self, number: int, stratum: Stratum, placement: Placement, observer: Observer
+    def _run(self, number: int, stratum: Stratum, observer: Observer) -> StratumStatistics:
+        placement = self._place(stratum)
+        statistics = self._run_placed(number, stratum, placement.where, observer)
+        self.placements = (*self.placements, placement)
+        return statistics
+
+    def _run_placed(
+        self, number: int, stratum: Stratum, where: Where, observer: Observer
     ) -> StratumStatistics:
-        match placement.where:
-            case Where.NOWHERE if not _needs_settling(stratum, self._program):
-                return StratumStatistics(
-                    stratum.relations,
-                    False,
-                    0,
-                    sum(self._holdings[n].size for n in stratum.relations),
-                    0,
-                    0.0,
-                )
+        match where:
+            case Where.NOWHERE if reason_for_driver(stratum, self._program) is None:
+                facts = sum(self._holdings[name].size for name in stratum.relations)
+                return StratumStatistics(stratum.relations, False, 0, facts, 0, 0.0)
             case Where.NOWHERE | Where.DRIVER:
                 return self._run_in_driver(stratum, observer)
             case Where.DATAFRAME | Where.SHUFFLE:
@@ -295,10 +286,6 @@ class _OneStratum(SilentObserver):
     def iteration_finished(self, stratum: int, iteration: int, new_facts: int, total_facts: int) -> None:
         """Pass it on."""
         self._observer.iteration_finished(stratum, iteration, new_facts, total_facts)
-
-
-def _needs_settling(stratum: Stratum, program: Program) -> bool:
-    return reason_for_driver(stratum, program) is not None
 
 
 def _distinct(parts: Iterable[Columns], arity: int) -> CodeArray:

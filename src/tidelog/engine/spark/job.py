@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _LOGGER: Final = logging.getLogger("tidelog")
 Work = Callable[[Any, Wire], Message]
+# What Spark runs in a worker, over Arrow batches.
+Task = Callable[[Iterator[Any]], Iterator[Any]]
 # Executors that died are started again by the cluster, which takes a while.
 _SLOTS_WAIT_SECONDS: Final = 60.0
 
@@ -93,19 +95,7 @@ def collect_stage(
     spark: "SparkSession", job: Job, access: Access, driver: str, place: Place | None
 ) -> list[Message]:
     """Run the barrier stage and return the partners' answers, whatever they say."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
-
-    frame = spark.range(0, job.partners, 1, job.partners)
-    task = _task(job, access, driver, place)
-    try:
-        rows = frame.mapInArrow(task, "partner int, content binary", barrier=True).collect()
-    except (PySparkException, Py4JError) as error:
-        if "ModuleNotFoundError" in str(error):
-            raise TidelogError([_unfit_diagnostic(_first_line(error))]) from error
-        raise LostError(_first_line(error)) from error
-    answers = {row.partner: decode(bytes(row.content)) for row in rows}
-    return [answers[partner] for partner in range(job.partners)]
+    return _collect(spark, job, _task(job, access, driver, place), is_barrier=True)
 
 
 def run_apart(spark: "SparkSession", job: Job) -> list[Message]:
@@ -113,24 +103,30 @@ def run_apart(spark: "SparkSession", job: Job) -> list[Message]:
 
     This is an ordinary stage: Spark runs parts in any order and runs a part again that was lost.
     """
+    try:
+        answers = _collect(spark, job, _task(job, None, "", None), is_barrier=False)
+    except LostError as lost:
+        raise TidelogError([_lost(job, str(lost))]) from lost
+    raise_failures(answers)
+    return answers
+
+
+def _collect(spark: "SparkSession", job: Job, task: Task, *, is_barrier: bool) -> list[Message]:
+    """Run a task at every partner and return the answers in the order of partners."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
     from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
 
     frame = spark.range(0, job.partners, 1, job.partners)
     try:
-        rows = frame.mapInArrow(_task(job, None, "", None), "partner int, content binary").collect()
+        rows = frame.mapInArrow(task, "partner int, content binary", barrier=is_barrier).collect()
     except (PySparkException, Py4JError) as error:
         if "ModuleNotFoundError" in str(error):
             raise TidelogError([_unfit_diagnostic(_first_line(error))]) from error
-        raise TidelogError([_lost(job, _first_line(error))]) from error
-    answers = [decode(bytes(row.content)) for row in sorted(rows, key=lambda row: row.partner)]
-    raise_failures(answers)
-    return answers
+        raise LostError(_first_line(error)) from error
+    return [decode(bytes(row.content)) for row in sorted(rows, key=lambda row: row.partner)]
 
 
-def _task(
-    job: Job, access: Access | None, driver: str, place: Place | None
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _task(job: Job, access: Access | None, driver: str, place: Place | None) -> Task:
     """Return what Spark runs in each worker."""
     module = "tidelog.engine.spark.job"
 
