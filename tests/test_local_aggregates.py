@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_oracles import oracle_of
+from tidelog.algebra.aggregates import combine
 from tidelog.engine.local import aggregates as aggregates_module
 from tidelog.engine.local.aggregates import (
     _insert_partial,
@@ -20,7 +21,6 @@ from tidelog.engine.local.aggregates import (
     reduce_groups,
 )
 from tidelog.engine.local.expressions import Expressions
-from tidelog.engine.reference.aggregates import combine
 from tidelog.program.nodes import Program, UserApplication, UserFunctor, Variable
 from tidelog.source import Source, Span
 from tidelog.values import PRIMITIVES, Codec, Kind, NoValueError, Value, functors

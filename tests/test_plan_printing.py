@@ -11,16 +11,17 @@ from hypothesis import given, settings
 
 from programs import build, insert
 from strategies import RandomProgram, programs
+from tidelog.algebra import nodes as algebra
+from tidelog.algebra.aggregates import combine
+from tidelog.algebra.printing import columns_of, print_algebra
+from tidelog.algebra.translate import translate_relation, translate_rule
+from tidelog.cli.plan_report import report_plan
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.reference import ReferenceEngine
-from tidelog.engine.reference.aggregates import combine
-from tidelog.plan import algebra, plan_stratum
-from tidelog.plan.algebra_text import columns_of, print_algebra
+from tidelog.plan import plan_stratum
 from tidelog.plan.passes import keep_wanted
 from tidelog.plan.printing import indexes_of, print_plan
-from tidelog.plan.report import report_plan
 from tidelog.plan.statistics import KnownSizes
-from tidelog.plan.translate import translate_relation, translate_rule
 from tidelog.program.nodes import Constraint, Program, Term, Variable
 from tidelog.values import Codec, Kind, NoValueError, Value
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import Final
 
 import tidelog
+from tidelog.cli.plan_report import report_plan
 from tidelog.errors import TidelogError
 from tidelog.plan.passes import keep_wanted
-from tidelog.plan.report import report_plan
 from tidelog.plan.statistics import KnownSizes
 from tidelog.program import build_program
 from tidelog.program.nodes import Program

@@ -4,11 +4,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from tidelog.cli.plan_report import report_plan
 from tidelog.cli.programs import read_program
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io import read_relation
 from tidelog.plan.passes import keep_wanted
-from tidelog.plan.report import report_plan
 from tidelog.plan.statistics import KnownSizes
 from tidelog.program import build_program
 from tidelog.program.nodes import Program

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import assert_never
 
+from tidelog.algebra.aggregates import combine
 from tidelog.engine.protocol import UserFunctions
-from tidelog.engine.reference.aggregates import combine
 from tidelog.engine.reference.variables import awaited, counts
 from tidelog.engine.user_aggregates import UserAggregate, concatenated, is_object
 from tidelog.engine.user_functors import call_functor, find_functor

@@ -4,7 +4,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tidelog.plan.algebra import (
+from tidelog.algebra.nodes import (
     Antijoin,
     Expand,
     Expression,

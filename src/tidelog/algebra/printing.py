@@ -3,7 +3,7 @@
 
 from typing import Final, assert_never
 
-from tidelog.plan.algebra import (
+from tidelog.algebra.nodes import (
     Antijoin,
     Expand,
     Expression,

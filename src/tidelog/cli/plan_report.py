@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from tidelog.plan.algebra_text import print_algebra
+from tidelog.algebra.printing import print_algebra
+from tidelog.algebra.translate import translate_rule
 from tidelog.plan.flatten import is_fact
 from tidelog.plan.lattice_paths import plan_paths
 from tidelog.plan.printing import print_indexes, print_plan
 from tidelog.plan.statistics import Statistics
 from tidelog.plan.stratum import plan_stratum
-from tidelog.plan.translate import translate_rule
 from tidelog.program.nodes import Program, Rule, Stratum
 from tidelog.program.printing import print_rule
 
