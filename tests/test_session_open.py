@@ -47,6 +47,20 @@ def test_a_program_is_read_from_a_path_or_a_name_that_ends_in_dl(tmp_path: Path)
     assert list(by_path["path"]) == list(by_name["path"]) == CLOSURE
 
 
+def test_a_program_is_read_without_being_evaluated(tmp_path: Path) -> None:
+    """`read_program` takes what `open` takes for a program, and reports mistakes in the same way."""
+    (tmp_path / "more.dl").write_text("path(0, N).")
+    file = tmp_path / "paths.dl"
+    file.write_text(PATHS + '#include "more.dl"')
+
+    program = tidelog.read_program(file, include_path=[tmp_path], defines={"N": "7"})
+
+    assert [len(stratum.rules) for stratum in program.strata] == [0, 3]
+    with pytest.raises(TidelogError) as error:
+        tidelog.read_program(PATHS, defines={"N": 7})
+    assert codes_of(error) == ["bad-argument"]
+
+
 def test_a_folder_is_read_as_the_input_directives_say(tmp_path: Path) -> None:
     """With a folder of facts, every `.input` relation is read from its file."""
     (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n")

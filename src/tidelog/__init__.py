@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
     from tidelog.session.guards import Guard, GuardError
     from tidelog.session.open_tree import open_tree
+    from tidelog.session.prepare import read_program
     from tidelog.values import Branch
     from tidelog.views import Answer, Delta, RelationView
     from tidelog.views.blame.answers import Blame, Repair
@@ -52,6 +53,7 @@ __all__ = [
     "functor",
     "open",
     "open_tree",
+    "read_program",
 ]
 
 # Where each public name lives. They are imported when first asked for: the stages below load
@@ -77,6 +79,7 @@ _HOMES: Final = {
     "functor": ("tidelog.session", "functor"),
     "open": ("tidelog.session", "open_session"),
     "open_tree": ("tidelog.session.open_tree", "open_tree"),
+    "read_program": ("tidelog.session.prepare", "read_program"),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.protocol import Settings
 from tidelog.errors import Diagnostic, Severity, TidelogError
-from tidelog.errors.arguments import Arguments, described, is_whole
+from tidelog.errors.arguments import Arguments, described, is_whole, paths
 from tidelog.program import build_program
 from tidelog.program.nodes import Program
 from tidelog.session.functions import bind_functions
@@ -16,6 +16,7 @@ from tidelog.session.load import Facts, name_inputs, relations_given
 from tidelog.session.memory import parse_memory_size
 from tidelog.session.recorder import Recorder
 from tidelog.session.rules import ProgramText
+from tidelog.session.text import find_source
 from tidelog.source import Source
 from tidelog.values import Value
 
@@ -56,6 +57,23 @@ class Prepared:
     warnings: tuple[Diagnostic, ...]
     functions: dict[str, Callable[..., Value]]
     given: tuple[str, ...] = ()
+
+
+def read_program(
+    program: str | Path | Source,
+    *,
+    include_path: Sequence[Path | str] = (),
+    defines: Mapping[str, str] | None = None,
+) -> Program:
+    """Return a checked program that nothing evaluates: a file or a text, as `tidelog.open` takes it.
+
+    Raises `TidelogError` with all mistakes found.
+    """
+    with Arguments() as arguments:
+        wanted = "a mapping from names to texts"
+        arguments.mapping("defines", defines, wanted, of=lambda each: isinstance(each, str), is_optional=True)
+    text = ProgramText.read([find_source(program)], paths("include_path", include_path), defines)
+    return build_program(text.tree)[0]
 
 
 def prepare(request: Request, recorder: Recorder) -> Prepared:
