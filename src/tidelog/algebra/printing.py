@@ -3,29 +3,15 @@
 
 from typing import Final, assert_never
 
-from tidelog.algebra.nodes import (
-    Antijoin,
-    Expand,
-    Expression,
-    Extend,
-    Given,
-    Group,
-    Join,
-    Project,
-    Rename,
-    Scan,
-    Select,
-    TakeApart,
-    Union,
-    Unit,
-)
-from tidelog.program.nodes import Aggregate, Constraint, Variable
+from tidelog.algebra import nodes
+from tidelog.algebra.nodes import Expression
+from tidelog.program.nodes import Aggregate, Constraint
 from tidelog.program.printing import print_literal, print_term
 
 _SYMBOLS: Final = {"!=": "≠", "<=": "≤", ">=": "≥"}
 
 
-def print_algebra(expression: Expression, *, width: int = 100) -> str:
+def print_algebra(expression: Expression, width: int = 100) -> str:
     """Return the expression on one line, or with its parts indented below it if it is wider.
 
     π[x, z](path ⋈ ρ[x→y, y→z](edge))
@@ -33,29 +19,12 @@ def print_algebra(expression: Expression, *, width: int = 100) -> str:
     return "\n".join(_lines(expression, width))
 
 
-def columns_of(expression: Expression) -> tuple[str, ...]:
-    """Return the names of an expression's columns."""
-    match expression:
-        case Unit():
-            return ()
-        case Given() | Scan():
-            return expression.columns
-        case Project():
-            return tuple(name for name, _ in expression.columns)
-        case Rename():
-            return tuple(new for _, new in expression.names)
-        case Select() | Antijoin():
-            return columns_of(expression.source if isinstance(expression, Select) else expression.left)
-        case Join():
-            return tuple(dict.fromkeys((*columns_of(expression.left), *columns_of(expression.right))))
-        case Extend() | Expand() | Group():
-            return (*columns_of(expression.source), expression.column)
-        case TakeApart():
-            parts = (part.name for part in expression.pattern.terms if isinstance(part, Variable))
-            return tuple(dict.fromkeys((*columns_of(expression.source), *parts)))
-        case Union():
-            return columns_of(expression.sources[0]) if expression.sources else ()
-    assert_never(expression)
+def print_definition(name: str, expression: Expression, width: int = 100) -> list[str]:
+    """Return the lines that say what the facts of a relation are: `name = expression`."""
+    line = f"{name} = {_one_line(expression)}"
+    if len(line) <= width:
+        return [line]
+    return [f"{name} =", *("  " + each for each in _lines(expression, width - 2))]
 
 
 def _lines(expression: Expression, width: int) -> list[str]:
@@ -63,20 +32,25 @@ def _lines(expression: Expression, width: int) -> list[str]:
     if len(line) <= width:
         return [line]
     match expression:
-        case Group(source=Unit()):
+        case nodes.Group(source=nodes.Unit()):
             return _applied(_label(expression), expression.body, width)
-        case Join() | Antijoin() | Group():
+        case nodes.Join() | nodes.Antijoin() | nodes.Group():
             left, symbol, right = _infix(expression)
-            if isinstance(expression, Group):
+            if isinstance(expression, nodes.Group):
                 below = _applied(_label(expression), right, width - 2)
             else:
                 below = _lines(right, width - 2)
             # Read from left to right: the left side stays at its depth.
             return [*_lines(left, width), f"{symbol} {below[0]}", *("  " + each for each in below[1:])]
-        case Union():
+        case nodes.Union():
             parts = [_lines(source, width - 2) for source in expression.sources]
             return [("∪ " if row == 0 else "  ") + text for part in parts for row, text in enumerate(part)]
-        case Unit() | Given() | Scan():
+        case nodes.Fixpoint(definitions=((_, only),)):
+            return _applied(_label(expression), only, width)
+        case nodes.Fixpoint():
+            lines = (print_definition(name, each, width - 2) for name, each in expression.definitions)
+            return [_label(expression), *("  " + line for each in lines for line in each)]
+        case nodes.Unit() | nodes.Given() | nodes.Scan():
             return [line]
         case _:
             return _applied(_label(expression), expression.source, width)
@@ -89,41 +63,46 @@ def _applied(label: str, source: Expression, width: int) -> list[str]:
     return [label, *("  " + below for below in _lines(source, width - 2))]
 
 
-def _one_line(expression: Expression) -> str:
+def _one_line(expression: Expression) -> str:  # noqa: C901 - one case per node
     match expression:
-        case Unit():
+        case nodes.Unit():
             return "{()}"
-        case Given():
+        case nodes.Given():
             return f"given[{', '.join(expression.columns)}]"
-        case Scan():
-            return expression.relation
-        case Project(source=Unit()):
-            return f"{{({', '.join(print_term(term) for _, term in expression.columns)})}}"
-        case Group(source=Unit()):
+        case nodes.Scan():
+            return f"input {expression.relation.name}" if expression.is_input else expression.relation.name
+        case nodes.Project(source=nodes.Unit()):
+            return f"{{({', '.join(print_term(term) for _, term in expression.terms)})}}"
+        case nodes.Group(source=nodes.Unit()):
             return f"{_label(expression)}({_one_line(expression.body)})"
-        case Group():
+        case nodes.Group():
             left, symbol, right = _infix(expression)
             return f"{_operand(left)} {symbol} {_label(expression)}({_one_line(right)})"
-        case Join() | Antijoin():
+        case nodes.Join() | nodes.Antijoin():
             left, symbol, right = _infix(expression)
             return f"{_operand(left)} {symbol} {_operand(right)}"
-        case Union():
-            return " ∪ ".join(_operand(source) for source in expression.sources) or "∅"
+        case nodes.Union():
+            return " ∪ ".join(_operand(source) for source in expression.sources)
+        case nodes.Fixpoint(definitions=((_, only),)):
+            return f"{_label(expression)}({_one_line(only)})"
+        case nodes.Fixpoint():
+            each = (f"{name} = {_one_line(part)}" for name, part in expression.definitions)
+            return f"{_label(expression)}({'; '.join(each)})"
         case _:
             return f"{_label(expression)}({_one_line(expression.source)})"
 
 
-def _infix(expression: Join | Antijoin | Group) -> tuple[Expression, str, Expression]:
+def _infix(expression: nodes.Join | nodes.Antijoin | nodes.Group) -> tuple[Expression, str, Expression]:
     """Return the symbol that stands between two expressions, with both of them."""
     match expression:
-        case Join():
-            is_product = set(columns_of(expression.left)).isdisjoint(columns_of(expression.right))
+        case nodes.Join():
+            is_product = set(expression.left.columns).isdisjoint(expression.right.columns)
             return expression.left, "×" if is_product else "⋈", expression.right
-        case Antijoin():
+        case nodes.Antijoin():
             return expression.left, "▷", expression.right
-        case Group(by=()):
+        case nodes.Group(by=()):
             return expression.source, "×", expression.body
-        case Group():
+        case nodes.Group():
             # Count and sum have a value for a row that agrees with nothing.
             has_zero = expression.aggregate.functor in ("count", "sum")
             return expression.source, "⟕" if has_zero else "⋈", expression.body
@@ -137,26 +116,37 @@ def _operand(expression: Expression) -> str:
     right is never made.
     """
     text = _one_line(expression)
-    return f"({text})" if isinstance(expression, Antijoin | Union) else text
+    return f"({text})" if isinstance(expression, nodes.Antijoin | nodes.Union) else text
 
 
-def _label(expression: Select | Project | Rename | Extend | TakeApart | Expand | Group) -> str:
+def _label(
+    expression: nodes.Select
+    | nodes.Project
+    | nodes.Rename
+    | nodes.Extend
+    | nodes.TakeApart
+    | nodes.Expand
+    | nodes.Group
+    | nodes.Fixpoint,
+) -> str:
     """Return the symbol of an operator with its parameters."""
     match expression:
-        case Select():
+        case nodes.Select():
             return f"σ[{' ∧ '.join(_constraint(each) for each in expression.constraints)}]"
-        case Project():
-            return f"π[{', '.join(print_term(term) for _, term in expression.columns)}]"
-        case Rename():
+        case nodes.Project():
+            return f"π[{', '.join(print_term(term) for _, term in expression.terms)}]"
+        case nodes.Rename():
             return f"ρ[{', '.join(f'{old}→{new}' for old, new in expression.names if old != new)}]"
-        case Extend():
+        case nodes.Extend():
             return f"π[*, {expression.column} ← {print_term(expression.term)}]"
-        case TakeApart():
+        case nodes.TakeApart():
             return f"μ[{expression.column} → {print_term(expression.pattern)}]"
-        case Expand():
+        case nodes.Expand():
             return f"μ[{expression.column} ← {print_literal(expression.generator).partition(' = ')[2]}]"
-        case Group():
+        case nodes.Group():
             return f"γ[{_grouped(expression.by)}{expression.column} ← {_aggregate(expression.aggregate)}]"
+        case nodes.Fixpoint():
+            return f"fix[{expression.relation}]"
     assert_never(expression)
 
 

@@ -1,7 +1,6 @@
 """From a rule to relational algebra."""
 # ruff: noqa: RUF002 - the symbols of relational algebra
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tidelog.algebra.nodes import (
@@ -17,8 +16,8 @@ from tidelog.algebra.nodes import (
     Scan,
     Select,
     TakeApart,
-    Union,
     Unit,
+    schema_of,
 )
 from tidelog.plan.flatten import flatten_body, flatten_rule, variables_of
 from tidelog.program.binding import bound_variables
@@ -51,19 +50,9 @@ def translate_rule(rule: Rule, program: Program) -> Expression:
         flat = flatten_rule(rule, program)
         head, body = flat.head, flat.body
     names = (column.name for column in program.relations[head.relation].columns)
-    columns = tuple(zip(names, head.terms, strict=True))
-    return Project(columns, translate_body(body, program))
-
-
-def translate_relation(relation: str, program: Program) -> Union:
-    """Return an expression for the facts that all rules of a relation derive together."""
-    rules = (rule for rule in program.rules if rule.head.relation == relation)
-    return Union(tuple(translate_rule(rule, program) for rule in rules))
-
-
-def translate_body(body: tuple[Literal, ...], program: Program) -> Expression:
-    """Return an expression whose columns are the variables that the body binds."""
-    return _Translator(program).body(flatten_body(body, program), ())
+    terms = tuple(zip(names, head.terms, strict=True))
+    translator = _Translator(program, current=Unit(program.types))
+    return Project(terms, translator.body(flatten_body(body, program)))
 
 
 @dataclass
@@ -71,17 +60,15 @@ class _Translator:
     """Translates one body; `keeps_all` keeps a column for every wildcard, so that rows stay apart."""
 
     program: Program
+    current: Expression
     keeps_all: bool = False
     bound: set[str] = field(default_factory=set)
     pending: list[Literal] = field(default_factory=list)
-    current: Expression = field(default_factory=Unit)
     made: int = 0
 
-    def body(self, body: tuple[Literal, ...], given: Iterable[str]) -> Expression:
-        """Return the expression of a flat body around which the variables `given` are bound."""
-        self.bound = set(given)
-        if self.bound:
-            self.current = Given(tuple(sorted(self.bound)))
+    def body(self, body: tuple[Literal, ...]) -> Expression:
+        """Return the expression of a flat body that begins with `current`."""
+        self.bound = set(self.current.columns)
         atoms = [literal for literal in body if isinstance(literal, Atom)]
         self.pending = [literal for literal in body if not isinstance(literal, Atom)]
         while atoms:
@@ -109,7 +96,8 @@ class _Translator:
 
     def facts(self, atom: Atom, *, keeps_all: bool) -> Expression:
         """Return the facts that an atom matches, under the names of its variables."""
-        columns = [column.name for column in self.program.relations[atom.relation].columns]
+        relation = self.program.relations[atom.relation]
+        columns = [column.name for column in relation.columns]
         constraints: list[Constraint] = []
         first: dict[str, str] = {}
         for column, term in zip(columns, atom.terms, strict=True):
@@ -125,7 +113,7 @@ class _Translator:
                     first[self.fresh("_")] = column
                 case _:
                     assert isinstance(term, Wildcard), f"flat atoms hold no {term}"
-        facts: Expression = Scan(atom.relation, tuple(columns))
+        facts: Expression = Scan(relation, self.program.types)
         if constraints:
             facts = Select(tuple(constraints), facts)
         kept = list(first.values())
@@ -208,9 +196,11 @@ class _Translator:
         outer = variables_of(aggregate)
         if not outer <= self.bound:
             return False
-        inner = _Translator(self.program, keeps_all=True)
-        alone = outer <= bound_variables(aggregate.body)
-        body = inner.body(aggregate.body, () if alone else outer)
+        start: Expression = Unit(self.program.types)
+        if not outer <= bound_variables(aggregate.body):
+            types = schema_of(self.current)
+            start = Given(tuple((name, types[name]) for name in sorted(outer)))
+        body = _Translator(self.program, start, keeps_all=True).body(aggregate.body)
         name = self.free_name(literal.left)
         self.current = Group(name, aggregate, tuple(sorted(outer)), body, self.current)
         self.compare_if_bound(literal.left, name)

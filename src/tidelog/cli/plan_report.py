@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from tidelog.algebra.printing import print_algebra
 from tidelog.algebra.translate import translate_rule
 from tidelog.plan.flatten import is_fact
 from tidelog.plan.lattice_paths import plan_paths
@@ -40,7 +39,7 @@ def _stratum(number: int, stratum: Stratum, program: Program, statistics: Statis
     for rule in stratum.rules:
         if not is_fact(rule):
             yield f"  {print_rule(rule)}"
-            yield from _indented(print_algebra(translate_rule(rule, program)), 4)
+            yield from _indented(str(translate_rule(rule, program)), 4)
             for each in (each for each in (*plan.once, *plan.repeated) if each.rule == rule.id):
                 # The rule stands above already.
                 yield from _indented("\n".join(print_plan(each, program, statistics).split("\n")[1:]), 2)

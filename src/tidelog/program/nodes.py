@@ -8,10 +8,13 @@ keeps the span of the rule the user wrote.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NewType
+from typing import TYPE_CHECKING, Final, NewType
 
 from tidelog.source import Span
 from tidelog.values import Kind, TypeTable, Value
+
+if TYPE_CHECKING:
+    from tidelog.algebra import Algebra
 
 RuleId = NewType("RuleId", int)
 
@@ -371,3 +374,9 @@ class Program:
     def kind_of(self, type_name: str) -> Kind:
         """Return how codes of the named type are read."""
         return self.types[type_name].kind
+
+    def algebra(self) -> "Algebra":
+        """Return the program as relational algebra; `TidelogError` says what algebra does not have."""
+        from tidelog.algebra import program_algebra  # noqa: PLC0415 - a later stage; the contract allows this
+
+        return program_algebra(self)

@@ -1,0 +1,96 @@
+"""Arrow tables as the rows of relations, and back."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+
+from tidelog.algebra.nodes import Schema
+from tidelog.errors import Diagnostic, TidelogError, raise_if_any
+from tidelog.errors.arguments import Arguments
+from tidelog.program.nodes import Relation
+from tidelog.program.suggest import did_you_mean
+from tidelog.values import Codec, Codes, Kind, TextError, Value
+from tidelog.values.functors import canonical_value
+
+
+def take_tables(
+    tables: Mapping[str, object], relations: Mapping[str, Relation], *, are_inputs: bool
+) -> dict[str, pa.Table]:
+    """Return the tables of relations.
+
+    Inputs of a program may lack a table, and nothing else may have one; of the relations that an
+    expression reads it is the other way round.
+    """
+    with Arguments() as arguments:
+        wanted = "a mapping from relations to Arrow tables"
+        arguments.mapping("tables", tables, wanted, of=lambda each: hasattr(each, "__arrow_c_stream__"))
+    if are_inputs:
+        raise_if_any(_not_an_input(name, relations) for name in tables if name not in relations)
+    else:
+        raise_if_any(_no_table(each) for name, each in relations.items() if name not in tables)
+    taken = {name: pa.table(tables[name]) for name in relations if name in tables}
+    raise_if_any(found for name, table in taken.items() for found in _other_columns(table, relations[name]))
+    return taken
+
+
+def _not_an_input(name: str, inputs: Mapping[str, Relation]) -> Diagnostic:
+    hint = did_you_mean(name, inputs, f"the inputs are {', '.join(inputs)}")
+    return Diagnostic(code="not-an-input", message=f"`{name}` is not an input of the program", hint=hint)
+
+
+def _no_table(relation: Relation) -> Diagnostic:
+    message = f"there is no table for `{relation.name}`, which the expression reads"
+    return Diagnostic(code="no-table", message=message, hint=_hint(relation))
+
+
+def _other_columns(table: pa.Table, relation: Relation) -> Iterator[Diagnostic]:
+    if sorted(table.column_names) != sorted(column.name for column in relation.columns):
+        message = f"the table for `{relation.name}` has the columns {', '.join(table.column_names)}"
+        yield Diagnostic(code="column-names", message=message, hint=_hint(relation))
+
+
+def _hint(relation: Relation) -> str:
+    return f"give a table with the columns {', '.join(column.name for column in relation.columns)}"
+
+
+def read_table(table: pa.Table, relation: Relation, codec: Codec) -> list[dict[str, Value]]:
+    """Return the distinct rows of a table; a value of another type is a diagnostic."""
+    names = [column.name for column in relation.columns]
+    columns = [
+        map(
+            canonical_value, codec.decode_column(_codes(table.column(each.name), each.type, codec), each.type)
+        )
+        for each in relation.columns
+    ]
+    facts = zip(*columns, strict=True) if columns else [()] * table.num_rows
+    return [dict(zip(names, fact, strict=True)) for fact in dict.fromkeys(facts)]
+
+
+def write_table(rows: Iterable[Mapping[str, Value]], schema: Schema, codec: Codec) -> pa.Table:
+    """Return rows as a table, in value order: int64, uint64, float64 and string columns."""
+    facts = list(rows)
+    codes = [codec.encode_column([row[name] for row in facts], each) for name, each in schema.items()]
+    order = codec.sort_rows(codes, list(schema.values()))
+    arrays = [
+        codec.column_to_arrow(column[order], each)
+        for column, each in zip(codes, schema.values(), strict=True)
+    ]
+    # A table without columns has rows all the same.
+    counted = pa.Table.from_arrays([pa.nulls(len(facts)), *arrays], names=["", *schema])
+    return counted.select(list(schema))
+
+
+def _codes(column: pa.ChunkedArray, type_name: str, codec: Codec) -> Codes:
+    values = column.to_pylist()
+    if codec.resolve(type_name).kind in (Kind.RECORD, Kind.ADT):
+        values = [_parse(text, type_name, codec) for text in values]
+    return codec.encode_column(values, type_name)
+
+
+def _parse(text: object, type_name: str, codec: Codec) -> Value:
+    """Return a record or a value of an algebraic type that is given as its text."""
+    try:
+        return codec.decode(codec.parse(str(text), type_name), type_name)
+    except TextError as cause:
+        message = f"`{text}` is not a value of type `{type_name}`: {cause.message}"
+        raise TidelogError([Diagnostic(code="malformed-value", message=message)]) from cause
