@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_oracles import oracle_of
-from tidelog.algebra.aggregates import combine
 from tidelog.engine.local import aggregates as aggregates_module
 from tidelog.engine.local.aggregates import (
     _insert_partial,
@@ -24,6 +23,7 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.program.nodes import Program, UserApplication, UserFunctor, Variable
 from tidelog.source import Source, Span
 from tidelog.values import PRIMITIVES, Codec, Kind, NoValueError, Value, functors
+from tidelog.values.aggregates import combine
 
 SPAN = Span(Source("test.dl", "r(@f(x))."), 2, 7)
 NONE = "no value"

@@ -12,11 +12,11 @@ from typing import cast
 import pyarrow as pa
 
 from tidelog.algebra import nodes
-from tidelog.algebra.aggregates import combine
 from tidelog.algebra.arrow import read_table, take_tables, write_table
 from tidelog.algebra.nodes import Expression
 from tidelog.program.nodes import Application, BranchTerm, Constant, Constraint, RecordTerm, Term, Variable
 from tidelog.values import Branch, Codec, NoValueError, TypeTable, Value
+from tidelog.values.aggregates import combine
 from tidelog.values.functors import apply, canonical, compare, range_values
 
 Binding = dict[str, Value]

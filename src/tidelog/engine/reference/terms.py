@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import assert_never
 
-from tidelog.algebra.aggregates import combine
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.reference.variables import awaited, counts
 from tidelog.engine.user_aggregates import UserAggregate, concatenated, is_object
@@ -11,6 +10,7 @@ from tidelog.engine.user_functors import call_functor, find_functor
 from tidelog.program import nodes
 from tidelog.source import Span
 from tidelog.values import Branch, Codec, Kind, NoValueError, Value
+from tidelog.values.aggregates import combine
 from tidelog.values.functors import apply, canonical, canonical_value, order_key
 
 Binding = Mapping[str, Value]

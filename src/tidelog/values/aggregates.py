@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import cast
 
-from tidelog.values import Kind, NoValueError, Value
 from tidelog.values.functors import canonical_float, exact_sum, order_key, wrap_number
+from tidelog.values.types import Kind
+from tidelog.values.value import NoValueError, Value
 
 
 def combine(functor: str, kind: Kind, values: Sequence[Value]) -> Value:
