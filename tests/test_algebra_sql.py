@@ -113,6 +113,20 @@ def test_input_facts_of_a_recursive_relation_are_its_table():
     assert found == rows(pa.table({"x": [1, 2, 3, 7]}))
 
 
+def test_a_converted_column_is_cast():
+    """A number turned into a text is compared with texts."""
+    algebra = build("""
+        .decl n(x: number)
+        .decl s(x: symbol)
+        .decl r(x: number, y: float)
+        r(x, itof(x)) :- n(x), s(to_string(x)).
+    """).algebra()
+
+    found = run_query(algebra.sql("r"), {"n": pa.table({"x": [1, 2]}), "s": pa.table({"x": ["2", "a"]})})
+
+    assert found == [repr({"x": 2, "y": 2.0})]
+
+
 def assert_duckdb_agrees(program: RandomProgram) -> None:
     """Compare every relation that has SQL with the reference engine."""
     duckdb = pytest.importorskip("duckdb")

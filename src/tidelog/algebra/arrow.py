@@ -18,8 +18,8 @@ def take_tables(
 ) -> dict[str, pa.Table]:
     """Return the tables of relations.
 
-    Inputs of a program may lack a table, and nothing else may have one; of the relations that an
-    expression reads it is the other way round.
+    A program takes tables of its inputs alone, and an input without a table is empty. An expression
+    needs a table for each relation that it reads, and leaves others aside.
     """
     with Arguments() as arguments:
         wanted = "a mapping from relations to Arrow tables"

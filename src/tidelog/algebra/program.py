@@ -7,11 +7,22 @@ import pyarrow as pa
 
 from tidelog.algebra.arrow import take_tables, write_table
 from tidelog.algebra.evaluate import Evaluation
-from tidelog.algebra.nodes import Dialect, Expression, Fixpoint, Join, Project, Rename, Scan, Union, schema_of
+from tidelog.algebra.nodes import (
+    Dialect,
+    Expression,
+    Fixpoint,
+    Join,
+    Project,
+    Rename,
+    Scan,
+    Union,
+    relations_read,
+    schema_of,
+)
 from tidelog.algebra.printing import print_definition
 from tidelog.algebra.sql import write_program
 from tidelog.algebra.translate import translate_rule
-from tidelog.errors import Diagnostic, raise_if_any
+from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 from tidelog.program.nodes import (
     CONCAT,
     Aggregate,
@@ -24,6 +35,7 @@ from tidelog.program.nodes import (
     Variable,
 )
 from tidelog.program.printing import print_rule
+from tidelog.program.suggest import did_you_mean
 from tidelog.program.walk_nodes import walk
 from tidelog.source import Span
 from tidelog.values import TypeTable
@@ -43,6 +55,10 @@ class Algebra:
     types: TypeTable = field(repr=False)
 
     def __getitem__(self, relation: str) -> Expression:
+        if relation not in self.relations:
+            message = f"there is no relation `{relation}`"
+            hint = did_you_mean(relation, self.relations, f"there is {', '.join(self.relations)}")
+            raise TidelogError([Diagnostic(code="undeclared-relation", message=message, hint=hint)])
         return self.relations[relation]
 
     def __str__(self) -> str:
@@ -50,7 +66,7 @@ class Algebra:
         return "\n".join(line for name, each in derived for line in print_definition(name, each))
 
     def evaluate(self, inputs: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-        """Return every relation as a table, given tables of input facts; the other inputs are empty."""
+        """Return every relation as a table; inputs without a table are empty."""
         evaluation = Evaluation(take_tables(inputs, self.inputs, are_inputs=True), self.types)
         for name, expression in self.relations.items():
             # A fixpoint evaluates all relations that it defines.
@@ -62,8 +78,15 @@ class Algebra:
         }
 
     def sql(self, relation: str, dialect: Dialect = "duckdb") -> str:
-        """Return a query for a relation over tables with the input facts."""
-        return write_program(self.relations, relation, dialect)
+        """Return a query for a relation over tables of input facts."""
+        needed, waiting = {relation}, [relation]
+        while waiting:
+            new = relations_read(self[waiting.pop()]).keys() - needed
+            needed |= new
+            waiting.extend(new)
+        return write_program(
+            {name: each for name, each in self.relations.items() if name in needed}, relation, dialect
+        )
 
 
 def program_algebra(program: Program) -> Algebra:
@@ -149,5 +172,5 @@ def _no_algebra(construct: str, span: Span | None) -> Diagnostic:
         code="no-algebra",
         message=f"relational algebra does not have {construct}",
         span=span,
-        hint="ask for the algebra of a program without it; every engine evaluates it",
+        hint="remove it from the program, or evaluate the program with an engine",
     )

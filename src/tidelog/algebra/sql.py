@@ -1,9 +1,9 @@
 # ruff: noqa: S608 - every name and text is quoted
 """Expressions as SQL.
 
-Selections, projections, renamings and joins become one SELECT. A projection below another operator
-is not made distinct: rows that stand twice matter to aggregates alone, and the body of an aggregate
-keeps every column that tells its rows apart.
+Selections, projections, renamings and joins become one SELECT. Only the outermost projection is made
+distinct: duplicate rows matter to aggregates alone, and the body of an aggregate keeps every column
+that tells its rows apart.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,10 +13,8 @@ from typing import Final, assert_never
 from tidelog.algebra import nodes
 from tidelog.algebra.nodes import Dialect, Expression, relations_read, schema_of, types_of
 from tidelog.algebra.sql_terms import TermWriter, no_sql, quote_name
-from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments
 from tidelog.program.nodes import Aggregate, Variable
-from tidelog.program.suggest import did_you_mean
 from tidelog.values import TypeTable
 
 _AGGREGATES: Final = {"sum": "SUM", "min": "MIN", "max": "MAX", "mean": "AVG"}
@@ -29,19 +27,9 @@ def write_expression(expression: Expression, dialect: Dialect) -> str:
 
 
 def write_program(relations: Mapping[str, Expression], relation: str, dialect: Dialect) -> str:
-    """Return a query for a relation: those that it needs come before it, the inputs are tables."""
-    if relation not in relations:
-        hint = did_you_mean(relation, relations, f"there are {', '.join(relations)}")
-        message = f"there is no relation `{relation}`"
-        raise TidelogError([Diagnostic(code="undeclared-relation", message=message, hint=hint)])
-    needed, waiting = {relation}, [relation]
-    while waiting:
-        new = relations_read(relations[waiting.pop()]).keys() - needed
-        needed |= new
-        waiting.extend(new)
-    _check_case(sorted(needed))
-    derived = {name: relations[name] for name in relations if name in needed}
-    derived = {name: each for name, each in derived.items() if not isinstance(each, nodes.Scan)}
+    """Return a query for one of the relations that begins with definitions of all but the inputs."""
+    _check_case(relations)
+    derived = {name: each for name, each in relations.items() if not isinstance(each, nodes.Scan)}
     return _Writer.of(dialect, types_of(relations[relation])).query_with(derived, relation)
 
 
@@ -88,10 +76,10 @@ class _Writer:
     # --- whole queries -------------------------------------------------------------------------
 
     def query_with(self, definitions: Mapping[str, Expression], relation: str) -> str:
-        """Return a query for a relation that defines relations first."""
+        """Return a query for a relation that begins with definitions."""
         for name, expression in definitions.items():
             scans = (node for node in nodes.walk_expression(expression) if isinstance(node, nodes.Scan))
-            # What is defined is not called as the table of the same relation's input facts.
+            # The table with the relation's input facts has the relation's own name.
             has_table = any(scan.is_input and scan.relation.name == name for scan in scans)
             self.names[name] = f"all {name}" if has_table else name
         texts = [text for name, each in definitions.items() for text in self.define(name, each)]
@@ -105,7 +93,7 @@ class _Writer:
             return [self.definition(name, columns, self.query(expression))]
         if self.dialect == "duckdb":
             return [self.definition(name, columns, self.recursion(expression, "UNION"))]
-        # Spark's recursion keeps equal rows: it ends where derivations end, and not in a circle.
+        # Spark cannot drop duplicates during recursion, so a second definition does.
         self.names[relation] = f"{name} rows"
         rows = self.definition(self.names[relation], columns, self.recursion(expression, "UNION ALL"))
         self.names[relation] = name
@@ -123,7 +111,7 @@ class _Writer:
             return "\nUNION\n".join(self.query(source) for source in expression.sources)
         query = self.select(expression)
         columns = {
-            name: self.terms.cast(query.columns[name], each)
+            name: self.terms.typed(query.columns[name], each)
             for name, each in self.columns_of(expression).items()
         }
         return query.text(self.named(columns), is_distinct=True)
@@ -227,7 +215,7 @@ class _Writer:
         """Return the rows of a query, each with the aggregate of the rows that agree with it."""
         body = self.select(group.body, source)
         types = schema_of(group.body)
-        columns = {name: self.terms.cast(body.columns[name], types[name]) for name in group.by}
+        columns = {name: self.terms.typed(body.columns[name], types[name]) for name in group.by}
         keys = f"\nGROUP BY {', '.join(columns.values())}" if columns else ""
         columns[group.column] = self.aggregate(group.aggregate, body)
         grouped = self.table(_nested(body.text(self.named(columns)) + keys), columns)
@@ -252,11 +240,11 @@ class _Writer:
 
 
 def _check_case(names: Iterable[str]) -> None:
-    """Refuse names that SQL does not tell apart."""
+    """Refuse names that differ only in case: SQL takes them for the same."""
     known: dict[str, str] = {}
     for name in names:
         if known.setdefault(name.casefold(), name) != name:
-            raise no_sql(f"`{known[name.casefold()]}` and `{name}`, which differ in case alone")
+            raise no_sql(f"`{known[name.casefold()]}` and `{name}`, which differ only in case")
 
 
 def _nested(query: str) -> str:
@@ -269,7 +257,7 @@ def _deeper(text: str) -> str:
 
 
 def _own_scans(expression: Expression, relation: str) -> int:
-    """Return how often an expression reads a relation; to read it in an aggregate is too often."""
+    """Return how often an expression reads a relation, counting each read in an aggregate twice."""
     match expression:
         case nodes.Scan():
             return int(expression.relation.name == relation and not expression.is_input)

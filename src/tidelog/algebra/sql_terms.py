@@ -1,7 +1,7 @@
 """Terms and constraints as SQL.
 
-A term without a value is NULL in SQL; with it comes the condition under which it has one, and a
-row that does not satisfy it is dropped.
+A term that may have no value comes with the condition under which it has one; a row that does not
+satisfy it is dropped.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,8 +33,12 @@ class TermWriter:
     types: TypeTable
 
     def cast(self, text: str, type_name: str) -> str:
-        """Return a text as a value of a type; a column has its type."""
-        return text if text.endswith(('"', "`")) else f"CAST({text} AS {self.type_of(type_name)})"
+        """Return a term made a value of a type."""
+        return f"CAST({text} AS {self.type_of(type_name)})"
+
+    def typed(self, text: str, type_name: str) -> str:
+        """Return a term of a type; a column has it already, and literals and sums may have another."""
+        return text if text.endswith(('"', "`")) else self.cast(text, type_name)
 
     def type_of(self, type_name: str, span: Span | None = None) -> str:
         """Return what SQL calls a type."""
@@ -125,5 +129,5 @@ def quote_text(text: str, dialect: Dialect) -> str:
 
 def no_sql(construct: str, span: Span | None = None) -> TidelogError:
     """Return the refusal of what is not written as SQL."""
-    message, hint = f"there is no SQL for {construct}", "`evaluate` takes it, over Arrow tables"
+    message, hint = f"there is no SQL for {construct}", "evaluate it over Arrow tables instead"
     return TidelogError([Diagnostic(code="no-sql", message=message, span=span, hint=hint)])
