@@ -127,6 +127,13 @@ def test_a_converted_column_is_cast():
     assert found == [repr({"x": 2, "y": 2.0})]
 
 
+def test_literals_are_computed_in_64_bits():
+    """A variable that stands for a literal is a number like others, also with two signs before it."""
+    algebra = build(".decl r(x: number, y: number)\nr(x * x, -y) :- x = 100000, y = -3 * 7 - -x.").algebra()
+
+    assert run_query(algebra.sql("r"), {}) == [repr({"x": 10**10, "y": 21 - 10**5})]
+
+
 def assert_duckdb_agrees(program: RandomProgram) -> None:
     """Compare every relation that has SQL with the reference engine."""
     duckdb = pytest.importorskip("duckdb")

@@ -26,11 +26,9 @@ def take_tables(
         arguments.mapping("tables", tables, wanted, of=lambda each: hasattr(each, "__arrow_c_stream__"))
     if are_inputs:
         raise_if_any(_not_an_input(name, relations) for name in tables if name not in relations)
-    else:
-        raise_if_any(_no_table(each) for name, each in relations.items() if name not in tables)
-    taken = {name: pa.table(tables[name]) for name in relations if name in tables}
-    raise_if_any(found for name, table in taken.items() for found in _other_columns(table, relations[name]))
-    return taken
+        relations = {name: each for name, each in relations.items() if name in tables}
+    raise_if_any(found for name, each in relations.items() for found in _mistakes(each, tables.get(name)))
+    return {name: pa.table(tables[name]) for name in relations}
 
 
 def _not_an_input(name: str, inputs: Mapping[str, Relation]) -> Diagnostic:
@@ -38,19 +36,17 @@ def _not_an_input(name: str, inputs: Mapping[str, Relation]) -> Diagnostic:
     return Diagnostic(code="not-an-input", message=f"`{name}` is not an input of the program", hint=hint)
 
 
-def _no_table(relation: Relation) -> Diagnostic:
-    message = f"there is no table for `{relation.name}`, which the expression reads"
-    return Diagnostic(code="no-table", message=message, hint=_hint(relation))
-
-
-def _other_columns(table: pa.Table, relation: Relation) -> Iterator[Diagnostic]:
-    if sorted(table.column_names) != sorted(column.name for column in relation.columns):
-        message = f"the table for `{relation.name}` has the columns {', '.join(table.column_names)}"
-        yield Diagnostic(code="column-names", message=message, hint=_hint(relation))
-
-
-def _hint(relation: Relation) -> str:
-    return f"give a table with the columns {', '.join(column.name for column in relation.columns)}"
+def _mistakes(relation: Relation, table: object) -> Iterator[Diagnostic]:
+    wanted = [column.name for column in relation.columns]
+    hint = f"give a table with the columns {', '.join(wanted)}"
+    if table is None:
+        message = f"there is no table for `{relation.name}`, which the expression reads"
+        yield Diagnostic(code="no-table", message=message, hint=hint)
+        return
+    names = pa.table(table).column_names
+    if sorted(names) != sorted(wanted):
+        message = f"the table for `{relation.name}` has the columns {', '.join(names)}"
+        yield Diagnostic(code="column-names", message=message, hint=hint)
 
 
 def read_table(table: pa.Table, relation: Relation, codec: Codec) -> list[dict[str, Value]]:

@@ -1,7 +1,7 @@
 """The rows of an expression over Arrow tables, found binding by binding.
 
-It is an oracle for plans: nothing here is clever but the look-up of rows by key, and a fixpoint
-evaluates its definitions anew until none of them finds another fact.
+It is an oracle for plans, so nothing here is clever: rows are looked up by key, and a fixpoint
+evaluates all its definitions again until none of them finds another fact.
 """
 
 from collections import defaultdict
@@ -55,15 +55,14 @@ class Evaluation:
             case nodes.Union():
                 return _distinct(row for source in expression.sources for row in self.rows(source, given))
             case nodes.Fixpoint():
-                self.reach(expression)
-                return self.facts[expression.relation]
+                return self._fixpoint(expression)
             case _:
                 rows = self.rows(expression.source, given)
                 made = (new for row in rows for new in self._made(expression, row))
                 return _distinct(made) if isinstance(expression, nodes.Project) else list(made)
 
-    def reach(self, fixpoint: nodes.Fixpoint) -> None:
-        """Let `facts` have the relations of a fixpoint."""
+    def _fixpoint(self, fixpoint: nodes.Fixpoint) -> Bindings:
+        """Return the rows of a fixpoint; `facts` has all its relations then."""
         self.facts.update({name: () for name, _ in fixpoint.definitions})
         is_changed = True
         while is_changed:
@@ -72,6 +71,7 @@ class Evaluation:
             }
             is_changed = any(len(rows) > len(self.facts[name]) for name, rows in found.items())
             self.facts.update(found)
+        return self.facts[fixpoint.relation]
 
     def _scan(self, scan: nodes.Scan) -> Bindings:
         name = scan.relation.name
@@ -101,23 +101,12 @@ class Evaluation:
 
     def _combined(self, group: nodes.Group, members: Bindings) -> Value:
         aggregate = group.aggregate
-        values: list[Value] = [0] * len(members)
-        if aggregate.target is not None:
-            values = [self._value(aggregate.target, member) for member in members]
-        return canonical(
-            combine(aggregate.functor, aggregate.kind, values), self.codec.types[aggregate.type].kind
-        )
+        target = aggregate.target
+        values = [0 if target is None else self._value(target, member) for member in members]
+        combined = combine(aggregate.functor, aggregate.kind, values)
+        return canonical(combined, self.codec.types[aggregate.type].kind)
 
-    def _made(
-        self,
-        expression: nodes.Select
-        | nodes.Project
-        | nodes.Rename
-        | nodes.Extend
-        | nodes.TakeApart
-        | nodes.Expand,
-        row: Binding,
-    ) -> Iterator[Binding]:
+    def _made(self, expression: nodes.RowByRow, row: Binding) -> Iterator[Binding]:
         """Yield what becomes of a row: nothing if a term has no value."""
         with suppress(NoValueError):
             match expression:

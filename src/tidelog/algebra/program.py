@@ -5,20 +5,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from tidelog.algebra import nodes
 from tidelog.algebra.arrow import take_tables, write_table
 from tidelog.algebra.evaluate import Evaluation
-from tidelog.algebra.nodes import (
-    Dialect,
-    Expression,
-    Fixpoint,
-    Join,
-    Project,
-    Rename,
-    Scan,
-    Union,
-    relations_read,
-    schema_of,
-)
+from tidelog.algebra.nodes import Dialect, Expression
 from tidelog.algebra.printing import print_definition
 from tidelog.algebra.sql import write_program
 from tidelog.algebra.translate import translate_rule
@@ -62,7 +52,7 @@ class Algebra:
         return self.relations[relation]
 
     def __str__(self) -> str:
-        derived = (each for each in self.relations.items() if not isinstance(each[1], Scan))
+        derived = (each for each in self.relations.items() if not isinstance(each[1], nodes.Scan))
         return "\n".join(line for name, each in derived for line in print_definition(name, each))
 
     def evaluate(self, inputs: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
@@ -73,7 +63,7 @@ class Algebra:
             if name not in evaluation.facts:
                 evaluation.facts[name] = evaluation.rows(expression)
         return {
-            name: write_table(evaluation.facts[name], schema_of(expression), evaluation.codec)
+            name: write_table(evaluation.facts[name], nodes.schema_of(expression), evaluation.codec)
             for name, expression in self.relations.items()
         }
 
@@ -81,7 +71,7 @@ class Algebra:
         """Return a query for a relation over tables of input facts."""
         needed, waiting = {relation}, [relation]
         while waiting:
-            new = relations_read(self[waiting.pop()]).keys() - needed
+            new = nodes.relations_read(self[waiting.pop()]).keys() - needed
             needed |= new
             waiting.extend(new)
         return write_program(
@@ -100,7 +90,7 @@ def program_algebra(program: Program) -> Algebra:
         if program.is_input(name) or name not in derived
     }
     sources: dict[str, list[Expression]] = {
-        name: [Scan(relation, program.types, is_input=True)] if name in inputs else []
+        name: [nodes.Scan(relation, program.types, is_input=True)] if name in inputs else []
         for name, relation in program.relations.items()
     }
     for rule, expression in rules:
@@ -120,23 +110,23 @@ def _stratum(
     for relation in declared:
         closure = _closure(relation, program) if relation.is_equivalence else []
         united = (*sources[relation.name], *closure)
-        definitions[relation.name] = united[0] if len(united) == 1 else Union(united)
+        definitions[relation.name] = united[0] if len(united) == 1 else nodes.Union(united)
     if not stratum.is_recursive and not any(relation.is_equivalence for relation in declared):
         return definitions
-    return {name: Fixpoint(name, tuple(definitions.items())) for name in definitions}
+    return {name: nodes.Fixpoint(name, tuple(definitions.items())) for name in definitions}
 
 
 def _closure(relation: Relation, program: Program) -> list[Expression]:
     """Return the facts that are symmetric to others, and those that two others make together."""
-    (left, right), scan = relation.columns, Scan(relation, program.types)
+    (left, right), scan = relation.columns, nodes.Scan(relation, program.types)
     span = relation.span
     assert span is not None, "an equivalence is declared"
     first, second = (Variable(column.name, column.type, span=span) for column in (left, right))
-    following = Rename(((left.name, right.name), (right.name, "%end")), scan)
+    following = nodes.Rename(((left.name, right.name), (right.name, "%end")), scan)
     end = Variable("%end", right.type, span=span)
     return [
-        Project(((left.name, second), (right.name, first)), scan),
-        Project(((left.name, first), (right.name, end)), Join(scan, following)),
+        nodes.Project(((left.name, second), (right.name, first)), scan),
+        nodes.Project(((left.name, first), (right.name, end)), nodes.Join(scan, following)),
     ]
 
 

@@ -35,7 +35,7 @@ def write_program(relations: Mapping[str, Expression], relation: str, dialect: D
 
 @dataclass
 class _Query:
-    """A SELECT under construction: the term of every column, where rows come from, and conditions."""
+    """A SELECT under construction: every column of its type, where rows come from, and conditions."""
 
     columns: dict[str, str] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
@@ -110,10 +110,7 @@ class _Writer:
         if isinstance(expression, nodes.Union):
             return "\nUNION\n".join(self.query(source) for source in expression.sources)
         query = self.select(expression)
-        columns = {
-            name: self.terms.typed(query.columns[name], each)
-            for name, each in self.columns_of(expression).items()
-        }
+        columns = {name: query.columns[name] for name in self.columns_of(expression)}
         return query.text(self.named(columns), is_distinct=True)
 
     def named(self, columns: Mapping[str, str]) -> str:
@@ -214,8 +211,7 @@ class _Writer:
     def group(self, group: nodes.Group, source: _Query) -> _Query:
         """Return the rows of a query, each with the aggregate of the rows that agree with it."""
         body = self.select(group.body, source)
-        types = schema_of(group.body)
-        columns = {name: self.terms.typed(body.columns[name], types[name]) for name in group.by}
+        columns = {name: body.columns[name] for name in group.by}
         keys = f"\nGROUP BY {', '.join(columns.values())}" if columns else ""
         columns[group.column] = self.aggregate(group.aggregate, body)
         grouped = self.table(_nested(body.text(self.named(columns)) + keys), columns)
@@ -223,9 +219,10 @@ class _Writer:
         on = " AND ".join(grouped.equalities(source)) or "1 = 1"
         has_zero = group.aggregate.functor in ("count", "sum")
         joined = f"{'LEFT JOIN' if has_zero else 'JOIN'} {grouped.sources[0]} ON {on}"
+        found = self.terms.cast(f"COALESCE({value}, 0)", group.aggregate.type) if has_zero else value
         made = replace(
             source,
-            columns=source.columns | {group.column: f"COALESCE({value}, 0)" if has_zero else value},
+            columns=source.columns | {group.column: found},
             sources=[*(source.sources or self.table("(SELECT 1)", ()).sources), joined],
         )
         return made if has_zero else made.narrowed([f"{value} IS NOT NULL"])
@@ -234,9 +231,7 @@ class _Writer:
         if aggregate.functor == "count":
             return "COUNT(*)"
         assert isinstance(aggregate.target, Variable), "the target of a flat aggregate is a variable"
-        text = f"{_AGGREGATES[aggregate.functor]}({body.columns[aggregate.target.name]})"
-        # A sum of whole numbers has a wider type of its own.
-        return self.terms.cast(text, aggregate.type) if aggregate.functor == "sum" else text
+        return f"{_AGGREGATES[aggregate.functor]}({body.columns[aggregate.target.name]})"
 
 
 def _check_case(names: Iterable[str]) -> None:

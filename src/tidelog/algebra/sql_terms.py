@@ -36,10 +36,6 @@ class TermWriter:
         """Return a term made a value of a type."""
         return f"CAST({text} AS {self.type_of(type_name)})"
 
-    def typed(self, text: str, type_name: str) -> str:
-        """Return a term of a type; a column has it already, and literals and sums may have another."""
-        return text if text.endswith(('"', "`")) else self.cast(text, type_name)
-
     def type_of(self, type_name: str, span: Span | None = None) -> str:
         """Return what SQL calls a type."""
         kind = self.types[type_name].kind
@@ -50,21 +46,26 @@ class TermWriter:
     def many(
         self, terms: Iterable[tuple[str, Term]], columns: Mapping[str, str]
     ) -> tuple[dict[str, str], list[str]]:
-        """Return named terms, and the conditions under which they have values."""
+        """Return named terms of their types, and the conditions under which they have values."""
         conditions: list[str] = []
-        return {name: self._term(term, columns, conditions) for name, term in terms}, conditions
+        texts = {name: (self._term(term, columns, conditions), term) for name, term in terms}
+        # A column has its type; the database would choose one for literals and what is computed.
+        return {
+            name: text if isinstance(term, Variable) else self.cast(text, term.type)
+            for name, (text, term) in texts.items()
+        }, conditions
 
     def constraint(self, constraint: Constraint, columns: Mapping[str, str]) -> list[str]:
         """Return conditions that hold where a constraint does."""
-        terms, conditions = self.many([("left", constraint.left), ("right", constraint.right)], columns)
-        left, right = terms["left"], terms["right"]
-        if constraint.op in _COMPARISONS:
-            return [*conditions, f"{left} {_COMPARISONS[constraint.op]} {right}"]
-        if constraint.op in ("contains", "!contains"):
-            return [
-                *conditions,
-                f"POSITION({left} IN {right}) {'>' if constraint.op == 'contains' else '='} 0",
-            ]
+        conditions: list[str] = []
+        left, right = (self._term(term, columns, conditions) for term in (constraint.left, constraint.right))
+        match constraint.op:
+            case "contains":
+                return [*conditions, f"POSITION({left} IN {right}) > 0"]
+            case "!contains":
+                return [*conditions, f"POSITION({left} IN {right}) = 0"]
+            case op if op in _COMPARISONS:
+                return [*conditions, f"{left} {_COMPARISONS[op]} {right}"]
         raise no_sql(f"`{print_literal(constraint)}`", constraint.span)
 
     def _term(self, term: Term, columns: Mapping[str, str], conditions: list[str]) -> str:
@@ -89,19 +90,16 @@ class TermWriter:
                 sign = "%" if term.functor == "%" else _DIVISION[self.dialect]
                 return f"({operands[0]} {sign} NULLIF({operands[1]}, 0))"
             case "neg":
-                return f"(-{operands[0]})"
-            case "itof" | "utof":
+                # Two signs side by side would begin a comment.
+                return f"(- {operands[0]})"
+            case "itof" | "utof" | "to_string" if is_whole:
                 return self.cast(operands[0], term.type)
-            case "to_string" if is_whole:
-                return self.cast(operands[0], term.type)
+            case "max" | "min" if len(operands) == 1:
+                return operands[0]
             case functor if functor in _INFIX:
                 return f"({f' {_INFIX[functor]} '.join(operands)})"
             case functor if functor in _CALLS:
-                return (
-                    operands[0]
-                    if len(operands) == 1 and functor != "strlen"
-                    else f"{_CALLS[functor]}({', '.join(operands)})"
-                )
+                return f"{_CALLS[functor]}({', '.join(operands)})"
         raise no_sql(f"`{print_term(term)}`", term.span)
 
     def _constant(self, term: Constant) -> str:
