@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from code_rows import as_rows, as_tuples
 from kernel_oracles import oracle_of
 from tidelog.storage.intervals import IntervalBatch, build_ends, delete_records, find_records, sorted_once
-from tidelog.storage.leapfrog_cursor import HIGHEST, LOWEST
+from tidelog.storage.leapfrog_join import HIGHEST, LOWEST
 
 # Few keys, so that intervals nest and touch, and the ends of all codes.
 keys = st.integers(0, 9) | st.sampled_from([int(LOWEST), int(LOWEST) + 1, -1, int(HIGHEST)])

@@ -2,7 +2,7 @@
 
 import operator
 from dataclasses import dataclass
-from itertools import chain, pairwise, product
+from itertools import pairwise, product
 
 import numpy as np
 from hypothesis import given, settings
@@ -12,40 +12,14 @@ from code_rows import as_rows, as_tuples, distinct
 from kernel_oracles import oracle_of
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.join import EQUAL, LESS, LESS_EQUAL, UNEQUAL
-from tidelog.storage.leapfrog import STATE_SIZE, VARIABLE, leapfrog
-from tidelog.storage.leapfrog_trace import (
-    COUNTS,
-    GAINED,
-    IS_FULL,
-    LOST,
-    RECORD_HEAD,
-    RECORDS,
-    branch_levels,
-    join_windows,
-    unite_windows,
-)
+from tidelog.storage.leapfrog import RECORD_HEAD, Recorder, leapfrog
+from tidelog.storage.leapfrog_join import JoinShape, make_join, with_tries
+from tidelog.storage.leapfrog_trace import COUNTS, branch_levels, join_windows, unite_windows
 from tidelog.storage.trie import Trie, sorted_batch
 
 COMPARISONS = {EQUAL: operator.eq, UNEQUAL: operator.ne, LESS: operator.lt, LESS_EQUAL: operator.le}
 # Few codes, so that atoms agree, and the ends of what a width holds.
 CODES = {np.int32: (0, 1, 2, -(2**31), 2**31 - 1), np.int64: (0, 1, 2, -(2**63), 2**63 - 1)}
-
-
-def tables_of(batches, depth):
-    """Return the batches of each atom as kernels read them: spans, tables and heads."""
-    flat = [batch for of in batches for batch in of]
-    spans = np.cumsum([0, *map(len, batches)]).astype(np.int64)
-    tables = np.zeros((max(1, len(flat)), depth, 2), np.int64)
-    heads = np.zeros((max(1, len(flat)), 2), np.int64)
-    for number, batch in enumerate(flat):
-        tables[number, : len(batch.table)] = batch.table
-        heads[number] = batch.head
-    return spans, tables, heads
-
-
-def ends_of(groups):
-    """Return where the groups begin if they stand end to end, and where the last ends."""
-    return np.cumsum([0, *map(len, groups)]).astype(np.int64)
 
 
 @dataclass
@@ -164,16 +138,19 @@ def bodies(draw):
 
 def run_leapfrog(body, room):
     """Return what the kernel writes: the given column, the variables, the rows of atoms."""
-    depth = max(len(atom.operands) for atom in body.atoms)
-    fixed = np.full((len(body.atoms), depth), -1, np.int32)
-    parts = [[] for _ in range(body.variables)]
-    wanted, batches, kept = np.zeros((len(body.atoms), 4), np.int64), [], []
-    for number, atom in enumerate(body.atoms):
-        for level, operand in enumerate(atom.operands):
-            if operand[0] == "variable" and operand not in atom.operands[:level]:
-                parts[operand[1]].append((number, level))
-            else:
-                fixed[number, level] = body.register(operand)
+    first = 1 + len(body.constants)
+    shape = JoinShape(
+        given=1,
+        variables=body.variables,
+        atoms=[[body.register(operand) for operand in atom.operands] for atom in body.atoms],
+        constants=body.constants,
+        checks=[(kind, body.register(left), body.register(right)) for kind, left, right in body.checks],
+        outputs=[0, *range(first, first + body.variables + len(body.atoms))],
+        witness=body.witness,
+    )
+    out = np.empty((room, len(shape.outputs)), body.dtype)
+    join, batches, kept = make_join(shape, out), [], []
+    for atom, record in zip(body.atoms, join.atoms, strict=True):
         rows = as_rows(atom.rows, len(atom.operands), body.dtype)
         trie = Trie(range(len(atom.operands)))
         for count in (*atom.cuts, len(rows)):
@@ -181,27 +158,12 @@ def run_leapfrog(body, room):
         alive = np.array(atom.alive, np.uint8) if atom.alive is not None else None
         batches.append(trie.view(rows, atom.first, atom.last))
         kept.append((rows, alive))
-        wanted[number] = (atom.first, atom.last, alive.ctypes.data if alive is not None else 0, 1)
-    by_place = [[] for _ in range(body.variables + 1)]
-    base = 1 + len(body.constants)
-    for kind, left, right in body.checks:
-        check = (kind, body.register(left), body.register(right))
-        by_place[max(0, *(register - base + 1 for register in check[1:]))].append(check)
-    spans, tables, heads = tables_of(batches, depth)
-    places, ends = (np.zeros(tables.shape[:2], np.int64) for _ in range(2))
-    registers = np.array([0, *body.constants, *[0] * (body.variables + len(body.atoms))], np.int64)
-    bases = np.array([1, base, base + body.variables], np.int64)
-    sources = np.array([0, *range(base, len(registers))], np.int32)
-    out, state = np.empty((room, len(sources)), body.dtype), np.zeros(STATE_SIZE, np.int64)
-    state[VARIABLE] = -1
-    keys, depths = np.zeros_like(fixed, np.int64), np.array([len(atom.operands) for atom in body.atoms])
+        record["lowest"], record["highest"] = atom.first, atom.last
+        record["alive"] = alive.ctypes.data if alive is not None else 0
+    join = with_tries(join, batches)
     found, batch = [], as_rows([(code,) for code in body.given], 1, body.dtype)
-    while state[0] < len(batch):
-        written = leapfrog(
-            batch, spans, tables, heads, fixed, depths, wanted, ends_of(parts), as_rows(chain(*parts), 2),
-            ends_of(by_place), as_rows(chain(*by_place), 3), body.witness, bases, sources, registers,
-            places, ends, keys, state, out,
-        )  # fmt: skip
+    while join.state[0]["given"] < len(batch):
+        written = leapfrog(batch, join, out)
         found.extend(as_tuples(out[:written]))
     del kept
     return found
@@ -272,15 +234,18 @@ def windows_of(draw, variable):
 
 
 class Versions:
-    """The tries of two versions as the kernel reads them."""
+    """The joins of two versions from a variable on."""
 
-    def __init__(self, drawn, variables, dtype):
-        self.depth = max(len(atom.variables) for atom in drawn)
-        self.parts, self.sought = (
-            [[] for _ in range(variables)],
-            np.full((len(drawn), self.depth), -1, np.int32),
+    def __init__(self, drawn, variables, variable, dtype):
+        shape = JoinShape(
+            given=variable,
+            variables=variables - variable,
+            atoms=[atom.variables for atom in drawn],
+            outputs=range(variables + len(drawn)),
         )
-        batches, self.kept, self.live = ([], []), [], np.zeros((2, len(drawn)), np.int64)
+        self.old, self.new = (make_join(shape, np.empty((0, 0), dtype)) for _ in range(2))
+        self.new.levels["index"] = self.old.levels["index"] = 0
+        batches, self.kept = ([], []), []
         for number, atom in enumerate(drawn):
             rows = as_rows(atom.rows, len(atom.variables), dtype)
             columns = np.arange(len(atom.variables), dtype=np.int32)
@@ -290,26 +255,12 @@ class Versions:
             )
             batches[0].append(old)
             batches[1].append([*old, *fresh])
-            for version in range(2):
+            for version, join in enumerate((self.old, self.new)):
                 levels = np.where(np.array(atom.live[version], bool), 0, ABSENT).astype(np.int32)
-                self.live[version, number] = levels.ctypes.data
+                join.atoms[number]["levels"] = levels.ctypes.data
                 self.kept.append(levels)
-            for level, variable in enumerate(atom.variables):
-                self.parts[variable].append((number, level))
-                self.sought[number, level] = variable
-        both = [tables_of(each, self.depth) for each in batches]
-        room = max(len(tables) for _, tables, _ in both)
         self.kept.append(batches)
-        self.spans = np.stack([spans for spans, _, _ in both])
-        self.tables, self.heads = (
-            np.zeros((2, room, self.depth, 2), np.int64),
-            np.zeros((2, room, 2), np.int64),
-        )
-        for version, (_, tables, heads) in enumerate(both):
-            self.tables[version, : len(tables)], self.heads[version, : len(heads)] = tables, heads
-        self.registers = np.zeros((2, variables + len(drawn)), np.int64)
-        self.places, self.ends = (np.zeros((2, room, self.depth), np.int64) for _ in range(2))
-        self.keys = np.zeros((2, len(drawn), self.depth), np.int64)
+        self.old, self.new = with_tries(self.old, batches[0]), with_tries(self.new, batches[1])
 
 
 @oracle_of(join_windows)
@@ -322,26 +273,22 @@ def test_windows_are_joined_over_both_versions(body, data, has_old, dtype):
     drawn, variables = body
     variable = data.draw(st.integers(0, variables - 1))
     windows = data.draw(windows_of(variable))
-    arrays = Versions(drawn, variables, dtype)
+    versions = Versions(drawn, variables, variable, dtype)
     width = variables + len(drawn)
-    array = as_rows(windows, variable + 2, np.int64)
-    out = {kind: np.empty((1, width), np.int64) for kind in (LOST, GAINED)}
-    records, counts, done = np.empty((1, RECORD_HEAD + variables), np.int64), np.zeros(COUNTS, np.int64), 0
-    before = np.array([sum(v < variable for v in atom.variables) for atom in drawn], np.int64)
+    out = {kind: np.empty((1, width), np.int64) for kind in ("lost", "gained")}
+    records, counts, done = np.empty((1, RECORD_HEAD + variables), np.int64), np.zeros(1, COUNTS), 0
 
     while True:
         done = join_windows(
-            variable, np.ascontiguousarray(array[:, :-2]), np.ascontiguousarray(array[:, -2:]), done, has_old,
-            ends_of(arrays.parts), as_rows(chain(*arrays.parts), 2), arrays.sought, before,
-            np.array([len(atom.variables) for atom in drawn]), np.zeros_like(arrays.sought), arrays.live,
-            arrays.spans, arrays.tables, arrays.heads, np.empty(0, dtype), arrays.registers, arrays.places,
-            arrays.ends, arrays.keys, records, counts, out[LOST], out[GAINED],
+            as_rows(windows, variable + 2, np.int64), done, versions.old, versions.new, has_old, out["lost"],
+            out["gained"], Recorder(records, counts),
         )  # fmt: skip
-        if not counts[IS_FULL]:
+        if not counts["is_full"]:
             break
-        counts[IS_FULL] = 0
+        counts["is_full"] = 0
         out = {kind: np.concatenate([each, np.empty_like(each)]) for kind, each in out.items()}
         records = np.concatenate([records, np.empty_like(records)])
+    lost, gained, recorded = (int(counts[name][0]) for name in ("lost", "gained", "records"))
 
     def has(version, binding):
         return all(atom.has(version, binding) for atom in drawn)
@@ -366,9 +313,9 @@ def test_windows_are_joined_over_both_versions(body, data, has_old, dtype):
         )
 
     assert done == len(windows)
-    assert sorted(as_tuples(out[LOST][: counts[LOST]])) == (alone(0) if has_old else [])
-    assert sorted(as_tuples(out[GAINED][: counts[GAINED]])) == (alone(1) if has_old else whole())
-    assert all(low <= high for _, low, high in as_tuples(records[: counts[RECORDS], :3]))
+    assert sorted(as_tuples(out["lost"][:lost])) == (alone(0) if has_old else [])
+    assert sorted(as_tuples(out["gained"][:gained])) == (alone(1) if has_old else whole())
+    assert all(low <= high for _, low, high in as_tuples(records[:recorded, :3]))
 
 
 @oracle_of(branch_levels)
@@ -384,13 +331,12 @@ def test_rows_branch_off_where_the_trie_has_no_more(old, new, columns, cuts, dty
     rows, trie = as_rows([*old, *new], 3, dtype), Trie(columns)
     for count in (*(cut for cut in cuts if cut < len(old)), len(old)):
         trie.add_rows(rows, count)
-    spans, tables, heads = tables_of([trie.batches], 3)
-    places, keys = np.zeros(tables.shape[:2], np.int64), np.zeros((1, 3), np.int64)
+    join = make_join(JoinShape(given=3, variables=0, atoms=[range(3)]), rows)
     levels = np.full(len(new), -1, np.int64)
 
     branch_levels(
-        rows, np.arange(len(old), len(rows), dtype=np.int32), np.array(columns, np.int32), spans, tables,
-        heads, places, places.copy(), keys, levels,
+        rows, np.arange(len(old), len(rows), dtype=np.int32), np.array(columns, np.int32),
+        with_tries(join, [trie.batches]), levels,
     )  # fmt: skip
 
     paths = [tuple(row[column] for column in columns) for row in old]

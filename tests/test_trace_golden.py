@@ -9,7 +9,7 @@ from tidelog.program.nodes import RuleId
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.intervals import IntervalIndex
-from tidelog.storage.leapfrog_cursor import HIGHEST, LOWEST
+from tidelog.storage.leapfrog_join import HIGHEST, LOWEST
 
 LOW, END = int(LOWEST), int(HIGHEST)
 

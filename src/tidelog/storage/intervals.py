@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidelog.storage.kernel import Bools, Int64s, Integer, inlined, kernel
-from tidelog.storage.leapfrog_cursor import LOWEST
+from tidelog.storage.leapfrog_join import LOWEST
 
 # So many records share a leaf of the tree.
 _LEAF = 8

@@ -1,60 +1,66 @@
 """The leapfrog triejoin: all atoms of a body at once, one variable after the other.
 
-For each variable, the cursors of the atoms that hold it leap over one another until they agree; then
-the next variable is looked for below. One kernel serves every body; arrays describe it:
+For each variable, the cursors of the atoms that have it leap over one another until they agree; then
+the next variable is looked for below. One text serves every body, and serves recording too. What a
+cursor did is recorded as an interval of keys: as long as its trie does not change there, it would do the
+same again.
 
-* Values live in *registers*: the columns of the given binding, the constants, the variables, and the
-  row numbers of the atoms, in this order. `bases` says where the last three begin.
-* `fixed[atom, level]` is the register whose value a level must have, or -1 where a variable is looked
-  for. `depths[atom]` is the number of levels.
-* `parts[starts[v] : starts[v + 1]]` are the (atom, level) pairs that hold variable v.
-* `checks[check_starts[v] : check_starts[v + 1]]` are comparisons (comparison, left register, right
-  register) to be made once variable v - 1 has a value; those of v = 0 need none.
-* `wanted[atom]` has the lowest row in view, the one after the highest, the address of `alive`, and
-  whether the row must be looked for at all.
-* From variable `witness` on one value is enough.
+    opened, standing on v            from the lowest key to v
+    moved on from v to w             [v, w]
+    sought s, standing on w          [s, w]
 
-The arrays `places`, `ends`, `keys` and `state` are the kernel's own between two calls; `state` is the
-given binding, the variable's place or -1, whether its level is yet to be opened, and the steps made.
+Without a recorder (None) kernels are compiled as if there were none.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from tidelog.storage.address import load_byte, load_code, load_int32
+from tidelog.storage.address import load_code
 from tidelog.storage.join import EQUAL, LESS, UNEQUAL
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined, kernel
+from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 from tidelog.storage.leapfrog_cursor import (
-    HIGHEST,
-    LOWEST,
     find_key,
     find_row,
     leap,
     next_key,
     open_level,
+    row_at,
     seek_key,
 )
-from tidelog.storage.trie import STARTS, VALUES
+from tidelog.storage.leapfrog_join import HIGHEST, LOWEST, Join, Records
 
-# Places in `state`.
-GIVEN = 0
-VARIABLE = 1
-IS_FRESH = 2
-STEPS = 3
-STATE_SIZE = 4
+# Columns of a record before the values of the variables: its index, and the ends of its interval.
+RECORD_HEAD = 3
 
-# Places in `bases`.
-CONSTANTS = 0
-VARIABLES = 1
-ROWS = 2
+
+class Recorder(NamedTuple):
+    """Where intervals are written: `counts` is one record with the numbers written and `is_full`."""
+
+    records: Int64s
+    counts: Records
 
 
 @inlined
-def _holds(checks: Int32s, first: Integer, last: Integer, registers: Int64s) -> bool:
+def _parts_of(join: Join, variable: Integer) -> tuple[Integer, Integer]:
+    """Return the first part of a variable and the one after its last."""
+    return join.variables[variable]["first_part"], join.variables[variable + 1]["first_part"]
+
+
+@inlined
+def _checks_of(join: Join, variable: Integer) -> tuple[Integer, Integer]:
+    """Return the first check that needs a variable's value and the one after the last."""
+    return join.variables[variable]["first_check"], join.variables[variable + 1]["first_check"]
+
+
+@inlined
+def _holds(join: Join, first: Integer, last: Integer) -> bool:
     """Say whether comparisons between registers hold."""
-    for check in range(first, last):
-        left = registers[checks[check, 1]]
-        right = registers[checks[check, 2]]
-        comparison = checks[check, 0]
+    for number in range(first, last):
+        check = join.checks[number]
+        left = join.registers[check["left"]]
+        right = join.registers[check["right"]]
+        comparison = check["comparison"]
         if comparison == EQUAL:
             if left != right:
                 return False
@@ -70,91 +76,126 @@ def _holds(checks: Int32s, first: Integer, last: Integer, registers: Int64s) -> 
 
 
 @inlined
-def _bound(
-    register: Integer, checks: Int32s, first: Integer, last: Integer, registers: Int64s, limits: Int64s
-) -> None:
+def _bound(join: Join, variable: Integer) -> None:
     """Set the least and the largest value that comparisons leave for a variable."""
-    limits[0] = LOWEST
-    limits[1] = HIGHEST
-    for check in range(first, last):
-        if checks[check, 0] == UNEQUAL:
+    register = join.state[0]["first_variable"] + variable
+    low, high = LOWEST, HIGHEST
+    first, last = _checks_of(join, variable)
+    for number in range(first, last):
+        check = join.checks[number]
+        left, right = check["left"], check["right"]
+        if check["comparison"] == UNEQUAL or left == right:
             continue
-        left = checks[check, 1]
-        right = checks[check, 2]
-        if left == right:
-            continue
-        if right == register or checks[check, 0] == EQUAL:
-            limits[0] = max(limits[0], registers[left if right == register else right])
-        if left == register or checks[check, 0] == EQUAL:
-            limits[1] = min(limits[1], registers[right if left == register else left])
+        if right == register or check["comparison"] == EQUAL:
+            low = max(low, join.registers[left if right == register else right])
+        if left == register or check["comparison"] == EQUAL:
+            high = min(high, join.registers[right if left == register else left])
+    join.variables[variable]["low"] = low
+    join.variables[variable]["high"] = high
 
 
 @inlined
-def _agree_two(
-    one: Integer, one_level: Integer, two: Integer, two_level: Integer, highest: Integer, spans: Int64s,
-    tables: Int64s, places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray, state: Int64s,
-) -> bool:  # fmt: skip
-    """Let two cursors over a single batch each leap until they agree; as `_agree`, but with less to do.
+def _count_step(
+    join: Join, variable: Integer, part: Integer, low: Integer, found: bool, recorder: Recorder | None
+) -> None:
+    """Count a step of a cursor that found a value from `low` on or reached the end; record its interval."""
+    join.state[0]["steps"] += 1
+    if recorder is not None:
+        level = join.levels[join.parts[part]["atom"], join.parts[part]["level"]]
+        counts = recorder.counts[0]
+        place = counts["records"]
+        if level["index"] < 0:
+            return
+        if place == recorder.records.shape[0]:
+            counts["is_full"] = 1
+            return
+        recorder.records[place, 0] = level["index"]
+        recorder.records[place, 1] = low
+        recorder.records[place, 2] = level["key"] if found else HIGHEST
+        for before in range(join.state[0]["first_variable"] + variable):
+            recorder.records[place, RECORD_HEAD + before] = join.registers[before]
+        counts["records"] = place + 1
 
-    Most steps of most joins are made here, so everything is kept at hand.
+
+@inlined
+def _meet(
+    one: Integer, one_at: Integer, one_end: Integer, two: Integer, two_at: Integer, two_end: Integer,
+    highest: Integer, like: CodeArray,
+) -> tuple[Integer, Integer, Integer, bool]:  # fmt: skip
+    """Let places in two runs of values leap over one another until their values agree.
+
+    `one` and `two` are the runs' addresses. Return the places, the number of leaps, and whether both
+    stand on a value that is not above `highest`. Most steps of most joins are made here.
     """
-    first, second = spans[one], spans[two]
-    one_values, two_values = tables[first, one_level, VALUES], tables[second, two_level, VALUES]
-    one_place, two_place = places[first, one_level], places[second, two_level]
-    one_end, two_end = ends[first, one_level], ends[second, two_level]
-    one_key, two_key = keys[one, one_level], keys[two, two_level]
+    one_key, two_key = load_code(one, one_at, like), load_code(two, two_at, like)
     steps = 0
-    while one_key != two_key:
+    while one_key != two_key and one_key <= highest and two_key <= highest:
         steps += 1
         if one_key < two_key:
-            if two_key > highest:
-                break
-            one_place = leap(one_values, one_place, one_end, two_key, like)
-            if one_place == one_end:
-                break
-            one_key = load_code(one_values, one_place, like)
+            one_at = leap(one, one_at, one_end, two_key, like)
+            if one_at == one_end:
+                return one_at, two_at, steps, False
+            one_key = load_code(one, one_at, like)
         else:
-            if one_key > highest:
-                break
-            two_place = leap(two_values, two_place, two_end, one_key, like)
-            if two_place == two_end:
-                break
-            two_key = load_code(two_values, two_place, like)
-    state[STEPS] += steps
-    places[first, one_level], places[second, two_level] = one_place, two_place
-    keys[one, one_level], keys[two, two_level] = one_key, two_key
-    return bool(one_key == two_key and one_key <= highest)
+            two_at = leap(two, two_at, two_end, one_key, like)
+            if two_at == two_end:
+                return one_at, two_at, steps, False
+            two_key = load_code(two, two_at, like)
+    return one_at, two_at, steps, bool(one_key == two_key and one_key <= highest)
 
 
 @inlined
-def _agree(
-    parts: Int32s, first: Integer, last: Integer, highest: Integer, spans: Int64s, tables: Int64s,
-    places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray, state: Int64s,
-) -> bool:  # fmt: skip
-    """Let the cursors of one variable leap until all stand on one value that is not above `highest`."""
-    if last - first == 2:
-        one, two = parts[first, 0], parts[first + 1, 0]
-        if one != two and spans[one + 1] - spans[one] == 1 and spans[two + 1] - spans[two] == 1:
-            return _agree_two(
-                one, parts[first, 1], two, parts[first + 1, 1], highest, spans, tables, places, ends, keys,
-                like, state,
-            )  # fmt: skip
-    target = keys[parts[first, 0], parts[first, 1]]
-    for other in range(first + 1, last):
-        target = max(target, keys[parts[other, 0], parts[other, 1]])
+def _has_two_batches(join: Join, variable: Integer) -> bool:
+    """Say whether a variable is in two atoms that have a single batch each."""
+    first, last = _parts_of(join, variable)
+    if last - first != 2:
+        return False
+    one, two = join.atoms[join.parts[first]["atom"]], join.atoms[join.parts[first + 1]["atom"]]
+    # A variable has at most one part in an atom, so the atoms are two.
+    return bool(one["last_batch"] - one["first_batch"] == 1 and two["last_batch"] - two["first_batch"] == 1)
+
+
+@inlined
+def _agree_two(join: Join, first: Integer, highest: Integer) -> bool:
+    """Let the cursors of two parts leap until they agree, each over a single batch."""
+    one, two = join.parts[first], join.parts[first + 1]
+    one_at = join.cursors[join.atoms[one["atom"]]["first_batch"], one["level"]]
+    two_at = join.cursors[join.atoms[two["atom"]]["first_batch"], two["level"]]
+    one_at["place"], two_at["place"], steps, found = _meet(
+        one_at["values"], one_at["place"], one_at["end"], two_at["values"], two_at["place"], two_at["end"],
+        highest, join.like,
+    )  # fmt: skip
+    join.state[0]["steps"] += steps
+    if found:
+        key = load_code(one_at["values"], one_at["place"], join.like)
+        join.levels[one["atom"], one["level"]]["key"] = key
+        join.levels[two["atom"], two["level"]]["key"] = key
+    return found
+
+
+@inlined
+def _agree(join: Join, variable: Integer, recorder: Recorder | None) -> bool:
+    """Let the cursors of a variable leap until all stand on one value that it may have."""
+    first, last = _parts_of(join, variable)
+    highest = join.variables[variable]["high"]
+    if recorder is None and _has_two_batches(join, variable):
+        return _agree_two(join, first, highest)
+    target = LOWEST
+    for other in range(first, last):
+        target = max(target, join.levels[join.parts[other]["atom"], join.parts[other]["level"]]["key"])
     agreeing = 0
-    part: Integer = first
+    part = first
     while agreeing < last - first:
         if target > highest:
             return False
-        atom = parts[part, 0]
-        level = parts[part, 1]
-        if keys[atom, level] < target:
-            state[STEPS] += 1
-            if not seek_key(atom, level, target, spans, tables, places, ends, keys, like):
+        atom, level = join.parts[part]["atom"], join.parts[part]["level"]
+        if join.levels[atom, level]["key"] < target:
+            found = seek_key(join, atom, level, target)
+            _count_step(join, variable, part, target, found, recorder)
+            if not found:
                 return False
-            if keys[atom, level] > target:
-                target = keys[atom, level]
+            if join.levels[atom, level]["key"] > target:
+                target = join.levels[atom, level]["key"]
                 agreeing = 0
         agreeing += 1
         part += 1
@@ -164,292 +205,207 @@ def _agree(
 
 
 @inlined
-def _open_variable(
-    parts: Int32s, first: Integer, last: Integer, limits: Int64s, spans: Int64s, tables: Int64s,
-    heads: Int64s, places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray, state: Int64s,
-) -> bool:  # fmt: skip
-    """Stand on the first value of a variable, not below `limits[0]` nor above `limits[1]`."""
+def _advance(join: Join, variable: Integer, is_fresh: bool, recorder: Recorder | None) -> bool:
+    """Stand on the first value that a variable may have, or on the next one."""
+    first, last = _parts_of(join, variable)
+    if not is_fresh:
+        atom, level = join.parts[first]["atom"], join.parts[first]["level"]
+        before = join.levels[atom, level]["key"]
+        found = next_key(join, atom, level)
+        _count_step(join, variable, first, before, found, recorder)
+        return found and _agree(join, variable, recorder)
+    lowest = join.variables[variable]["low"]
     for part in range(first, last):
-        atom = parts[part, 0]
-        level = parts[part, 1]
-        state[STEPS] += 1
-        if not open_level(atom, level, spans, tables, heads, places, ends, keys, like):
+        atom, level = join.parts[part]["atom"], join.parts[part]["level"]
+        found = open_level(join, atom, level)
+        if found and join.levels[atom, level]["key"] < lowest:
+            found = seek_key(join, atom, level, lowest)
+        _count_step(join, variable, part, lowest, found, recorder)
+        if not found:
             return False
-        if limits[0] > keys[atom, level] and not seek_key(
-            atom, level, limits[0], spans, tables, places, ends, keys, like
-        ):
-            return False
-    return _agree(parts, first, last, limits[1], spans, tables, places, ends, keys, like, state)
+    return _agree(join, variable, recorder)
 
 
 @inlined
-def _go_down(
-    atom: Integer, level: Integer, fixed: Int32s, depths: Int64s, wanted: Int64s, bases: Int64s,
-    registers: Int64s, spans: Int64s, tables: Int64s, heads: Int64s, places: Int64s, ends: Int64s,
-    keys: Int64s, like: CodeArray,
-) -> bool:  # fmt: skip
+def _go_down(join: Join, atom: Integer, level: Integer) -> bool:
     """Go down the levels from `level` on whose value is known; at the last one look for the row."""
-    while level < depths[atom] and fixed[atom, level] >= 0:
-        sought = registers[fixed[atom, level]]
-        if not find_key(atom, level, sought, spans, tables, heads, places, ends, keys, like):
+    depth = join.atoms[atom]["depth"]
+    while level < depth and join.levels[atom, level]["fixed"] >= 0:
+        if not find_key(join, atom, level, join.registers[join.levels[atom, level]["fixed"]]):
             return False
         level += 1
-    if level == depths[atom] and wanted[atom, 3] != 0:
-        row = find_row(
-            atom, level - 1, wanted[atom, 0], wanted[atom, 1], wanted[atom, 2], spans, tables, heads, places,
-            ends, keys, like,
-        )  # fmt: skip
-        registers[bases[ROWS] + atom] = row
+    if level == depth and join.atoms[atom]["needs_row"] != 0:
+        row = find_row(join, atom)
+        join.registers[join.state[0]["first_row"] + atom] = row
         return bool(row >= 0)
     return True
 
 
 @inlined
-def _begin(
-    batch: CodeArray, row: Integer, fixed: Int32s, depths: Int64s, wanted: Int64s, bases: Int64s,
-    check_starts: Int64s, checks: Int32s, registers: Int64s, spans: Int64s, tables: Int64s, heads: Int64s,
-    places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray, state: Int64s,
-) -> bool:  # fmt: skip
-    """Take a given binding and let every atom go down as far as it leads."""
-    for column in range(batch.shape[1]):
-        registers[column] = batch[row, column]
-    if not _holds(checks, check_starts[0], check_starts[1], registers):
-        return False
-    for atom in range(depths.shape[0]):
-        state[STEPS] += 1
-        if not _go_down(
-            atom, 0, fixed, depths, wanted, bases, registers, spans, tables, heads, places, ends, keys, like
-        ):
-            return False
-    return True
-
-
-@inlined
-def _take(
-    variable: Integer, parts: Int32s, first: Integer, last: Integer, fixed: Int32s, depths: Int64s,
-    wanted: Int64s, bases: Int64s, check_starts: Int64s, checks: Int32s, registers: Int64s, spans: Int64s,
-    tables: Int64s, heads: Int64s, places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray,
-) -> bool:  # fmt: skip
+def _take(join: Join, variable: Integer) -> bool:
     """Give a variable the value its cursors stand on; say whether the rest of the body allows it yet."""
-    registers[bases[VARIABLES] + variable] = keys[parts[first, 0], parts[first, 1]]
-    if not _holds(checks, check_starts[variable + 1], check_starts[variable + 2], registers):
+    first, last = _parts_of(join, variable)
+    register = join.state[0]["first_variable"] + variable
+    join.registers[register] = join.levels[join.parts[first]["atom"], join.parts[first]["level"]]["key"]
+    first_check, last_check = _checks_of(join, variable)
+    if not _holds(join, first_check, last_check):
         return False
     for part in range(first, last):
-        atom = parts[part, 0]
-        below = parts[part, 1] + 1
-        ends_here = below == depths[atom] or fixed[atom, below] >= 0
-        if ends_here and not _go_down(
-            atom,
-            below,
-            fixed,
-            depths,
-            wanted,
-            bases,
-            registers,
-            spans,
-            tables,
-            heads,
-            places,
-            ends,
-            keys,
-            like,
-        ):
+        atom, below = join.parts[part]["atom"], join.parts[part]["level"] + 1
+        ends_here = below == join.atoms[atom]["depth"] or join.levels[atom, below]["fixed"] >= 0
+        if ends_here and not _go_down(join, atom, below):
             return False
     return True
 
 
 @inlined
-def _row_at(
-    atom: Integer, level: Integer, place: Integer, wanted: Int64s, spans: Int64s, tables: Int64s,
-    heads: Int64s,
-) -> np.int64:  # fmt: skip
-    """Return the row in view at a place of the last level of an atom with a single batch, or -1."""
-    if wanted[atom, 3] == 0:
-        return np.int64(0)
-    batch = spans[atom]
-    starts = tables[batch, level, STARTS]
-    for position in range(load_int32(starts, place), load_int32(starts, place + 1)):
-        row = load_int32(heads[batch, 1], position)
-        if wanted[atom, 0] <= row < wanted[atom, 1] and (
-            wanted[atom, 2] == 0 or load_byte(wanted[atom, 2], row) != 0
-        ):
-            return np.int64(row)
-    return np.int64(-1)
+def begin(join: Join, batch: CodeArray, row: Integer, columns: Integer) -> bool:
+    """Take a given binding and let every atom go down as far as it leads."""
+    for column in range(columns):
+        join.registers[column] = batch[row, column]
+    if not _holds(join, 0, join.variables[0]["first_check"]):
+        return False
+    for atom in range(join.atoms.shape[0]):
+        join.state[0]["steps"] += 1
+        if not _go_down(join, atom, 0):
+            return False
+    return True
 
 
 @inlined
-def _sweep(
-    one: Integer, one_level: Integer, two: Integer, two_level: Integer, variable: Integer, highest: Integer,
-    wanted: Int64s, bases: Int64s, first_check: Integer, last_check: Integer, checks: Int32s, sources: Int32s,
-    registers: Int64s, spans: Int64s, tables: Int64s, heads: Int64s, places: Int64s, ends: Int64s,
-    keys: Int64s, state: Int64s, written: Integer, out: CodeArray,
-) -> np.int64:  # fmt: skip
+def next_value(join: Join, variable: Integer, is_fresh: bool, recorder: Recorder | None) -> bool:
+    """Give a variable the first value that the body allows, or the next one."""
+    while _advance(join, variable, is_fresh, recorder):
+        if _take(join, variable):
+            return True
+        is_fresh = False
+    return False
+
+
+@inlined
+def _write(join: Join, out: CodeArray, row: Integer) -> None:
+    """Write the registers that the outputs name."""
+    for column in range(join.sources.shape[0]):
+        out[row, column] = join.registers[join.sources[column]]
+
+
+@inlined
+def _row_of(join: Join, atom: Integer, place: Integer) -> np.int64:
+    """Return the row at a place of the last level of an atom with a single batch, 0 if nobody needs it."""
+    if join.atoms[atom]["needs_row"] == 0:
+        return np.int64(0)
+    return row_at(join, atom, join.atoms[atom]["first_batch"], place)
+
+
+@inlined
+def _sweep(join: Join, variable: Integer, out: CodeArray, written: Integer) -> np.int64:
     """Write the bindings of the last variable from where its two cursors agree on; return how many there are.
 
-    Both cursors have a single batch and stand on their last level. Most of what most joins find is found
-    here, so everything is kept at hand. If the output is full the cursors stay on the last value written.
+    Both cursors have a single batch and stand on their last level. If the output is full the cursors stay
+    on the last value written.
     """
-    first, second = spans[one], spans[two]
-    one_values, two_values = tables[first, one_level, VALUES], tables[second, two_level, VALUES]
-    one_place, two_place = places[first, one_level], places[second, two_level]
-    one_end, two_end = ends[first, one_level], ends[second, two_level]
-    one_key, two_key = keys[one, one_level], keys[two, two_level]
-    room = out.shape[0]
-    steps = 0
+    first, _ = _parts_of(join, variable)
+    one, two = join.parts[first], join.parts[first + 1]
+    one_run = join.cursors[join.atoms[one["atom"]]["first_batch"], one["level"]]
+    two_run = join.cursors[join.atoms[two["atom"]]["first_batch"], two["level"]]
+    register, first_row = join.state[0]["first_variable"] + variable, join.state[0]["first_row"]
+    highest = join.variables[variable]["high"]
+    first_check, last_check = (
+        join.variables[variable]["first_check"],
+        join.variables[variable + 1]["first_check"],
+    )
+    one_at, two_at, found = one_run["place"], two_run["place"], True
     count = np.int64(written)
-    while one_key <= highest and two_key <= highest:
-        if one_key < two_key:
-            steps += 1
-            one_place = leap(one_values, one_place, one_end, two_key, out)
-            if one_place == one_end:
-                break
-            one_key = load_code(one_values, one_place, out)
-            continue
-        if two_key < one_key:
-            steps += 1
-            two_place = leap(two_values, two_place, two_end, one_key, out)
-            if two_place == two_end:
-                break
-            two_key = load_code(two_values, two_place, out)
-            continue
-        registers[variable] = one_key
-        one_row = _row_at(one, one_level, one_place, wanted, spans, tables, heads)
-        two_row = _row_at(two, two_level, two_place, wanted, spans, tables, heads)
-        if one_row >= 0 and two_row >= 0 and _holds(checks, first_check, last_check, registers):
-            registers[bases[ROWS] + one] = one_row
-            registers[bases[ROWS] + two] = two_row
-            _write(registers, sources, out, count)
+    steps: Integer = 0
+    while found:
+        join.registers[register] = load_code(one_run["values"], one_at, join.like)
+        one_row, two_row = _row_of(join, one["atom"], one_at), _row_of(join, two["atom"], two_at)
+        if one_row >= 0 and two_row >= 0 and _holds(join, first_check, last_check):
+            join.registers[first_row + one["atom"]] = one_row
+            join.registers[first_row + two["atom"]] = two_row
+            _write(join, out, count)
             count += 1
-            if count == room:
+            if count == out.shape[0]:
                 break
-        one_place += 1
-        if one_place == one_end:
+        one_at += 1
+        if one_at == one_run["end"]:
             break
-        one_key = load_code(one_values, one_place, out)
-    state[STEPS] += steps
-    places[first, one_level], places[second, two_level] = one_place, two_place
-    keys[one, one_level], keys[two, two_level] = one_key, two_key
+        one_at, two_at, leaps, found = _meet(
+            one_run["values"], one_at, one_run["end"], two_run["values"], two_at, two_run["end"], highest,
+            join.like,
+        )  # fmt: skip
+        steps += leaps
+    join.state[0]["steps"] += steps
+    one_run["place"], two_run["place"] = one_at, two_at
+    join.levels[one["atom"], one["level"]]["key"] = join.registers[register]
+    join.levels[two["atom"], two["level"]]["key"] = join.registers[register]
     return count
 
 
 @inlined
-def _write(registers: Int64s, sources: Int32s, out: CodeArray, row: Integer) -> None:
-    """Write the registers that the outputs name."""
-    for column in range(sources.shape[0]):
-        out[row, column] = registers[sources[column]]
+def _sweeps_at(join: Join) -> np.int64:
+    """Return the last variable if it is asked for and is the last level of just two batches, else -1."""
+    last = join.variables.shape[0] - 2
+    if last < 0 or join.state[0]["witness"] <= last or not _has_two_batches(join, last):
+        return np.int64(-1)
+    first_part, last_part = _parts_of(join, last)
+    for part in range(first_part, last_part):
+        if join.parts[part]["level"] != join.atoms[join.parts[part]["atom"]]["depth"] - 1:
+            return np.int64(-1)
+    return np.int64(last)
 
 
 @inlined
-def _ends_in_two(starts: Int64s, parts: Int32s, depths: Int64s, witness: Integer) -> bool:
-    """Say whether the last variable is asked for and is the last level of just two atoms."""
-    variables = starts.shape[0] - 1
-    if variables == 0 or witness < variables or starts[variables] - starts[variables - 1] != 2:
-        return False
-    one, two = starts[variables - 1], starts[variables - 1] + 1
-    return bool(
-        parts[one, 0] != parts[two, 0]
-        and parts[one, 1] == depths[parts[one, 0]] - 1
-        and parts[two, 1] == depths[parts[two, 0]] - 1
-    )
+def write_bindings(
+    join: Join, floor: Integer, out: CodeArray, written: Integer, recorder: Recorder | None
+) -> np.int64:
+    """Write bindings of the variables after `floor` from the join's state on; return how many are written.
 
-
-@inlined
-def _has_single_batches(parts: Int32s, first: Integer, spans: Int64s) -> bool:
-    """Say whether both atoms of a variable have one batch each."""
-    one, two = parts[first, 0], parts[first + 1, 0]
-    return bool(spans[one + 1] - spans[one] == 1 and spans[two + 1] - spans[two] == 1)
+    Ends with the variable of the state at `floor`, or above it if an output is full.
+    """
+    state = join.state[0]
+    variables = join.variables.shape[0] - 1
+    variable, is_fresh = state["variable"], state["is_fresh"] != 0
+    count = np.int64(written)
+    while variable > floor and count < out.shape[0]:
+        if variable == variables:
+            _write(join, out, count)
+            count += 1
+            variable, is_fresh = state["witness"] - 1, False
+            continue
+        if is_fresh:
+            _bound(join, variable)
+        if recorder is None:
+            if variable == state["sweeps_at"]:
+                if _advance(join, variable, is_fresh, recorder):
+                    count = _sweep(join, variable, out, count)
+                if count < out.shape[0]:
+                    variable -= 1
+                is_fresh = False
+                continue
+        elif recorder.counts[0]["is_full"] != 0:
+            break
+        is_fresh = next_value(join, variable, is_fresh, recorder)
+        variable += 1 if is_fresh else -1
+    state["variable"] = variable
+    state["is_fresh"] = 1 if is_fresh else 0
+    return count
 
 
 @kernel
-def leapfrog(  # noqa: PLR0915 - one state machine; to split its loop would hide the order of its states
-    batch: CodeArray, spans: Int64s, tables: Int64s, heads: Int64s, fixed: Int32s, depths: Int64s,
-    wanted: Int64s, starts: Int64s, parts: Int32s, check_starts: Int64s, checks: Int32s, witness: int,
-    bases: Int64s, sources: Int32s, registers: Int64s, places: Int64s, ends: Int64s, keys: Int64s,
-    state: Int64s, out: CodeArray,
-) -> int:  # fmt: skip
+def leapfrog(batch: CodeArray, join: Join, out: CodeArray) -> int:
     """Write bindings until the output is full or all given ones are done; return how many.
 
-    `sources` names the register of each output column. Ensures that every binding of the variables is
-    found exactly once for each given one, those from `witness` on excepted.
+    Ensures that every binding of the variables is found exactly once for each given one, those from the
+    join's `witness` on excepted.
     """
-    variables = starts.shape[0] - 1
-    limits = np.empty((variables + 1, 2), np.int64)
-    sweeps_at = variables - 1 if _ends_in_two(starts, parts, depths, witness) else -1
-    row, variable, is_fresh = state[GIVEN], state[VARIABLE], state[IS_FRESH] != 0
-    for place in range(variable + 1):
-        _bound(
-            bases[VARIABLES] + place, checks, check_starts[place + 1], check_starts[place + 2], registers,
-            limits[place],
-        )  # fmt: skip
-    written: Integer = 0
-    while row < batch.shape[0] and written < out.shape[0]:
-        if variable < 0:
-            may_go_on = _begin(
-                batch, row, fixed, depths, wanted, bases, check_starts, checks, registers, spans, tables,
-                heads, places, ends, keys, out, state,
-            )  # fmt: skip
-            if may_go_on and variables > 0:
-                variable = 0
-                is_fresh = True
-                continue
-            if may_go_on:
-                _write(registers, sources, out, written)
-                written += 1
-            row += 1
-            continue
-        first, last = starts[variable], starts[variable + 1]
-        if is_fresh:
-            _bound(
-                bases[VARIABLES] + variable, checks, check_starts[variable + 1], check_starts[variable + 2],
-                registers, limits[variable],
-            )  # fmt: skip
-            found = _open_variable(
-                parts, first, last, limits[variable], spans, tables, heads, places, ends, keys, out, state
-            )
-        else:
-            state[STEPS] += 1
-            found = next_key(
-                parts[first, 0], parts[first, 1], spans, tables, places, ends, keys, out
-            ) and _agree(
-                parts, first, last, limits[variable, 1], spans, tables, places, ends, keys, out, state
-            )
-        if not found:
-            is_fresh = False
-            variable -= 1
-            if variable < 0:
-                row += 1
-            continue
-        if variable == sweeps_at and _has_single_batches(parts, first, spans):
-            written = _sweep(
-                parts[first, 0], parts[first, 1], parts[first + 1, 0], parts[first + 1, 1],
-                bases[VARIABLES] + variable, limits[variable, 1], wanted, bases, check_starts[variable + 1],
-                check_starts[variable + 2], checks, sources, registers, spans, tables, heads, places, ends,
-                keys, state, written, out,
-            )  # fmt: skip
-            is_fresh = False
-            if written < out.shape[0]:
-                variable -= 1
-                if variable < 0:
-                    row += 1
-            continue
-        if not _take(
-            variable, parts, first, last, fixed, depths, wanted, bases, check_starts, checks, registers,
-            spans, tables, heads, places, ends, keys, out,
-        ):  # fmt: skip
-            is_fresh = False
-            continue
-        if variable < variables - 1:
-            variable += 1
-            is_fresh = True
-            continue
-        _write(registers, sources, out, written)
-        written += 1
-        is_fresh = False
-        if witness < variables:
-            variable = witness - 1
-            if variable < 0:
-                row += 1
-    state[GIVEN] = row
-    state[VARIABLE] = variable
-    state[IS_FRESH] = 1 if is_fresh else 0
+    state = join.state[0]
+    state["sweeps_at"] = _sweeps_at(join)
+    written = np.int64(0)
+    while state["given"] < batch.shape[0] and written < out.shape[0]:
+        if state["variable"] < 0 and begin(join, batch, state["given"], batch.shape[1]):
+            state["variable"], state["is_fresh"] = 0, 1
+        written = write_bindings(join, -1, out, written, None)
+        if state["variable"] < 0:
+            state["given"] += 1
     return int(written)

@@ -1,77 +1,63 @@
 """Cursors over tries, the parts of leapfrog kernels: open, next and seek.
 
-The cursor of an atom stands on a value of each level it has opened. An atom's trie is a few batches;
-`spans[atom]` and `spans[atom + 1]` bound theirs in `tables` (addresses of values and starts by batch and
-level) and `heads` (number of first values, address of row numbers by batch). For each batch and level
-`places` has where it stands and `ends` where it must stop; `keys` has, for each atom and level, the
-least value that any of its batches stands on. `like` is any array of the codes' width.
-
+The cursor of an atom stands on a value of each level it has opened. An atom's trie is a few batches, and
+each of them stands somewhere; the atom's key on a level is the least value that any of them stands on.
 All functions that move a cursor say whether it stands on a value afterwards.
 """
 
 import numpy as np
 
 from tidelog.storage.address import load_byte, load_code, load_int32
-from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined
-from tidelog.storage.trie import STARTS, VALUES
-
-LOWEST = np.int64(-(2**63))
-HIGHEST = np.int64(2**63 - 1)
+from tidelog.storage.annotations import ABSENT
+from tidelog.storage.kernel import CodeArray, Integer, inlined
+from tidelog.storage.leapfrog_join import HIGHEST, Join
 
 
 @inlined
-def least_key(
-    atom: Integer, level: Integer, spans: Int64s, tables: Int64s, places: Int64s, ends: Int64s, keys: Int64s,
-    like: CodeArray,
-) -> bool:  # fmt: skip
+def _least_key(join: Join, atom: Integer, level: Integer) -> bool:
     """Set the key of an atom's level to the least value its batches stand on."""
     found = False
     least = HIGHEST
-    for batch in range(spans[atom], spans[atom + 1]):
-        if places[batch, level] < ends[batch, level]:
-            key = load_code(tables[batch, level, VALUES], places[batch, level], like)
+    for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
+        at = join.cursors[batch, level]
+        if at["place"] < at["end"]:
+            key = load_code(at["values"], at["place"], join.like)
             if not found or key < least:
                 least = key
             found = True
-    keys[atom, level] = least
+    join.levels[atom, level]["key"] = least
     return found
 
 
 @inlined
-def open_level(
-    atom: Integer, level: Integer, spans: Int64s, tables: Int64s, heads: Int64s, places: Int64s, ends: Int64s,
-    keys: Int64s, like: CodeArray,
-) -> bool:  # fmt: skip
+def open_level(join: Join, atom: Integer, level: Integer) -> bool:
     """Stand on the first value below the value that the level above stands on."""
-    for batch in range(spans[atom], spans[atom + 1]):
+    for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
+        at = join.cursors[batch, level]
+        at["place"] = 0
         if level == 0:
-            places[batch, 0] = 0
-            ends[batch, 0] = heads[batch, 0]
+            at["end"] = at["size"]
             continue
-        above = level - 1
-        place = places[batch, above]
-        places[batch, level] = 0
-        ends[batch, level] = 0
-        if place < ends[batch, above]:
-            key = load_code(tables[batch, above, VALUES], place, like)
-            if key == keys[atom, above]:
-                places[batch, level] = load_int32(tables[batch, above, STARTS], place)
-                ends[batch, level] = load_int32(tables[batch, above, STARTS], place + 1)
-    return least_key(atom, level, spans, tables, places, ends, keys, like)
+        at["end"] = 0
+        above = join.cursors[batch, level - 1]
+        place = above["place"]
+        if place < above["end"]:
+            key = load_code(above["values"], place, join.like)
+            if key == join.levels[atom, level - 1]["key"]:
+                at["place"] = load_int32(above["starts"], place)
+                at["end"] = load_int32(above["starts"], place + 1)
+    return _least_key(join, atom, level)
 
 
 @inlined
-def next_key(
-    atom: Integer, level: Integer, spans: Int64s, tables: Int64s, places: Int64s, ends: Int64s, keys: Int64s,
-    like: CodeArray,
-) -> bool:  # fmt: skip
+def next_key(join: Join, atom: Integer, level: Integer) -> bool:
     """Stand on the value after the current one."""
-    key = keys[atom, level]
-    for batch in range(spans[atom], spans[atom + 1]):
-        place = places[batch, level]
-        if place < ends[batch, level] and load_code(tables[batch, level, VALUES], place, like) == key:
-            places[batch, level] = place + 1
-    return least_key(atom, level, spans, tables, places, ends, keys, like)
+    key = join.levels[atom, level]["key"]
+    for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
+        at = join.cursors[batch, level]
+        if at["place"] < at["end"] and load_code(at["values"], at["place"], join.like) == key:
+            at["place"] += 1
+    return _least_key(join, atom, level)
 
 
 @inlined
@@ -97,55 +83,52 @@ def leap(values: Integer, place: Integer, end: Integer, sought: Integer, like: C
 
 
 @inlined
-def seek_key(
-    atom: Integer, level: Integer, sought: Integer, spans: Int64s, tables: Int64s, places: Int64s,
-    ends: Int64s, keys: Int64s, like: CodeArray,
-) -> bool:  # fmt: skip
+def seek_key(join: Join, atom: Integer, level: Integer, sought: Integer) -> bool:
     """Stand on the least value that is not below `sought`; it never goes back."""
-    for batch in range(spans[atom], spans[atom + 1]):
-        values = tables[batch, level, VALUES]
-        place = places[batch, level]
-        end = ends[batch, level]
-        if place < end and load_code(values, place, like) < sought:
-            places[batch, level] = leap(values, place, end, sought, like)
-    return least_key(atom, level, spans, tables, places, ends, keys, like)
+    for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
+        at = join.cursors[batch, level]
+        if at["place"] < at["end"] and load_code(at["values"], at["place"], join.like) < sought:
+            at["place"] = leap(at["values"], at["place"], at["end"], sought, join.like)
+    return _least_key(join, atom, level)
 
 
 @inlined
-def find_key(
-    atom: Integer, level: Integer, sought: Integer, spans: Int64s, tables: Int64s, heads: Int64s,
-    places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray,
-) -> bool:  # fmt: skip
+def find_key(join: Join, atom: Integer, level: Integer, sought: Integer) -> bool:
     """Open a level and stand on exactly this value; say whether it is there."""
-    if not open_level(atom, level, spans, tables, heads, places, ends, keys, like):
+    if not open_level(join, atom, level) or not seek_key(join, atom, level, sought):
         return False
-    if not seek_key(atom, level, sought, spans, tables, places, ends, keys, like):
-        return False
-    return bool(keys[atom, level] == sought)
+    return bool(join.levels[atom, level]["key"] == sought)
 
 
 @inlined
-def find_row(
-    atom: Integer, level: Integer, lowest: Integer, highest: Integer, alive: Integer, spans: Int64s,
-    tables: Int64s, heads: Int64s, places: Int64s, ends: Int64s, keys: Int64s, like: CodeArray,
-) -> np.int64:  # fmt: skip
-    """Return the row in view that the last level stands on, -1 if none is.
+def row_at(join: Join, atom: Integer, batch: Integer, place: Integer) -> np.int64:
+    """Return the row in view at a place of a batch's last level, -1 if there is none.
 
-    In view are the live rows from `lowest` to `highest - 1`; `alive` is the address of one byte for
-    each row, 0 if all are alive. At most one of the rows with the same codes is in view.
+    At most one of the rows with the same codes is in view.
     """
-    for batch in range(spans[atom], spans[atom + 1]):
-        place = places[batch, level]
-        if place >= ends[batch, level]:
+    view = join.atoms[atom]
+    at = join.cursors[batch, view["depth"] - 1]
+    for position in range(load_int32(at["starts"], place), load_int32(at["starts"], place + 1)):
+        row = load_int32(at["numbers"], position)
+        if (
+            view["lowest"] <= row < view["highest"]
+            and (view["alive"] == 0 or load_byte(view["alive"], row) != 0)
+            and (view["levels"] == 0 or load_int32(view["levels"], row) != ABSENT)
+        ):
+            return np.int64(row)
+    return np.int64(-1)
+
+
+@inlined
+def find_row(join: Join, atom: Integer) -> np.int64:
+    """Return the row in view that the last level of an atom stands on, -1 if none is."""
+    level = join.atoms[atom]["depth"] - 1
+    for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
+        at = join.cursors[batch, level]
+        if at["place"] >= at["end"]:
             continue
-        if load_code(tables[batch, level, VALUES], place, like) != keys[atom, level]:
-            continue
-        first = load_int32(tables[batch, level, STARTS], place)
-        last = load_int32(tables[batch, level, STARTS], place + 1)
-        for position in range(first, last):
-            row = load_int32(heads[batch, 1], position)
-            if row < lowest or row >= highest:
-                continue
-            if alive == 0 or load_byte(alive, row) != 0:
-                return np.int64(row)
+        if load_code(at["values"], at["place"], join.like) == join.levels[atom, level]["key"]:
+            row = row_at(join, atom, batch, at["place"])
+            if row >= 0:
+                return row
     return np.int64(-1)

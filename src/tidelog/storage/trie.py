@@ -6,8 +6,10 @@ extending a large trie by a small delta costs what the delta costs.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, kernel
 
@@ -15,9 +17,11 @@ _MOST_BITS = 11
 # A batch is merged into the one before it unless that one is this many times larger.
 _FACTOR = 4
 
-# What the table of a batch has for each level.
-VALUES = 0
-STARTS = 1
+# A level of a batch: the addresses of its values and of their starts, the number of values, the address of
+# the row numbers; and for a cursor over it where it stands, and where it must stop.
+CURSOR: Final = np.dtype(
+    [(name, np.int64) for name in ("values", "starts", "size", "numbers", "place", "end")]
+)
 
 
 @kernel
@@ -126,11 +130,10 @@ def build_levels(
 class TrieBatch:
     """The rows numbered from `first` to `last - 1` (some of them, if filtered) as one trie.
 
-    `table` has the addresses of each level's values and starts, `head` the number of values on the
-    first level and the address of the row numbers.
+    `table` has a record for each level.
     """
 
-    __slots__ = ("first", "head", "last", "numbers", "starts", "table", "values")
+    __slots__ = ("first", "last", "numbers", "starts", "table", "values")
 
     def __init__(self, rows: CodeArray, numbers: Int32s, columns: Int32s, first: int, last: int) -> None:
         depth, total = columns.shape[0], numbers.shape[0]
@@ -147,10 +150,11 @@ class TrieBatch:
         self.starts = [
             starts[d * (total + 1) : d * (total + 1) + size + 1].copy() for d, size in enumerate(sizes)
         ]
-        self.table: Int64s = np.array(
-            [(v.ctypes.data, s.ctypes.data) for v, s in zip(self.values, self.starts, strict=True)], np.int64
-        ).reshape(depth, 2)
-        self.head: Int64s = np.array([sizes[0] if depth else 0, numbers.ctypes.data], np.int64)
+        self.table: npt.NDArray[np.void] = np.zeros(depth, CURSOR)
+        self.table["values"] = [level.ctypes.data for level in self.values]
+        self.table["starts"] = [level.ctypes.data for level in self.starts]
+        self.table["size"] = sizes
+        self.table["numbers"] = numbers.ctypes.data
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -171,19 +175,9 @@ class Trie:
         """Append the rows numbered from those already indexed up to `count`."""
         if count <= self.rows_indexed:
             return
-        first = self.rows_indexed
-        batch = sorted_batch(rows, first, count, self.columns)
+        batch = sorted_batch(rows, self.rows_indexed, count, self.columns)
         self.rows_indexed = count
-        numbers = batch.numbers
-        is_merged = False
-        while self.batches and len(self.batches[-1]) < _FACTOR * numbers.shape[0]:
-            before = self.batches.pop()
-            numbers = merge_numbers(rows, before.numbers, numbers, self.columns)
-            first = before.first
-            is_merged = True
-        if is_merged:
-            batch = TrieBatch(rows, numbers, self.columns, first, count)
-        self.batches.append(batch)
+        append_batch(self.batches, batch, rows, self.columns)
 
     def view(self, rows: CodeArray, first: int, last: int) -> list[TrieBatch]:
         """Return batches that hold the rows numbered `first` to `last - 1`, and perhaps others.
@@ -201,3 +195,14 @@ def sorted_batch(rows: CodeArray, first: int, last: int, columns: Int32s) -> Tri
     """Return a range of rows as a batch of its own."""
     numbers = sort_numbers(rows, np.arange(first, last, dtype=np.int32), columns)
     return TrieBatch(rows, numbers, columns, first, last)
+
+
+def append_batch(batches: list[TrieBatch], batch: TrieBatch, rows: CodeArray, columns: Int32s) -> None:
+    """Append a batch to others, as one with those before it that are not much larger."""
+    first, numbers = batch.first, batch.numbers
+    while batches and len(batches[-1]) < _FACTOR * len(numbers):
+        before = batches.pop()
+        first, numbers = before.first, merge_numbers(rows, before.numbers, numbers, columns)
+    if numbers is not batch.numbers:
+        batch = TrieBatch(rows, numbers, columns, first, batch.last)
+    batches.append(batch)

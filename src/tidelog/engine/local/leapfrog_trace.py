@@ -15,25 +15,12 @@ import numpy as np
 from tidelog.plan.leapfrog_trace import TraceAtom, TracePlan
 from tidelog.storage import StoredRelation
 from tidelog.storage.intervals import Hits, IntervalIndex, sorted_once
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s
-from tidelog.storage.leapfrog_cursor import HIGHEST, LOWEST
-from tidelog.storage.leapfrog_trace import (
-    COUNTS,
-    GAINED,
-    IS_FULL,
-    LOST,
-    NEW,
-    OLD,
-    RECORD_HEAD,
-    RECORDS,
-    STEPS,
-    branch_levels,
-    join_windows,
-    unite_windows,
-)
-from tidelog.storage.trie import TrieBatch, merge_numbers, sort_numbers
+from tidelog.storage.kernel import Int32s, Int64s
+from tidelog.storage.leapfrog import RECORD_HEAD, Recorder
+from tidelog.storage.leapfrog_join import HIGHEST, LOWEST, Join, JoinShape, make_join, with_tries
+from tidelog.storage.leapfrog_trace import COUNTS, branch_levels, join_windows, unite_windows
+from tidelog.storage.trie import TrieBatch, append_batch, sort_numbers
 
-_FACTOR = 4
 _SMALLEST = 1 << 12
 # A trace is recorded anew when it holds this many times the intervals it had then.
 _MOST_GROWTH = 4
@@ -76,16 +63,9 @@ class TraceTrie:
     def advance(self) -> None:
         """Let the next epoch see all rows as old ones."""
         self.rows_seen = self.relation.count
-        if self.fresh is None:
-            return
-        rows, numbers = self.relation.rows, self.fresh.numbers
-        batch = self.fresh
-        while self.batches and len(self.batches[-1]) < _FACTOR * numbers.shape[0]:
-            before = self.batches.pop()
-            numbers = merge_numbers(rows, before.numbers, numbers, self.columns)
-            batch = TrieBatch(rows, numbers, self.columns, before.first, self.rows_seen)
-        self.batches.append(batch)
-        self.fresh = None
+        if self.fresh is not None:
+            append_batch(self.batches, self.fresh, self.relation.rows, self.columns)
+            self.fresh = None
 
     def surgeries(self, flipped: Int64s) -> list[Int64s]:
         """Return for each level the branches that changed: the values from the first level down to it.
@@ -109,27 +89,12 @@ class TraceTrie:
 
     def _new_from(self, numbers: Int32s) -> Int64s:
         """Return for each row the first level on which the old trie has no branch for it."""
+        rows, depth = self.relation.rows, self.columns.shape[0]
         levels = np.zeros(numbers.shape[0], np.int64)
         if self.batches:
-            spans, tables, heads = _tables([self.batches], self.columns.shape[0], len(self.batches))
-            places = np.zeros(tables.shape[:2], np.int64)
-            keys = np.zeros((1, self.columns.shape[0]), np.int64)
-            branch_levels(
-                self.relation.rows, numbers, self.columns, spans, tables, heads, places, places.copy(), keys,
-                levels,
-            )  # fmt: skip
+            join = make_join(JoinShape(given=depth, variables=0, atoms=[range(depth)]), rows)
+            branch_levels(rows, numbers, self.columns, with_tries(join, [self.batches]), levels)
         return levels
-
-
-def _tables(batches: Sequence[Sequence[TrieBatch]], depth: int, room: int) -> tuple[Int64s, Int64s, Int64s]:
-    """Return batches as kernels read them, with room for so many."""
-    spans = np.cumsum([0, *(len(of) for of in batches)]).astype(np.int64)
-    tables = np.zeros((room, depth, 2), np.int64)
-    heads = np.zeros((room, 2), np.int64)
-    for number, batch in enumerate(batch for of in batches for batch in of):
-        tables[number, : batch.table.shape[0]] = batch.table
-        heads[number] = batch.head
-    return spans, tables, heads
 
 
 @dataclass(frozen=True)
@@ -189,7 +154,6 @@ class RuleTrace:
         self._keeps_all = keeps_all
         self.tries = tries
         self._relations = [relations[atom.relation] for atom in plan.atoms]
-        self._describe()
         self.sensitivities = self._make_indexes()
         self.work = 0
         self.edits = 0
@@ -197,27 +161,13 @@ class RuleTrace:
         self._records: list[Int64s] = []
         self._size_recorded = 0
 
-    def _describe(self) -> None:
-        """Lay out the arrays that the kernel reads."""
-        atoms = self.plan.atoms
-        depth = max(len(atom.columns) for atom in atoms)
-        parts: list[list[tuple[int, int]]] = [[] for _ in self.plan.variables]
-        self._sought: Int32s = np.full((len(atoms), depth), -1, np.int32)
-        for number, atom in enumerate(atoms):
-            for level, variable in enumerate(atom.variables):
-                parts[variable].append((number, level))
-                self._sought[number, level] = variable
-        self._starts = np.cumsum([0, *(len(of) for of in parts)]).astype(np.int64)
-        self._parts: Int32s = np.array([part for of in parts for part in of], np.int32)
-        self._depths: Int64s = np.array([len(atom.columns) for atom in atoms], np.int64)
-
     def _make_indexes(self) -> list[Sensitivity]:
         """Return an index for each level whose variables are no beginning of the order.
 
         Of the others, a changed branch says itself where the join changes; with `keeps_all` they have
         indexes too, to look at.
         """
-        self._indexes: Int32s = np.full(self._sought.shape, -1, np.int32)
+        self._indexes: dict[tuple[int, int], int] = {}
         found: list[Sensitivity] = []
         for number, atom in enumerate(self.plan.atoms):
             for level, variable in enumerate(atom.variables):
@@ -242,7 +192,7 @@ class RuleTrace:
     def record(self) -> None:
         """Join the old epoch from nothing and keep what the join depends on."""
         everything = np.array([[LOWEST, HIGHEST]], np.int64)
-        self._join(0, np.empty((1, 0), np.int64), everything, has_old=False)
+        self._join(0, everything, has_old=False)
         self._keep_records()
         self._size_recorded = self.size
 
@@ -261,8 +211,8 @@ class RuleTrace:
                     continue
                 self.work += len(points)
                 variable = atom.variables[level]
-                place = self._indexes[number, level]
-                if place < 0:
+                place = self._indexes.get((number, level))
+                if place is None:
                     windows = np.hstack([points, points[:, -1:]])
                 else:
                     sensitivity = self.sensitivities[place]
@@ -275,7 +225,7 @@ class RuleTrace:
     def follow(self, changed: Mapping[str, Int64s]) -> TraceChange:
         """Return how the bindings change; `commit` or `forget` must follow."""
         parts = [
-            self._join(variable, windows[:, :-2], windows[:, -2:], has_old=True)
+            self._join(variable, windows, has_old=True)
             for variable, windows in self.oracle(changed).items()
             if len(windows)
         ]
@@ -308,68 +258,47 @@ class RuleTrace:
             sensitivity.index.add(sensitivity.sorted_in(records[records[:, 0] == place]))
         self._records = []
 
-    def _join(self, variable: int, prefixes: Int64s, windows: Int64s, *, has_old: bool) -> TraceChange:
+    def _join(self, variable: int, windows: Int64s, *, has_old: bool) -> TraceChange:
         """Join windows of one variable, with larger outputs whenever they prove too small."""
         width = len(self.plan.variables) + len(self.plan.atoms)
-        prefixes, windows = np.ascontiguousarray(prefixes), np.ascontiguousarray(windows)
-        before = np.array([sum(v < variable for v in atom.variables) for atom in self.plan.atoms], np.int64)
         lost, gained = (np.empty((_SMALLEST, width), np.int64) for _ in range(2))
         records = np.empty((_SMALLEST, RECORD_HEAD + len(self.plan.variables)), np.int64)
-        counts = np.zeros(COUNTS, np.int64)
-        arrays = self._versions(has_old=has_old)
+        counts = np.zeros(1, COUNTS)
+        old, new = self._versions(variable, has_old=has_old)
         done = 0
         while True:
-            done = join_windows(
-                variable, prefixes, windows, done, has_old, self._starts, self._parts, self._sought, before,
-                self._depths, self._indexes, arrays.live, arrays.spans, arrays.tables, arrays.heads,
-                arrays.like, arrays.registers, arrays.places, arrays.ends, arrays.keys, records, counts, lost,
-                gained,
-            )  # fmt: skip
-            if not counts[IS_FULL]:
+            recorder = Recorder(records, counts)
+            done = join_windows(windows, done, old, new, has_old, lost, gained, recorder)
+            if not counts["is_full"]:
                 break
-            counts[IS_FULL] = 0
-            lost = _longer(lost, int(counts[LOST]))
-            gained = _longer(gained, int(counts[GAINED]))
-            records = _longer(records, int(counts[RECORDS]))
-        self.work += int(counts[STEPS])
-        self._records.append(records[: counts[RECORDS]].copy())
-        return TraceChange(lost[: counts[LOST]], gained[: counts[GAINED]])
+            counts["is_full"] = 0
+            lost = _longer(lost, int(counts["lost"][0]))
+            gained = _longer(gained, int(counts["gained"][0]))
+            records = _longer(records, int(counts["records"][0]))
+        self.work += int(counts["steps"][0])
+        self._records.append(records[: counts["records"][0]].copy())
+        return TraceChange(lost[: counts["lost"][0]], gained[: counts["gained"][0]])
 
-    def _versions(self, *, has_old: bool) -> "_Versions":
-        """Return the tries of both epochs as the kernel reads them.
+    def _versions(self, variable: int, *, has_old: bool) -> tuple[Join, Join]:
+        """Return the join of the variables from this one on over the old epoch's tries and the new one's.
 
         A trace is recorded in the new version's place, from the levels of the old epoch.
         """
-        old = [trie.batches for trie in self.tries]
-        new = [[*trie.batches, *([trie.fresh] if trie.fresh else [])] for trie in self.tries]
-        depth = self._sought.shape[1]
-        room = max(1, sum(len(of) for of in new))
-        spans, tables, heads = (
-            np.stack(parts) for parts in zip(*(_tables(v, depth, room) for v in (old, new)), strict=True)
+        shape = JoinShape(
+            given=variable,
+            variables=len(self.plan.variables) - variable,
+            atoms=[atom.variables for atom in self.plan.atoms],
+            outputs=range(len(self.plan.variables) + len(self.plan.atoms)),
         )
-        live = np.empty((2, len(self.tries)), np.int64)
-        live[OLD] = [relation.previous.ctypes.data for relation in self._relations]
-        live[NEW] = live[OLD]
+        old, new = (make_join(shape, self._relations[0].rows) for _ in range(2))
+        for place, index in self._indexes.items():
+            new.levels[place]["index"] = index
+        old.atoms["levels"] = [relation.previous.ctypes.data for relation in self._relations]
+        new.atoms["levels"] = old.atoms["levels"]
         if has_old:
-            live[NEW] = [relation.levels.ctypes.data for relation in self._relations]
-        registers = np.zeros((2, len(self.plan.variables) + len(self.tries)), np.int64)
-        places, ends = (np.zeros((2, room, depth), np.int64) for _ in range(2))
-        keys = np.zeros((2, len(self.tries), depth), np.int64)
-        like = self._relations[0].rows
-        return _Versions(live, spans, tables, heads, like, registers, places, ends, keys)
-
-
-@dataclass(frozen=True)
-class _Versions:
-    live: Int64s
-    spans: Int64s
-    tables: Int64s
-    heads: Int64s
-    like: CodeArray
-    registers: Int64s
-    places: Int64s
-    ends: Int64s
-    keys: Int64s
+            new.atoms["levels"] = [relation.levels.ctypes.data for relation in self._relations]
+        fresh = [[*trie.batches, *([trie.fresh] if trie.fresh else [])] for trie in self.tries]
+        return with_tries(old, [trie.batches for trie in self.tries]), with_tries(new, fresh)
 
 
 def _longer(array: Int64s, used: int) -> Int64s:
