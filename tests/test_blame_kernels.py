@@ -8,7 +8,7 @@ import tidelog
 from epochs_programs import tangled_programs
 from strategies import RandomProgram
 from tidelog.maintain import MaintainedEngine
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.session import Session
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
@@ -32,14 +32,10 @@ class _Planned(Ground):
 def _backward(ground: Ground, name: str) -> set[tuple[int, tuple[int, ...]]]:
     stored = ground.relation(name)
     present = np.flatnonzero(stored.levels[: stored.count] != ABSENT)
-    return {
-        (rule.rule.id, tuple(row)) for rule, batch in ground.backward(name, present) for row in batch.tolist()
-    }
+    return {(rule.id, tuple(row)) for rule, batch in ground.backward(name, present) for row in batch.tolist()}
 
 
-def _forward(
-    ground: Ground, rule: MaintainedRule, literal: RuleLiteral, rows: Int64s
-) -> list[tuple[int, ...]]:
+def _forward(ground: Ground, rule: FlatRule, literal: RuleLiteral, rows: Int64s) -> list[tuple[int, ...]]:
     return sorted(map(tuple, ground.forward(rule, literal, rows).tolist()))
 
 

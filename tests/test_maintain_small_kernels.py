@@ -41,7 +41,8 @@ from tidelog.maintain.small.proving import (
 )
 from tidelog.maintain.small.strata import commit_strata, undo_strata, update_strata
 from tidelog.maintain.small.stratum import SmallStratum
-from tidelog.plan.maintenance import MaintainedRule, maintained_rule
+from tidelog.plan.flatten import FlatRule
+from tidelog.plan.maintenance import maintained_rule
 from tidelog.program.nodes import Atom, NegatedAtom
 from tidelog.storage.annotations import ABSENT
 from tidelog.values import Fact, NoValueError
@@ -81,7 +82,7 @@ class Case:
         numbers = np.flatnonzero(is_fact).tolist()
         return {tuple(stored.rows[number].tolist()): number for number in numbers}
 
-    def strata(self) -> Iterator[tuple[int, SmallStratum, list[MaintainedRule]]]:
+    def strata(self) -> Iterator[tuple[int, SmallStratum, list[FlatRule]]]:
         """Yield the strata that have rules, none of which makes an aggregate, and that kernels take."""
         for number, stratum in enumerate(self.program.strata):
             is_plain = stratum.rules and stratum.relations[0] not in self.engine.groups.aggregates
@@ -90,7 +91,7 @@ class Case:
                 tables.refresh(self.relations)
                 yield number, tables, [maintained_rule(rule, self.program) for rule in stratum.rules]
 
-    def derivations(self, rules: list[MaintainedRule]) -> list[Derivation]:
+    def derivations(self, rules: list[FlatRule]) -> list[Derivation]:
         """Return all derivations of a stratum, whether or not their negated atoms hold."""
         found = []
         for number, maintained in enumerate(rules):
@@ -223,7 +224,7 @@ def prove(
 
 
 def scores(
-    case: Case, marks: Marks, rules: list[MaintainedRule]
+    case: Case, marks: Marks, rules: list[FlatRule]
 ) -> dict[tuple[str, int], dict[tuple[int, ...], int]]:
     """Return the derivations that hold of each fact, with how many of their facts may be others."""
     found: dict[tuple[str, int], dict[tuple[int, ...], int]] = {}
@@ -293,7 +294,7 @@ def test_proofs_are_the_least_changed_and_certainty_spreads(
 
 
 def check_certainty(
-    case: Case, tables: SmallStratum, marks: Marks, rules: list[MaintainedRule], lines: list[list[int]]
+    case: Case, tables: SmallStratum, marks: Marks, rules: list[FlatRule], lines: list[list[int]]
 ) -> None:
     """Spread certainty over proofs, and compare with a loop."""
     certain = {name: set(np.flatnonzero(own[CERTAIN]).tolist()) for name, own in marks.arrays.items()}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.plan.operators import Operator
 from tidelog.program.nodes import Constant, RuleId
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -45,10 +45,10 @@ class Traces(Protocol):
     def follow(self, changed: Mapping[str, Int64s]) -> None:
         """Find how the bindings of each rule change, given the rows that did."""
 
-    def push_lost(self, rule: MaintainedRule, sink: Sink) -> None:
+    def push_lost(self, rule: FlatRule, sink: Sink) -> None:
         """Push the derivations whose atoms were facts in the old epoch and no longer are."""
 
-    def push_gained(self, rule: MaintainedRule, sink: Sink) -> None:
+    def push_gained(self, rule: FlatRule, sink: Sink) -> None:
         """Push the derivations whose atoms are facts in the new epoch and were not before."""
 
     def commit(self) -> None:
@@ -68,26 +68,26 @@ class Derivations(Protocol):
     def watched(self, check: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `check` for every batch of bindings, also of those that become no derivation; it may raise."""
 
-    def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
+    def forward(self, rule: FlatRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations that use these rows at a literal, absent and present ones alike.
 
         A batch has the head's columns, then the row number at each literal of the rule (-1 for a
         negated literal without any row).
         """
 
-    def backward(self, rule: MaintainedRule, numbers: Int64s, sink: Sink) -> None:
+    def backward(self, rule: FlatRule, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations of these head rows: the head's row number, then the literals'."""
 
-    def backward_from(self, rule: MaintainedRule, rows: CodeArray, tags: Int64s, sink: Sink) -> None:
+    def backward_from(self, rule: FlatRule, rows: CodeArray, tags: Int64s, sink: Sink) -> None:
         """Push the derivations of heads given by their content: the head's tag, then the literals' rows."""
 
-    def variants(self, rule: MaintainedRule, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
+    def variants(self, rule: FlatRule, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
         """Return chains from rows of a literal (or of the head), the one expected to be best first.
 
         They differ in the atom that is joined first and push the same derivations.
         """
 
-    def traces(self, rules: Sequence[MaintainedRule]) -> Traces:
+    def traces(self, rules: Sequence[FlatRule]) -> Traces:
         """Return the traces of rules, not recorded yet."""
 
     def encode(self, constant: Constant) -> int:

@@ -20,7 +20,7 @@ from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.user_groups import Combined, Objects, OrderedValues, Scans
 from tidelog.plan import plan_stratum
-from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.flatten import FlatRule
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Stratum
 
@@ -86,7 +86,7 @@ class GroupKeeper:
 
     def follow(
         self,
-        rules: Sequence[MaintainedRule],
+        rules: Sequence[FlatRule],
         earlier: Mapping[str, RowChange],
         derivations: Derivations,
         label: Callable[[str], RelationLabels],

@@ -15,7 +15,7 @@ from tidelog.maintain.derivations import Derivations, Sink
 from tidelog.maintain.group_values import GroupValues
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched
 from tidelog.storage.kernel import Bools, CodeArray, Int64s
@@ -109,7 +109,7 @@ class _Collected:
 
 
 def changed_derivations(
-    rules: Sequence[MaintainedRule],
+    rules: Sequence[FlatRule],
     relations: Mapping[str, StoredRelation],
     earlier: Mapping[str, RowChange],
     derivations: Derivations,
@@ -120,8 +120,8 @@ def changed_derivations(
     """
     collected = _Collected([], [])
 
-    def sink_at(rule: MaintainedRule, place: int, *, lost: bool) -> Sink:
-        width = len(rule.rule.head.terms)
+    def sink_at(rule: FlatRule, place: int, *, lost: bool) -> Sink:
+        width = len(rule.head.terms)
 
         def sink(batch: CodeArray) -> None:
             keep = np.ones(batch.shape[0], np.bool_)
@@ -142,8 +142,8 @@ def changed_derivations(
 
 
 def _changed_literals(
-    rules: Sequence[MaintainedRule], earlier: Mapping[str, RowChange]
-) -> Iterable[tuple[MaintainedRule, int, bool, Int64s]]:
+    rules: Sequence[FlatRule], earlier: Mapping[str, RowChange]
+) -> Iterable[tuple[FlatRule, int, bool, Int64s]]:
     """Yield the literals that became false (lost) or true, with the rows that did it."""
     for rule in rules:
         for place, literal in enumerate(rule.literals):

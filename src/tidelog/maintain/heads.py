@@ -12,7 +12,7 @@ from tidelog.maintain.labels import AFFECTED, UNTOUCHED, RelationLabels, rows_by
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.sweeps import Asking, OverBudget, Rows
 from tidelog.maintain.work import level_work
-from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.flatten import FlatRule
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 
@@ -78,12 +78,12 @@ class LocalHeads:
         self.losing = Buckets()
         self.offered = Buckets()
 
-    def claim(self, rule: MaintainedRule, batch: CodeArray, first: int) -> Mask:  # noqa: ARG002 - all are
+    def claim(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:  # noqa: ARG002 - all are
         """Count derivations as work; all are for this process to find."""
         self.meter.spend(batch.shape[0])
         return np.ones(batch.shape[0], np.bool_)
 
-    def rows_to_follow(self, rule: MaintainedRule, place: int, numbers: Int64s) -> Int64s:  # noqa: ARG002
+    def rows_to_follow(self, rule: FlatRule, place: int, numbers: Int64s) -> Int64s:  # noqa: ARG002
         """Return all rows."""
         return numbers
 

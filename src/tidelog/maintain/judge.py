@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tidelog.maintain.labels import CURRENT, UNTOUCHED, RelationLabels
 from tidelog.maintain.row_change import RowChange
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
 from tidelog.storage.kernel import CodeArray, Int32s
@@ -33,7 +33,7 @@ class EpochJudge:
     earlier: Mapping[str, RowChange]
 
     def lost(
-        self, rule: MaintainedRule, batch: CodeArray, place: int, among: Mask, *, by_earlier: bool
+        self, rule: FlatRule, batch: CodeArray, place: int, among: Mask, *, by_earlier: bool
     ) -> tuple[Mask, Int32s]:
         """Return the derivations that were lost at a literal, and the level each gave its head.
 
@@ -41,7 +41,7 @@ class EpochJudge:
         earlier strata first, then affected facts in the order in which they were found. With `place` -1
         the rule itself is deleted.
         """
-        first = len(rule.rule.head.terms)
+        first = len(rule.head.terms)
         keep, level = among, np.zeros(batch.shape[0], np.int32)
         for other, literal in enumerate(rule.literals):
             rows = batch[:, first + other]
@@ -58,9 +58,7 @@ class EpochJudge:
             keep &= level != ABSENT
         return keep, level[keep] + 1
 
-    def standing(
-        self, rule: MaintainedRule, batch: CodeArray, first: int, among: Mask
-    ) -> tuple[Mask, Int32s]:
+    def standing(self, rule: FlatRule, batch: CodeArray, first: int, among: Mask) -> tuple[Mask, Int32s]:
         """Return the derivations that no changed literal and no affected fact takes away."""
         keep, level = among, np.zeros(batch.shape[0], np.int32)
         for other, literal in enumerate(rule.literals):
@@ -74,7 +72,7 @@ class EpochJudge:
         return keep, level[keep] + 1
 
     def possible(
-        self, rule: MaintainedRule, batch: CodeArray, first: int, place: int | None, among: Mask
+        self, rule: FlatRule, batch: CodeArray, first: int, place: int | None, among: Mask
     ) -> tuple[Mask, Int32s]:
         """Return the derivations that hold in the new epoch.
 
@@ -94,13 +92,13 @@ class EpochJudge:
         return keep, level[keep] + 1
 
     def improved(
-        self, rule: MaintainedRule, batch: CodeArray, place: int, among: Mask
+        self, rule: FlatRule, batch: CodeArray, place: int, among: Mask
     ) -> tuple[Mask, Int32s, Int32s]:
         """Return the derivations to which settled facts give a smaller level, and the level they had.
 
         What had none has the level `ABSENT`.
         """
-        first = len(rule.rule.head.terms)
+        first = len(rule.head.terms)
         keep, level = among, np.zeros(batch.shape[0], np.int32)
         before = np.zeros(batch.shape[0], np.int32)
         for other, literal in enumerate(rule.literals):
@@ -118,7 +116,7 @@ class EpochJudge:
         was = before[keep]
         return keep, level[keep] + 1, np.where(was == ABSENT, ABSENT, was + 1)
 
-    def is_recursive(self, rule: MaintainedRule) -> bool:
+    def is_recursive(self, rule: FlatRule) -> bool:
         """Say whether a rule reads its own stratum."""
         return any(literal.relation in self.labels for literal in rule.literals)
 
@@ -135,9 +133,7 @@ class EpochJudge:
         return _holds(literal, rows, relation.levels if new else relation.previous)
 
 
-def holds_now(
-    relations: Mapping[str, StoredRelation], rule: MaintainedRule, batch: CodeArray, first: int
-) -> Mask:
+def holds_now(relations: Mapping[str, StoredRelation], rule: FlatRule, batch: CodeArray, first: int) -> Mask:
     """Say which derivations are of facts that are there now, whatever the epoch makes of them."""
     holds = np.ones(batch.shape[0], np.bool_)
     for place, literal in enumerate(rule.literals):

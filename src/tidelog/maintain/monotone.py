@@ -18,7 +18,7 @@ from tidelog.maintain.derivations import Derivations, Sink
 from tidelog.maintain.judge import Mask, holds_now
 from tidelog.maintain.labels import RelationLabels, row_changes
 from tidelog.maintain.row_change import RowChange
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.plan.own_rules import OwnForm
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -91,9 +91,9 @@ class MonotoneUpdate:
                 )
         return {name: np.concatenate(parts) for name, parts in found.items() if parts}
 
-    def _heads(self, rule: MaintainedRule, take: Callable[[str, Int64s], None]) -> Sink:
+    def _heads(self, rule: FlatRule, take: Callable[[str, Int64s], None]) -> Sink:
         """Return the sink that takes the heads which are rows of their relation."""
-        arity = len(rule.rule.head.terms)
+        arity = len(rule.head.terms)
         relation = self.state.relations[rule.relation]
 
         def sink(batch: CodeArray) -> None:
@@ -145,9 +145,9 @@ class MonotoneUpdate:
                     form.exact, literal, coming[literal.relation], self._forward(form.exact, offer)
                 )
 
-    def _forward(self, rule: MaintainedRule, offer: Callable[[str, Int64s], None]) -> Sink:
+    def _forward(self, rule: FlatRule, offer: Callable[[str, Int64s], None]) -> Sink:
         """Return the sink that offers the heads of derivations that hold."""
-        arity = len(rule.rule.head.terms)
+        arity = len(rule.head.terms)
         relation = self.state.relations[rule.relation]
 
         def sink(batch: CodeArray) -> None:
@@ -156,21 +156,19 @@ class MonotoneUpdate:
 
         return sink
 
-    def _backward(self, rule: MaintainedRule, offer: Callable[[str, Int64s], None]) -> Sink:
+    def _backward(self, rule: FlatRule, offer: Callable[[str, Int64s], None]) -> Sink:
         def sink(batch: CodeArray) -> None:
             offer(rule.relation, batch[self._hold(rule, batch, 1), 0].astype(np.int64))
 
         return sink
 
-    def _hold(self, rule: MaintainedRule, batch: CodeArray, first: int) -> Mask:
+    def _hold(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:
         """Say which derivations are of facts that are there now."""
         return holds_now(self.state.relations, rule, batch, first)
 
     # --- shared ------------------------------------------------------------------------------------
 
-    def _changed(
-        self, rule: MaintainedRule, first: int, *, lost: bool
-    ) -> Iterator[tuple[RuleLiteral, Int64s]]:
+    def _changed(self, rule: FlatRule, first: int, *, lost: bool) -> Iterator[tuple[RuleLiteral, Int64s]]:
         """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
         for literal in rule.literals:
             change = self.earlier.get(literal.relation)

@@ -31,7 +31,7 @@ from tidelog.maintain.judge import EpochJudge, Mask
 from tidelog.maintain.labels import AFFECTED, CURRENT, UNTOUCHED, row_changes
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
-from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
@@ -64,10 +64,10 @@ class Heads(Protocol):
     def asks_every_rule(self) -> bool:
         """Say whether a derived fact that is affected may have derivations left by any rule."""
 
-    def claim(self, rule: MaintainedRule, batch: CodeArray, first: int) -> Mask:
+    def claim(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:
         """Count derivations as work and say which of them are for this process to find."""
 
-    def rows_to_follow(self, rule: MaintainedRule, place: int, numbers: Int64s) -> Int64s:
+    def rows_to_follow(self, rule: FlatRule, place: int, numbers: Int64s) -> Int64s:
         """Return the rows at a literal whose derivations are for this process to find."""
 
     def own_inputs(self, name: str, change: RowChange) -> RowChange:
@@ -113,15 +113,15 @@ class Sweeps:
     all by rules that it inserts are newly possible.
     """
 
-    rules: Sequence[MaintainedRule]
+    rules: Sequence[FlatRule]
     judge: EpochJudge
     derivations: Derivations
     heads: Heads
     rule_change: RuleChange = NO_RULE_CHANGE
 
     def __post_init__(self) -> None:
-        inserted = {rule.rule.id for rule in self.rule_change.inserted}
-        self.kept = [rule for rule in self.rules if rule.rule.id not in inserted]
+        inserted = {rule.id for rule in self.rule_change.inserted}
+        self.kept = [rule for rule in self.rules if rule.id not in inserted]
 
     def run(self, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
         """Bring the stratum to the new epoch and return what changed.
@@ -170,9 +170,9 @@ class Sweeps:
             rows = np.flatnonzero(relation.previous[: relation.count] != ABSENT)
             self.derivations.forward(rule, rule.literals[0], rows, self.losing(rule, -1, by_earlier=True))
 
-    def losing(self, rule: MaintainedRule, place: int, *, by_earlier: bool) -> Sink:
+    def losing(self, rule: FlatRule, place: int, *, by_earlier: bool) -> Sink:
         """Return the sink that takes lost derivations from their heads."""
-        arity = len(rule.rule.head.terms)
+        arity = len(rule.head.terms)
 
         def sink(batch: CodeArray) -> None:
             mine = self.heads.claim(rule, batch, arity)
@@ -197,7 +197,7 @@ class Sweeps:
             if tags.size:
                 self.derivations.backward_from(rule, rows, tags, self._offering_again(rule))
 
-    def _offering_again(self, rule: MaintainedRule) -> Sink:
+    def _offering_again(self, rule: FlatRule) -> Sink:
         def sink(batch: CodeArray) -> None:
             keep, levels = self.judge.possible(rule, batch, 1, None, self.heads.claim(rule, batch, 1))
             self.heads.offer_again(rule.relation, batch[keep, 0].astype(np.int64), levels)
@@ -213,9 +213,9 @@ class Sweeps:
             rows = np.flatnonzero(relation.levels[: relation.count] != ABSENT)
             self.derivations.forward(rule, rule.literals[0], rows, self.offering_new(rule, -1))
 
-    def offering_new(self, rule: MaintainedRule, place: int) -> Sink:
+    def offering_new(self, rule: FlatRule, place: int) -> Sink:
         """Return the sink that offers the level of each newly possible derivation to its head."""
-        arity = len(rule.rule.head.terms)
+        arity = len(rule.head.terms)
         asked_by_all = self._is_asked_by_all(rule)
 
         def sink(batch: CodeArray) -> None:
@@ -226,7 +226,7 @@ class Sweeps:
 
         return sink
 
-    def _is_asked_by_all(self, rule: MaintainedRule) -> bool:
+    def _is_asked_by_all(self, rule: FlatRule) -> bool:
         """Say whether all affected heads of a rule look for its derivations, not only input facts."""
         return self.heads.asks_every_rule or self.judge.is_recursive(rule)
 
@@ -240,9 +240,9 @@ class Sweeps:
                 self.derivations.forward(rule, rule.literals[place], rows, sink)
             self._mark(current, UNTOUCHED)
 
-    def _offering_better(self, rule: MaintainedRule, place: int) -> Sink:
+    def _offering_better(self, rule: FlatRule, place: int) -> Sink:
         """Return the sink that offers heads the levels that settled facts made smaller."""
-        arity = len(rule.rule.head.terms)
+        arity = len(rule.head.terms)
 
         def sink(batch: CodeArray) -> None:
             mine = self.heads.claim(rule, batch, arity)
@@ -255,8 +255,8 @@ class Sweeps:
     # --- shared -------------------------------------------------------------------------------
 
     def changed_literals(
-        self, rules: Iterable[MaintainedRule], *, lost: bool
-    ) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
+        self, rules: Iterable[FlatRule], *, lost: bool
+    ) -> Iterable[tuple[FlatRule, int, Int64s]]:
         """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
         for rule in rules:
             for place, literal in enumerate(rule.literals):
@@ -268,8 +268,8 @@ class Sweeps:
                     yield rule, place, rows
 
     def _own_literals(
-        self, rules: Iterable[MaintainedRule], current: Rows
-    ) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
+        self, rules: Iterable[FlatRule], current: Rows
+    ) -> Iterable[tuple[FlatRule, int, Int64s]]:
         """Yield the literals of this stratum with the rows that stand for derivations found here."""
         for rule in rules:
             for place, literal in enumerate(rule.literals):
@@ -282,5 +282,5 @@ class Sweeps:
         for name, numbers in rows.items():
             self.judge.labels[name].marks[numbers] = mark
 
-    def _first_relation(self, rule: MaintainedRule) -> StoredRelation:
+    def _first_relation(self, rule: FlatRule) -> StoredRelation:
         return self.judge.relations[rule.literals[0].relation]

@@ -15,8 +15,8 @@ import numpy as np
 
 from tidelog.maintain.derivations import Traces
 from tidelog.maintain.row_change import RowChange
+from tidelog.plan.flatten import FlatRule
 from tidelog.plan.leapfrog_trace import reason_against_trace
-from tidelog.plan.maintenance import MaintainedRule
 from tidelog.program.nodes import Program, Stratum
 
 # What a step of a trace costs beside a binding of an update, and recording beside a recompute.
@@ -31,13 +31,13 @@ class TraceKeeper:
     """The traces of one stratum from epoch to epoch, and why some of its rules have none."""
 
     stratum: Stratum
-    rules: Sequence[MaintainedRule]
+    rules: Sequence[FlatRule]
     program: Program
     traces: Traces | None = None
     is_pending: bool = False
     said: str = ""
     reasons: dict[str, str] = field(default_factory=dict)
-    traced: list[MaintainedRule] = field(default_factory=list)
+    traced: list[FlatRule] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._recording = 0
@@ -51,7 +51,7 @@ class TraceKeeper:
             if reason is None:
                 self.traced.append(rule)
             else:
-                self.reasons[" ".join(rule.rule.span.text.split())] = reason
+                self.reasons[" ".join(rule.span.text.split())] = reason
 
     def applies(self) -> bool:
         """Say whether any rule can be followed by its trace."""
@@ -130,5 +130,5 @@ class TraceKeeper:
 class Record(Protocol):
     """Makes traces of rules, not recorded yet."""
 
-    def __call__(self, rules: Sequence[MaintainedRule]) -> Traces:
+    def __call__(self, rules: Sequence[FlatRule]) -> Traces:
         """Return the traces of these rules."""

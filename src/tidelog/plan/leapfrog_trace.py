@@ -4,10 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from tidelog.plan.body import Body, row_name
-from tidelog.plan.flatten import variables_of
+from tidelog.plan.flatten import FlatRule, variables_of
 from tidelog.plan.leapfrog import best_variable_order, components_of
 from tidelog.plan.leapfrog_operator import operands_of
-from tidelog.plan.maintenance import MaintainedRule
 from tidelog.plan.operators import Layout, Operator, View
 from tidelog.plan.order import best_chain_in_pairs
 from tidelog.plan.statistics import KnownSizes, Statistics
@@ -38,7 +37,7 @@ class TracePlan:
     atoms: tuple[TraceAtom, ...]
 
 
-def reason_against_trace(rule: MaintainedRule, inside: Collection[str], program: Program) -> str | None:
+def reason_against_trace(rule: FlatRule, inside: Collection[str], program: Program) -> str | None:
     """Return why a rule is not maintained by its trace, None if it is; `inside` is its own stratum."""
     atoms = _atoms(rule)
     if any(literal.relation in inside for literal in rule.literals):
@@ -53,19 +52,19 @@ def reason_against_trace(rule: MaintainedRule, inside: Collection[str], program:
     return None
 
 
-def plan_trace(rule: MaintainedRule, program: Program, statistics: Statistics) -> TracePlan:
+def plan_trace(rule: FlatRule, program: Program, statistics: Statistics) -> TracePlan:
     """Return the layout of a rule's trace; there must be no reason against it."""
     body = _trace_body(rule, program, statistics)
     atoms = _atoms(rule)
     order, _ = best_variable_order(tuple(range(len(atoms))), body)
     places = {name: place for place, name in enumerate(order)}
     return TracePlan(
-        rule.rule.id, order, tuple(_trace_atom(number, atom, places) for number, atom in enumerate(atoms))
+        rule.id, order, tuple(_trace_atom(number, atom, places) for number, atom in enumerate(atoms))
     )
 
 
 def completion_chain(
-    rule: MaintainedRule, plan: TracePlan, program: Program, statistics: Statistics
+    rule: FlatRule, plan: TracePlan, program: Program, statistics: Statistics
 ) -> tuple[Operator, ...]:
     """Return the chain from bindings of a trace to derivations.
 
@@ -73,7 +72,7 @@ def completion_chain(
     outputs are the head's columns, then the row numbers of the rule's literals.
     """
     rest: dict[int, Literal] = {
-        place: literal for place, literal in enumerate(rule.rule.body) if not isinstance(literal, Atom)
+        place: literal for place, literal in enumerate(rule.body) if not isinstance(literal, Atom)
     }
     rows = tuple(row_name(literal.place) for literal in rule.literals)
     given = (*plan.variables, *(row for row, x in zip(rows, rule.literals, strict=True) if not x.is_negated))
@@ -84,15 +83,15 @@ def completion_chain(
     return best_chain_in_pairs(body).operators
 
 
-def _head_operands(rule: MaintainedRule) -> Layout:
-    return operands_of(0, rule.rule.head)
+def _head_operands(rule: FlatRule) -> Layout:
+    return operands_of(0, rule.head)
 
 
-def _atoms(rule: MaintainedRule) -> tuple[Atom, ...]:
-    return tuple(literal for literal in rule.rule.body if isinstance(literal, Atom))
+def _atoms(rule: FlatRule) -> tuple[Atom, ...]:
+    return tuple(literal for literal in rule.body if isinstance(literal, Atom))
 
 
-def _trace_body(rule: MaintainedRule, program: Program, statistics: Statistics) -> Body:
+def _trace_body(rule: FlatRule, program: Program, statistics: Statistics) -> Body:
     atoms = _atoms(rule)
     views = tuple(View.FULL for _ in atoms)
     outputs = tuple(sorted({name for atom in atoms for term in atom.terms for name in variables_of(term)}))

@@ -9,8 +9,8 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.leapfrog_trace import RuleTrace, TraceChange, TraceTrie
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import BUFFER_ROWS, Step
+from tidelog.plan.flatten import FlatRule
 from tidelog.plan.leapfrog_trace import TraceAtom, completion_chain, plan_trace
-from tidelog.plan.maintenance import MaintainedRule
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import RuleId
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -37,7 +37,7 @@ class LocalTraces:
 
     def __init__(
         self,
-        rules: Sequence[MaintainedRule],
+        rules: Sequence[FlatRule],
         state: LocalState,
         expressions: Expressions,
         statistics: Statistics,
@@ -53,10 +53,10 @@ class LocalTraces:
         for rule in rules:
             plan = plan_trace(rule, state.program, statistics)
             tries = [self._trie(atom) for atom in plan.atoms]
-            self._traces[rule.rule.id] = RuleTrace(plan, state.relations, tries)
+            self._traces[rule.id] = RuleTrace(plan, state.relations, tries)
             end = _Hand()
             operators = completion_chain(rule, plan, state.program, statistics)
-            self._chains[rule.rule.id] = make_chain(operators, state, expressions, end), end
+            self._chains[rule.id] = make_chain(operators, state, expressions, end), end
 
     def _trie(self, atom: TraceAtom) -> TraceTrie:
         codes = {
@@ -121,17 +121,17 @@ class LocalTraces:
             trie.look()
         self._changes = {rule: trace.follow(changed) for rule, trace in self._traces.items()}
 
-    def push_lost(self, rule: MaintainedRule, sink: Sink) -> None:
+    def push_lost(self, rule: FlatRule, sink: Sink) -> None:
         """Push the derivations whose atoms were facts in the old epoch and no longer are."""
-        self._complete(rule, self._changes[rule.rule.id].lost, sink)
+        self._complete(rule, self._changes[rule.id].lost, sink)
 
-    def push_gained(self, rule: MaintainedRule, sink: Sink) -> None:
+    def push_gained(self, rule: FlatRule, sink: Sink) -> None:
         """Push the derivations whose atoms are facts in the new epoch and were not before."""
-        self._complete(rule, self._changes[rule.rule.id].gained, sink)
+        self._complete(rule, self._changes[rule.id].gained, sink)
 
-    def _complete(self, rule: MaintainedRule, bindings: Int64s, sink: Sink) -> None:
+    def _complete(self, rule: FlatRule, bindings: Int64s, sink: Sink) -> None:
         """Push bindings through the rest of the body: constraints, functions, negated atoms."""
-        chain, end = self._chains[rule.rule.id]
+        chain, end = self._chains[rule.id]
         end.sink = sink
         for first in range(0, len(bindings), BUFFER_ROWS):
             chain.first.run(bindings[first : first + BUFFER_ROWS].astype(self._state.dtype))

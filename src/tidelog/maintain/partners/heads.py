@@ -26,7 +26,7 @@ from tidelog.maintain.partners.parcels import Kind, LevelNote, Outbox, notes_in
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.sweeps import Asking, OverBudget, Rows
 from tidelog.maintain.work import level_work
-from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.flatten import FlatRule
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
@@ -58,26 +58,26 @@ class PartnerHeads(LocalHeads):
 
     # --- who finds which derivation ---------------------------------------------------------------
 
-    def claim(self, rule: MaintainedRule, batch: CodeArray, first: int) -> Mask:
+    def claim(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:
         """Say which derivations are for this partner to find, and count them."""
         mine = self._are_mine(rule, batch, first)
         self.meter.seen += int(np.count_nonzero(mine))
         return mine
 
-    def _are_mine(self, rule: MaintainedRule, batch: CodeArray, first: int) -> Mask:
+    def _are_mine(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:
         if self._wire.partners == 1:
             return np.ones(batch.shape[0], np.bool_)
         if all(literal.is_negated for literal in rule.literals):
             return np.full(batch.shape[0], self._wire.me == 0)
-        columns = self._routes.rules[rule.rule.id].columns
+        columns = self._routes.rules[rule.id].columns
         place, column = min(columns.items()) if columns else (0, WHOLE_ROW)
         rows = self.judge.relations[rule.literals[place].relation].rows[batch[:, first + place]]
         mine: Mask = owner_of(rows, column, self._wire.partners) == self._wire.me
         return mine
 
-    def rows_to_follow(self, rule: MaintainedRule, place: int, numbers: Int64s) -> Int64s:
+    def rows_to_follow(self, rule: FlatRule, place: int, numbers: Int64s) -> Int64s:
         """Return the rows at a literal whose derivations are for this partner to find."""
-        column = self._routes.rules[rule.rule.id].columns[place]
+        column = self._routes.rules[rule.id].columns[place]
         if column == WHOLE_ROW or self._wire.partners == 1:
             return numbers
         content = self.judge.relations[rule.literals[place].relation].rows[numbers]

@@ -8,7 +8,7 @@ from tidelog.maintain.derivations import Sink
 from tidelog.maintain.heads import WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.strategies.dred import DredHeads
-from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
@@ -21,7 +21,7 @@ class BackwardForwardHeads(DredHeads):
         judge: EpochJudge,
         meter: WorkMeter,
         check_level: Callable[[int], None],
-        rules: Sequence[MaintainedRule],
+        rules: Sequence[FlatRule],
     ) -> None:
         super().__init__(judge, meter, check_level)
         self._rules = rules
@@ -43,7 +43,7 @@ class BackwardForwardHeads(DredHeads):
         exhausted: Int64s = numbers[relation.counts[numbers] == 0]
         return exhausted
 
-    def _counting(self, rule: MaintainedRule, head: StoredRelation) -> Sink:
+    def _counting(self, rule: FlatRule, head: StoredRelation) -> Sink:
         """Return the sink that counts tight derivations which the epoch leaves standing."""
 
         def sink(batch: CodeArray) -> None:

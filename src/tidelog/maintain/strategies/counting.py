@@ -15,7 +15,7 @@ from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.heads import LocalHeads, WorkMeter
 from tidelog.maintain.judge import EpochJudge, holds_now
 from tidelog.maintain.sweeps import Asking, Rows
-from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, largest_level
 from tidelog.storage.join import find_groups
@@ -72,7 +72,7 @@ class IterationCounts:
 
 
 def count_iterations(
-    rules: Sequence[MaintainedRule],
+    rules: Sequence[FlatRule],
     relations: Mapping[str, StoredRelation],
     stratum: Iterable[str],
     derivations: Derivations,
@@ -82,7 +82,7 @@ def count_iterations(
     for rule in rules:
         head = relations[rule.relation]
 
-        def sink(batch: CodeArray, rule: MaintainedRule = rule) -> None:
+        def sink(batch: CodeArray, rule: FlatRule = rule) -> None:
             level = np.zeros(batch.shape[0], np.int32)
             keep = holds_now(relations, rule, batch, 1)
             for other, literal in enumerate(rule.literals):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from tidelog.maintain.derivations import Traces
 from tidelog.maintain.sweeps import Sweeps
-from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.flatten import FlatRule
 from tidelog.storage.kernel import Int64s
 
 
@@ -28,12 +28,12 @@ class TracedSweeps(Sweeps):
             self.traces.push_gained(rule, self.offering_new(rule, 0))
 
     def changed_literals(
-        self, rules: Iterable[MaintainedRule], *, lost: bool
-    ) -> Iterable[tuple[MaintainedRule, int, Int64s]]:
+        self, rules: Iterable[FlatRule], *, lost: bool
+    ) -> Iterable[tuple[FlatRule, int, Int64s]]:
         """Yield changed literals; of traced rules only negated ones, since the trace joins the others."""
         for rule, place, rows in super().changed_literals(rules, lost=lost):
-            if rule.rule.id not in self.traces.rules or rule.literals[place].is_negated:
+            if rule.id not in self.traces.rules or rule.literals[place].is_negated:
                 yield rule, place, rows
 
-    def _traced(self) -> list[MaintainedRule]:
-        return [rule for rule in self.rules if rule.rule.id in self.traces.rules]
+    def _traced(self) -> list[FlatRule]:
+        return [rule for rule in self.rules if rule.id in self.traces.rules]

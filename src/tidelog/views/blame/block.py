@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.flatten import FlatRule
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.case import Case
@@ -104,7 +104,7 @@ class _Search:
                 suspects = frozenset() if suspect is None else frozenset((suspect,))
                 self.block.rows[Row(self.block.variable((name, number)), frozenset(), suspects)] = None
 
-    def _holds(self, rule: MaintainedRule, batch: Int64s) -> Mask:
+    def _holds(self, rule: FlatRule, batch: Int64s) -> Mask:
         """Say which derivations hold now, and will as long as their premises do."""
         holds: Mask = np.ones(len(batch), np.bool_)
         for place, literal in enumerate(rule.literals, start=1):
@@ -115,7 +115,7 @@ class _Search:
                 holds &= self._ground.relation(literal.relation).levels[numbers] != ABSENT
         return holds
 
-    def _derivation(self, head: Place, rule: MaintainedRule, numbers: list[int]) -> None:
+    def _derivation(self, head: Place, rule: FlatRule, numbers: list[int]) -> None:
         premises: set[int] = set()
         assumed: set[Place] = set()
         for literal, number in zip(rule.literals, numbers, strict=True):

@@ -7,7 +7,7 @@ import numpy as np
 
 from tidelog.maintain.small.proving import FOUND_FIRST, FOUND_RELATION, FOUND_ROW, FOUND_RULE
 from tidelog.maintain.small.stratum import SmallStratum
-from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.flatten import FlatRule
 from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.suspects import Literal, Reason
 
@@ -19,7 +19,7 @@ Place = tuple[str, int]
 class Derivation:
     """One rule application that was met: rows of the positive and the negated atoms."""
 
-    rule: MaintainedRule
+    rule: FlatRule
     numbers: tuple[int, ...]
 
 
@@ -29,7 +29,7 @@ class Proved:
 
     stratum: int
     tables: SmallStratum
-    rules: list[MaintainedRule]
+    rules: list[FlatRule]
     lines: Int64s
 
 

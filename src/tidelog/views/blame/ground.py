@@ -8,7 +8,8 @@ import numpy as np
 
 from tidelog.maintain import MaintainedEngine
 from tidelog.maintain.small.layout import BACK_COUNT, CHAIN_RULE, FIRST_BACK
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral, maintained_rule, reason_to_recompute
+from tidelog.plan.flatten import FlatRule, RuleLiteral
+from tidelog.plan.maintenance import maintained_rule, reason_to_recompute
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import aggregates_in, relations_read
 from tidelog.storage import StoredRelation
@@ -35,12 +36,12 @@ class Ground:
         self._places: dict[tuple[int, int], tuple[Int64s, StoredRelation, Int64s]] = {}
         self.program: Program = engine.program
         self.stratum_of: dict[str, int] = {}
-        self.rules: dict[str, list[MaintainedRule]] = {name: [] for name in self.program.relations}
-        self.readers: dict[str, list[tuple[MaintainedRule, RuleLiteral]]] = {
+        self.rules: dict[str, list[FlatRule]] = {name: [] for name in self.program.relations}
+        self.readers: dict[str, list[tuple[FlatRule, RuleLiteral]]] = {
             name: [] for name in self.program.relations
         }
         # The rules of each stratum in the order of its tables.
-        self.stratum_rules: list[list[MaintainedRule]] = []
+        self.stratum_rules: list[list[FlatRule]] = []
         self.laws: set[str] = set()
         self.opaque: set[str] = set()
         self.unsure: set[str] = set()
@@ -131,7 +132,7 @@ class Ground:
                 answer[place] = number >= 0 and levels[number] != ABSENT
         return answer
 
-    def backward(self, name: str, numbers: Int64s) -> Iterator[tuple[MaintainedRule, Int64s]]:
+    def backward(self, name: str, numbers: Int64s) -> Iterator[tuple[FlatRule, Int64s]]:
         """Yield the derivations of rows by rule: the head's row number, then those of the literals."""
         if not self.rules[name]:
             return
@@ -154,7 +155,7 @@ class Ground:
             if batches:
                 yield rule, np.concatenate(batches).astype(np.int64)
 
-    def forward(self, rule: MaintainedRule, literal: RuleLiteral, numbers: Int64s) -> Int64s:
+    def forward(self, rule: FlatRule, literal: RuleLiteral, numbers: Int64s) -> Int64s:
         """Return the derivations that use rows at a literal: the head's columns, then row numbers."""
         width = self.relation(rule.relation).arity + len(rule.literals)
         number = self.stratum_of[rule.relation]

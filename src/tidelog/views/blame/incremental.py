@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.storage.annotations import ABSENT
 from tidelog.views.blame.case import Case, Difference
 from tidelog.views.blame.explanation import Derivation, Explanation, Place
@@ -211,5 +211,5 @@ def _without_repeated_changes(steps: list[Step]) -> tuple[Step, ...]:
     return tuple(found.values())
 
 
-def _quote(rule: MaintainedRule) -> str:
-    return " ".join(rule.rule.span.text.split())
+def _quote(rule: FlatRule) -> str:
+    return " ".join(rule.span.text.split())

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.ground import Ground, by_relation, distinct, merged
@@ -66,7 +66,7 @@ class _Search:
         """Follow rows of this and of earlier strata into the heads of this stratum's rules."""
         rules = [rule for name in names for rule in self.ground.rules[name]]
         # Rows wait together for the same literal: a long recursion goes one step for all of them at once.
-        waiting: dict[tuple[int, int], tuple[MaintainedRule, RuleLiteral, list[Int64s]]] = {}
+        waiting: dict[tuple[int, int], tuple[FlatRule, RuleLiteral, list[Int64s]]] = {}
         for rule in rules:
             for literal in rule.literals:
                 rows = (self.touched if literal.is_negated and not is_touching else start).get(
@@ -86,7 +86,7 @@ class _Search:
                         _wait(waiting, reader, place, [found])
         return True
 
-    def _heads(self, rule: MaintainedRule, batch: Int64s, *, is_touching: bool) -> Int64s:
+    def _heads(self, rule: FlatRule, batch: Int64s, *, is_touching: bool) -> Int64s:
         """Return the rows of heads that were not found before."""
         self.work += len(batch)
         arity = self.ground.relation(rule.relation).arity
@@ -107,7 +107,7 @@ class _Search:
             known.setdefault(rule.relation, []).append(numbers)
         return numbers
 
-    def _may_hold(self, rule: MaintainedRule, batch: Int64s, arity: int) -> Mask:
+    def _may_hold(self, rule: FlatRule, batch: Int64s, arity: int) -> Mask:
         """Say of derivations whether some world may have them.
 
         Joins see only facts that are possible; a negated fact that holds in every world rules the
@@ -125,13 +125,13 @@ class _Search:
 
 
 def _wait(
-    waiting: dict[tuple[int, int], tuple[MaintainedRule, RuleLiteral, list[Int64s]]],
-    rule: MaintainedRule,
+    waiting: dict[tuple[int, int], tuple[FlatRule, RuleLiteral, list[Int64s]]],
+    rule: FlatRule,
     literal: RuleLiteral,
     rows: list[Int64s],
 ) -> None:
     """Let rows wait to be followed from a literal of a rule."""
-    waiting.setdefault((rule.rule.id, literal.place), (rule, literal, []))[2].extend(rows)
+    waiting.setdefault((rule.id, literal.place), (rule, literal, []))[2].extend(rows)
 
 
 def find_possible(  # noqa: PLR0913, PLR0917 - what there is to know about two epochs

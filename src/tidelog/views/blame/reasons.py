@@ -34,7 +34,7 @@ from tidelog.maintain.small.proving import (
     spread_certainty,
 )
 from tidelog.maintain.small.stratum import SmallStratum
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.cone import Cones
@@ -231,7 +231,7 @@ class Explainer:
         assert len(best) == numbers.size, "every fact has a proof"
         return {number: derivation for number, (_, derivation) in best.items()}
 
-    def _holds(self, name: str, rule: MaintainedRule, batch: Int64s) -> Mask:
+    def _holds(self, name: str, rule: FlatRule, batch: Int64s) -> Mask:
         """Say of derivations whether they hold here, from rows of lower level than their heads."""
         ground = self._ground
         levels = ground.relation(name).levels[batch[:, 0]]
@@ -247,7 +247,7 @@ class Explainer:
                 holds &= of_rows < levels
         return holds
 
-    def _scores(self, rule: MaintainedRule, batch: Int64s) -> Int64s:
+    def _scores(self, rule: FlatRule, batch: Int64s) -> Int64s:
         """Return how many facts of each derivation may be others in other worlds."""
         scores = np.zeros(len(batch), np.int64)
         for place, literal in enumerate(rule.literals, start=1):
@@ -341,7 +341,7 @@ class Explainer:
             else:
                 absent.setdefault(literal.relation, set()).add(row)
 
-    def _blocked(self, rule: MaintainedRule, batch: Int64s) -> Mask:
+    def _blocked(self, rule: FlatRule, batch: Int64s) -> Mask:
         """Say of each literal of derivations whether it fails here."""
         blocked = np.zeros((len(batch), len(rule.literals)), np.bool_)
         for place, literal in enumerate(rule.literals):
