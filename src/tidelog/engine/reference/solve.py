@@ -6,14 +6,10 @@ from typing import assert_never
 
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.reference.facts import Facts
-from tidelog.engine.reference.steps import Body, Step, Steps, split_equality
+from tidelog.engine.reference.steps import Body, Step, Steps
 from tidelog.engine.reference.terms import Binding, Terms
-from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned
 from tidelog.program import nodes
-from tidelog.program.walk_nodes import terms_of
-from tidelog.values import Codec, NoValueError, Value
-
-_TEST, _BIND, _SCAN = range(3)
+from tidelog.values import Codec, NoValueError
 
 
 class Solver(Steps):
@@ -33,7 +29,7 @@ class Solver(Steps):
         if not body:
             yield binding
             return
-        position = _next_literal(body, binding.keys())
+        position = self._next(body, binding.keys())
         rest = body[:position] + body[position + 1 :]
         try:
             steps = list(self._steps(body[position], binding))
@@ -59,53 +55,18 @@ class Solver(Steps):
             case _:
                 assert_never(literal)
 
-    def _known(self, atom: nodes.Atom, binding: Binding) -> dict[int, Value]:
-        """Return the values of the columns whose terms have one."""
-        return {
-            position: self.terms.value(term, binding)
-            for position, term in enumerate(atom.terms)
-            if awaited(term) <= binding.keys()
-        }
-
     def _has_match(self, atom: nodes.Atom, binding: Binding) -> bool:
         for term in atom.terms:
             self._ask(term, binding)
         known = self._known(atom, binding)
         return any(self.fit_fact(atom, fact, binding) for fact in self._facts.matching(atom.relation, known))
 
-
-def _next_literal(body: Body, bound: AbstractSet[str]) -> int:
-    """Return the position of the literal to take next."""
-    ranked = [
-        (rank, position)
-        for position, literal in enumerate(body)
-        if (rank := _rank(literal, bound)) is not None
-    ]
-    assert ranked, f"no literal can be taken next: {body}"
-    return min(ranked)[1]
-
-
-def _rank(literal: nodes.Literal, bound: AbstractSet[str]) -> int | None:
-    """Return how soon to take a literal, or None if it must wait."""
-    match literal:
-        case nodes.Atom():
-            return _SCAN
-        case nodes.NegatedAtom():
-            return _TEST if mentioned(literal) - {WILDCARD} <= bound else None
-        case nodes.Constraint():
-            return _rank_constraint(literal, bound)
-        case nodes.Generator():
-            ready = all(awaited(term) <= bound for term in terms_of(literal)[1:])
-            return _BIND if ready else None
-    assert_never(literal)
-
-
-def _rank_constraint(constraint: nodes.Constraint, bound: AbstractSet[str]) -> int | None:
-    if mentioned(constraint) <= bound:
-        return _TEST
-    if constraint.op != "=":
-        return None
-    for known, free in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
-        if awaited(known) <= bound and isinstance(free, nodes.Variable | nodes.RecordTerm | nodes.BranchTerm):
-            return _BIND
-    return None if split_equality(constraint) is None else _BIND
+    def _next(self, body: Body, bound: AbstractSet[str]) -> int:
+        """Return the position of the literal to take next."""
+        ranked = [
+            (rank, position)
+            for position, literal in enumerate(body)
+            if (rank := self._rank(literal, bound)) is not None
+        ]
+        assert ranked, f"no literal can be taken next: {body}"
+        return min(ranked)[1]

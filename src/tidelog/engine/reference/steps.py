@@ -1,14 +1,21 @@
 """Ways to go on with a body: what one literal, taken under a binding, adds to it."""
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import Final, assert_never
 
 from tidelog.engine.reference.terms import Binding, Terms
-from tidelog.engine.reference.variables import awaited, mentioned
-from tidelog.program.nodes import Atom, BranchTerm, Constraint, Generator, Literal, RecordTerm, Term
+from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned
+from tidelog.program import nodes
+from tidelog.program.walk_nodes import terms_of
 from tidelog.values import Fact, NoValueError, Value
 from tidelog.values.functors import compare, range_values
 
-Body = tuple[Literal, ...]
+Body = tuple[nodes.Literal, ...]
+# How soon a literal is taken: what can be tested first, then what binds, then what is scanned.
+TEST: Final = 0
+BIND: Final = 1
+SCAN: Final = 2
 # A way to go on: a larger binding, and what is still to be compared under it.
 Step = tuple[Binding, Body]
 
@@ -22,9 +29,9 @@ class Steps:
 
     terms: Terms
 
-    def fit_fact(self, atom: Atom, fact: Fact, binding: Binding) -> Step | None:
+    def fit_fact(self, atom: nodes.Atom, fact: Fact, binding: Binding) -> Step | None:
         """Return how to go on when the atom stands for the fact, or None if it cannot."""
-        extended, later = dict(binding), list[Literal]()
+        extended, later = dict(binding), list[nodes.Literal]()
         for term, value in zip(atom.terms, fact, strict=True):
             try:
                 if not self.terms.fit(term, value, extended, later):
@@ -33,7 +40,41 @@ class Steps:
                 return None
         return extended, tuple(later)
 
-    def _compare(self, constraint: Constraint, binding: Binding) -> Iterator[Step]:
+    def _known(self, atom: nodes.Atom, binding: Binding) -> dict[int, Value]:
+        """Return the values of the columns whose terms have one."""
+        return {
+            position: self.terms.value(term, binding)
+            for position, term in enumerate(atom.terms)
+            if awaited(term) <= binding.keys()
+        }
+
+    def _rank(self, literal: nodes.Literal, bound: AbstractSet[str]) -> int | None:
+        """Return how soon to take a literal, or None if it must wait."""
+        match literal:
+            case nodes.Atom():
+                return SCAN
+            case nodes.NegatedAtom():
+                return TEST if mentioned(literal) - {WILDCARD} <= bound else None
+            case nodes.Constraint():
+                return self._rank_constraint(literal, bound)
+            case nodes.Generator():
+                ready = all(awaited(term) <= bound for term in terms_of(literal)[1:])
+                return BIND if ready else None
+        assert_never(literal)
+
+    def _rank_constraint(self, constraint: nodes.Constraint, bound: AbstractSet[str]) -> int | None:
+        if mentioned(constraint) <= bound:
+            return TEST
+        if constraint.op != "=":
+            return None
+        for known, free in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
+            if awaited(known) <= bound and isinstance(
+                free, nodes.Variable | nodes.RecordTerm | nodes.BranchTerm
+            ):
+                return BIND
+        return None if split_equality(constraint) is None else BIND
+
+    def _compare(self, constraint: nodes.Constraint, binding: Binding) -> Iterator[Step]:
         """Yield how to go on under a constraint: it holds, or it binds, or it falls into parts."""
         left, right = constraint.left, constraint.right
         if mentioned(constraint) <= binding.keys():
@@ -49,42 +90,42 @@ class Steps:
             assert parts is not None
             yield binding, parts
 
-    def _generate(self, generator: Generator, binding: Binding) -> Iterator[Step]:
+    def _generate(self, generator: nodes.Generator, binding: Binding) -> Iterator[Step]:
         """Yield one way to go on for each value of a range."""
         bounds = (generator.start, generator.stop, generator.step)
         start, stop, step_by = (None if term is None else self.terms.value(term, binding) for term in bounds)
         for value in range_values(generator.kind, start, stop, step_by):
             yield from self._fit(generator.target, value, binding)
 
-    def _fit(self, term: Term, value: Value, binding: Binding) -> Iterator[Step]:
-        extended, later = dict(binding), list[Literal]()
+    def _fit(self, term: nodes.Term, value: Value, binding: Binding) -> Iterator[Step]:
+        extended, later = dict(binding), list[nodes.Literal]()
         if self.terms.fit(term, value, extended, later):
             yield extended, tuple(later)
 
-    def _ask(self, term: Term, binding: Binding) -> None:
+    def _ask(self, term: nodes.Term, binding: Binding) -> None:
         """Ask every bound part of a term for its value.
 
         Whether a binding has a derivation must not depend on which facts there are to compare with.
         """
         if awaited(term) <= binding.keys():
             self.terms.value(term, binding)
-        elif isinstance(term, RecordTerm | BranchTerm):
+        elif isinstance(term, nodes.RecordTerm | nodes.BranchTerm):
             for part in term.terms:
                 self._ask(part, binding)
 
 
-def split_equality(constraint: Constraint) -> Body | None:
+def split_equality(constraint: nodes.Constraint) -> Body | None:
     """Return `[a, b] = [c, d]` as `a = c, b = d`; None if it is no such constraint."""
     left, right = constraint.left, constraint.right
-    if isinstance(left, RecordTerm) and isinstance(right, RecordTerm):
+    if isinstance(left, nodes.RecordTerm) and isinstance(right, nodes.RecordTerm):
         is_same = len(left.terms) == len(right.terms)
-    elif isinstance(left, BranchTerm) and isinstance(right, BranchTerm):
+    elif isinstance(left, nodes.BranchTerm) and isinstance(right, nodes.BranchTerm):
         is_same = left.name == right.name
     else:
         return None
     if not is_same:
         return None
     return tuple(
-        Constraint("=", constraint.kind, *pair, span=constraint.span)
+        nodes.Constraint("=", constraint.kind, *pair, span=constraint.span)
         for pair in zip(left.terms, right.terms, strict=True)
     )

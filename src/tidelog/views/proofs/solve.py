@@ -9,20 +9,18 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import Final, Protocol, assert_never, cast, runtime_checkable
 
-from tidelog.engine.reference.steps import Body, Step, Steps, split_equality
+from tidelog.engine.reference.steps import BIND, SCAN, TEST, Body, Step, Steps
 from tidelog.engine.reference.terms import Binding, Terms
-from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned
+from tidelog.engine.reference.variables import awaited, mentioned
 from tidelog.program.binding import pattern_variables
 from tidelog.program.nodes import (
     Atom,
-    BranchTerm,
     Constant,
     Constraint,
     Generator,
     Literal,
     NegatedAtom,
     Program,
-    RecordTerm,
     Rule,
     Term,
     Variable,
@@ -33,7 +31,6 @@ from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.source import FactSource, Level
 from tidelog.views.proofs.work import Work
 
-_TEST, _BIND, _SCAN = range(3)
 # How many facts an inlined relation is taken to have for one key.
 _CALL_COUNT: Final = 8
 
@@ -198,14 +195,6 @@ class Solver(Steps):
             for part in children(term):
                 self._ask_operands(cast("Term", part), binding)
 
-    def _known(self, atom: Atom, binding: Binding) -> dict[int, Value]:
-        """Return the values of the columns whose terms have one."""
-        return {
-            place: self.terms.value(term, binding)
-            for place, term in enumerate(atom.terms)
-            if awaited(term) <= binding.keys()
-        }
-
     def _is_plain(self, atom: Atom) -> bool:
         """Say whether the source can join the atom."""
         if self._joining is None or not self._joining.joins(atom.relation):
@@ -225,11 +214,11 @@ class Solver(Steps):
         atoms: list[int] = []
         for position, literal in enumerate(body):
             rank = self._rank(literal, binding.keys())
-            if rank == _TEST:
+            if rank == TEST:
                 return position
-            if rank == _BIND and first_bind is None:
+            if rank == BIND and first_bind is None:
                 first_bind = position
-            if rank == _SCAN:
+            if rank == SCAN:
                 atoms.append(position)
         if first_bind is not None or not atoms:
             return first_bind
@@ -248,29 +237,15 @@ class Solver(Steps):
 
     def _rank(self, literal: Literal, bound: AbstractSet[str]) -> int | None:
         """Return how soon to take a literal, or None if it must wait."""
-        match literal:
-            case Atom():
-                if self.book.is_stored(literal.relation):
-                    return _SCAN
-                known = frozenset(p for p, term in enumerate(literal.terms) if awaited(term) <= bound)
-                return _SCAN if self._can_call(literal.relation, known) else None
-            case NegatedAtom():
-                return _TEST if mentioned(literal) - {WILDCARD} <= bound else None
-            case Constraint():
-                return self._rank_constraint(literal, bound)
-            case Generator():
-                return _BIND if all(awaited(term) <= bound for term in terms_of(literal)[1:]) else None
-        assert_never(literal)
+        if isinstance(literal, Atom) and not self.book.is_stored(literal.relation):
+            known = frozenset(p for p, term in enumerate(literal.terms) if awaited(term) <= bound)
+            return SCAN if self._can_call(literal.relation, known) else None
+        return super()._rank(literal, bound)
 
     def _rank_constraint(self, constraint: Constraint, bound: AbstractSet[str]) -> int | None:
-        if mentioned(constraint) <= bound:
-            return _TEST
-        if constraint.op != "=" or given_once(constraint, self.book.program):
-            return None
-        for known, free in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
-            if awaited(known) <= bound and isinstance(free, Variable | RecordTerm | BranchTerm):
-                return _BIND
-        return None if split_equality(constraint) is None else _BIND
+        if given_once(constraint, self.book.program):
+            return TEST if mentioned(constraint) <= bound else None
+        return super()._rank_constraint(constraint, bound)
 
     # --- inlined relations ------------------------------------------------------------------------
 
