@@ -90,7 +90,7 @@ class PathKeeper:
         except Endless:
             raise TidelogError([endless(stratum)]) from None
         found = {
-            relation: replace_rows(label(relation), part.gone, part.come)
+            relation: replace_rows(label(relation), part.deleted, part.inserted)
             for relation, part in changed.items()
         }
         work = sum(len(part[1]) for part in (*bases, *arcs))

@@ -24,7 +24,7 @@ from tidelog.program.walk_nodes import deep_atoms, keeps_state, walk
 def count_heights(program: Program, changeable: frozenset[str] = frozenset()) -> Program:
     """Return the program with strata merged, so that most iterations are heights.
 
-    `changeable` are relations that may be given facts beside those that their rules derive.
+    `changeable` are relations that may have input facts beside those that their rules derive.
     """
     merged = _merge(program)
     copier = _Copier(merged, changeable)
@@ -35,12 +35,17 @@ def count_heights(program: Program, changeable: frozenset[str] = frozenset()) ->
 
 def exact_relations(program: Program) -> frozenset[str]:
     """Return the relations in which the iteration of a fact is the height of its smallest proof."""
-    given = frozenset(program.relations) - {rule.head.relation for rule in program.rules}
-    exact = set(given)
+    inputs = _input_relations(program)
+    exact = set(inputs)
     for stratum in program.strata:
-        if _is_exact(stratum, given, program):
+        if _is_exact(stratum, inputs, program):
             exact.update(stratum.relations)
     return frozenset(exact)
+
+
+def _input_relations(program: Program) -> frozenset[str]:
+    """Return the relations without rules."""
+    return frozenset(program.relations) - {rule.head.relation for rule in program.rules}
 
 
 # --- merging -----------------------------------------------------------------------------------------
@@ -144,8 +149,8 @@ class _Copier:
 
     def __init__(self, program: Program, changeable: frozenset[str]) -> None:
         self.program = program
-        self.changeable = changeable
-        self.given = frozenset(program.relations) - {rule.head.relation for rule in program.rules}
+        self.quick = _quick_relations(program, changeable)
+        self.inputs = _input_relations(program)
         self.copies: dict[str, Relation] = {}
         self.ids = RuleIds(program)
         self.stratum_of = {name: each for each in program.strata for name in each.relations}
@@ -163,7 +168,7 @@ class _Copier:
         rules = tuple(_renamed(rule, names) for rule in stratum.rules)
         relations = (*stratum.relations, *names.values())
         enlarged = Stratum(relations, (*rules, *made), (), is_recursive=True)
-        if not names or not _is_exact(enlarged, self.given, self.program):
+        if not names or not _is_exact(enlarged, self.inputs, self.program):
             return stratum
         for name, copy in names.items():
             declared = self.program.relations[name]
@@ -171,7 +176,7 @@ class _Copier:
         return enlarged
 
     def _copy(self, name: str, reader: Stratum, names: dict[str, str], made: list[Rule]) -> None:
-        if name in names or name in reader.relations or not self._is_quick(name):
+        if name in names or name in reader.relations or name not in self.quick:
             return
         copy = f"{name}/{reader.relations[0]}"
         names[name] = copy
@@ -184,31 +189,22 @@ class _Copier:
                 head = replace(renamed.head, relation=copy)
                 made.append(replace(renamed, id=self.ids.take(), head=head))
 
-    def _is_quick(self, name: str) -> bool:
-        """Say whether a derived relation follows from inputs without recursion."""
-        stratum = self.stratum_of[name]
-        rules = [rule for rule in stratum.rules if rule.head.relation == name]
-        if not rules or name in self.changeable or not _is_plain(stratum, self.program):
-            return False
-        return all(
-            atom.relation not in self._path and self._follows(name, atom.relation)
-            for rule in rules
-            for atom in rule.body
-            if isinstance(atom, Atom)
-        )
 
-    _path: frozenset[str] = frozenset()
-
-    def _follows(self, reader: str, name: str) -> bool:
-        if not any(rule.head.relation == name for rule in self.stratum_of[name].rules):
-            return True
-        if name == reader:
-            return False
-        outer, self._path = self._path, self._path | {reader}
-        try:
-            return self._is_quick(name)
-        finally:
-            self._path = outer
+def _quick_relations(program: Program, changeable: frozenset[str]) -> frozenset[str]:
+    """Return the derived relations that follow from inputs without recursion, by rules under no law."""
+    inputs = _input_relations(program)
+    reads: dict[str, set[str]] = {}
+    for stratum in program.strata:
+        for rule in stratum.rules if _is_plain(stratum, program) else ():
+            read = reads.setdefault(rule.head.relation, set())
+            read.update(literal.relation for literal in rule.body if isinstance(literal, Atom))
+    quick: set[str] = set()
+    while True:
+        known = inputs | quick
+        more = {name for name in reads.keys() - known - changeable if reads[name] <= known}
+        if not more:
+            return frozenset(quick)
+        quick |= more
 
 
 def _renamed(rule: Rule, names: Mapping[str, str]) -> Rule:
@@ -221,10 +217,10 @@ def _renamed(rule: Rule, names: Mapping[str, str]) -> Rule:
     return replace(rule, body=body, plan=())
 
 
-def _is_exact(stratum: Stratum, given: frozenset[str], program: Program) -> bool:
+def _is_exact(stratum: Stratum, inputs: frozenset[str], program: Program) -> bool:
     """Say whether a stratum reads nothing but inputs and itself positively, under no law."""
     return _is_plain(stratum, program) and all(
-        atom.relation in given or atom.relation in stratum.relations
+        atom.relation in inputs or atom.relation in stratum.relations
         for rule in stratum.rules
         for atom in rule.body
         if isinstance(atom, Atom)

@@ -1,20 +1,56 @@
-"""Rules with aggregates over their own stratum, as maintenance follows them.
+"""Rules with aggregates over their own stratum: their delta rules, and how maintenance follows them.
 
-A rule is followed in three forms:
+An aggregate's value may have moved for the groups that a new fact belongs to. So for each atom of the
+stratum inside the aggregate the rule is applied again where a copy of the aggregate's body, with that
+atom reading the delta, holds:
+
+    controls(x, y) :- owner(x, y), s = sum n : { share(x, y, n) }, s > 50.
+
+    controls(x, y) :- delta share(x, y, n'), owner(x, y), s = sum n : { full share(x, y, n) }, s > 50.
+
+Maintenance follows such a rule in three forms:
 
     exact    as written; it finds derivations that hold
     loose    without the aggregates and what depends on them; it finds every head that may be concerned
     copies   both forms again with a copy of an aggregate's body, from whose atoms they can start
-
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tidelog.plan.flatten import FlatRule, flatten_rule, variables_of
-from tidelog.plan.own_aggregates import copy_body
 from tidelog.program import nodes
-from tidelog.program.walk_nodes import aggregates_in, children, keeps_state, relations_read, terms_of, walk
+from tidelog.program.substitute import substitute_literal
+from tidelog.program.walk_nodes import (
+    aggregates_in,
+    children,
+    deep_variables,
+    keeps_state,
+    relations_read,
+    terms_of,
+    walk,
+)
+
+
+def own_deltas(flat: FlatRule, stratum: nodes.Stratum) -> Iterator[tuple[FlatRule, int]]:
+    """Yield a rule for each atom of the stratum inside an aggregate, and the atom that reads the delta."""
+    for aggregate in flat.aggregates:
+        copied = copy_body(aggregate)
+        atoms = [literal for literal in copied if isinstance(literal, nodes.Atom)]
+        for number, atom in enumerate(atoms, start=len(flat.atoms)):
+            if atom.relation in stratum.relations:
+                yield replace(flat, body=(*flat.body, *copied)), number
+
+
+def copy_body(aggregate: nodes.Aggregate) -> tuple[nodes.Literal, ...]:
+    """Return the body of an aggregate with other names for its own variables."""
+    outer = variables_of(aggregate)
+    renamed = {
+        variable.name: replace(variable, name=f"{variable.name}%again")
+        for variable in deep_variables(aggregate.body)
+        if variable.name not in outer
+    }
+    return tuple(substitute_literal(literal, renamed) for literal in aggregate.body)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from tidelog.plan.body import Body, Chain, rule_body
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
 from tidelog.plan.operators import RulePlan, StratumPlan, View
 from tidelog.plan.order import best_chain
-from tidelog.plan.own_aggregates import own_deltas
+from tidelog.plan.own_rules import own_deltas
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Program, Rule, Stratum
 

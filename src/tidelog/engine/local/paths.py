@@ -30,10 +30,10 @@ _DTYPES = {Kind.NUMBER: np.int64, Kind.UNSIGNED: np.uint64, Kind.FLOAT: np.float
 
 @dataclass(frozen=True)
 class Changed:
-    """Rows of one relation: key and value columns of what goes and of what comes."""
+    """Facts of one relation, as rows."""
 
-    gone: CodeArray
-    come: CodeArray
+    deleted: CodeArray
+    inserted: CodeArray
 
 
 class PathStratum:
@@ -62,12 +62,12 @@ class PathStratum:
     # --- from nothing --------------------------------------------------------------------------
 
     def evaluate(self, expressions: Expressions, statistics: Statistics) -> None:
-        """Find the values from the given facts of the relations, which are then replaced.
+        """Find the values from the input facts of the relations, which are then replaced.
 
         Raises `Unsuitable` if the arcs do not allow it, and `Endless` if values improve for ever.
         """
-        given = {name: self._state.relations[name].live_rows().copy() for name in self._names}
-        for name, rows in given.items():
+        inputs = {name: self._state.relations[name].live_rows().copy() for name in self._names}
+        for name, rows in inputs.items():
             self._add_bases(name, rows, np.ones(len(rows), np.int64))
         for rule in self.plan.bases:
             rows = self._heads(rule, expressions, statistics)
@@ -118,12 +118,14 @@ class PathStratum:
         nodes, has_value = touched.nodes, self._paths.has_value[touched.nodes] != 0
         values = self._paths.values[nodes]
         is_other = (touched.had_value != has_value) | (touched.had_value & (touched.before != values))
-        gone = self._facts(nodes[is_other & touched.had_value], touched.before[is_other & touched.had_value])
-        come = self._facts(nodes[is_other & has_value], values[is_other & has_value])
+        deleted = self._facts(
+            nodes[is_other & touched.had_value], touched.before[is_other & touched.had_value]
+        )
+        inserted = self._facts(nodes[is_other & has_value], values[is_other & has_value])
         return {
-            name: Changed(gone[name], come[name])
+            name: Changed(deleted[name], inserted[name])
             for name in self._names
-            if len(gone[name]) or len(come[name])
+            if len(deleted[name]) or len(inserted[name])
         }
 
     # --- nodes, bases, arcs --------------------------------------------------------------------

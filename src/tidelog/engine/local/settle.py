@@ -65,14 +65,14 @@ class Settler:
         self.pending = StoredRelation(self._relation.arity, self._stored.dtype)
         types = [column.type for column in self._relation.columns]
         if len(rows):
-            order = self._codec.sort_rows([rows[:, place] for place in range(rows.shape[1])], types)
+            order = self._codec.sort_rows(list(rows.T), types)
             rows = rows[order]
         if self._choice is not None:
             rows = self._choice.admit(rows)
         if self._lattice is not None:
-            gone, rows = self._lattice.join(rows)
-            if len(gone):
-                self._stored.delete_rows(self._stored.find(gone.astype(self._stored.dtype)))
+            replaced, rows = self._lattice.join(rows)
+            if len(replaced):
+                self._stored.delete_rows(self._stored.find(replaced.astype(self._stored.dtype)))
         if self._equivalence is not None:
             rows = self._equivalence.close(rows)
         self._stored.insert(np.ascontiguousarray(rows.astype(self._stored.dtype)))
@@ -180,10 +180,10 @@ class _Lattice:
             before.setdefault(key, current)
             self._facts[key] = tuple(row) if current is None else self._combine(current, row)
         changed = [key for key, old in before.items() if old != self._facts[key]]
-        gone = [old for key in changed if (old := before[key]) is not None]
-        new = [self._facts[key] for key in changed]
+        replaced = [old for key in changed if (old := before[key]) is not None]
+        facts = [self._facts[key] for key in changed]
         width = len(self._columns)
-        return np.array(gone, np.int64).reshape(-1, width), np.array(new, np.int64).reshape(-1, width)
+        return np.array(replaced, np.int64).reshape(-1, width), np.array(facts, np.int64).reshape(-1, width)
 
     def _combine(self, left: Sequence[int], right: Sequence[int]) -> tuple[int, ...]:
         result = list(left)
