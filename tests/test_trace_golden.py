@@ -3,7 +3,8 @@
 import numpy as np
 
 from code_rows import as_rows
-from tidelog.engine.local.leapfrog_trace import RuleTrace, TraceTrie
+from tidelog.engine.local.leapfrog_trace import RuleTrace
+from tidelog.engine.local.trace_trie import TraceTrie
 from tidelog.plan.leapfrog_trace import TraceAtom, TracePlan
 from tidelog.program.nodes import RuleId
 from tidelog.storage import StoredRelation
@@ -38,8 +39,7 @@ def unary_join(a: StoredRelation, b: StoredRelation) -> RuleTrace:
     relations = {"a": a, "b": b}
     tries = [TraceTrie(atom, relations[atom.relation], {}) for atom in atoms]
     for trie in tries:
-        trie.look()
-        trie.advance()
+        trie.load()
     trace = RuleTrace(TracePlan(RuleId(0), ("x",), atoms), relations, tries, keeps_all=True)
     trace.record()
     return trace
@@ -70,9 +70,9 @@ def test_change_oracle_of_the_unary_join():
     trace = unary_join(a, b)
     changed = {"a": change(a, ones(8), ones(5)), "b": change(b, ones(3), ones(2))}
     for trie in trace.tries:
-        trie.look()
+        trie.look(changed[trie.name])
 
-    windows = trace.oracle(changed)
+    windows = trace.oracle()
 
     assert windows.keys() == {0}
     assert windows[0].tolist() == [[2, 2], [6, END]]
@@ -84,9 +84,9 @@ def test_maintenance_of_the_unary_join():
     trace = unary_join(a, b)
     changed = {"a": change(a, ones(8), ones(5)), "b": change(b, ones(3), ones(2))}
     for trie in trace.tries:
-        trie.look()
+        trie.look(changed[trie.name])
 
-    found = trace.follow(changed)
+    found = trace.follow()
     trace.commit()
 
     assert found.lost[:, 0].tolist() == [2]
@@ -102,16 +102,36 @@ def test_surgeries_of_a_changed_trie():
     before = [(0, 30, 80), (0, 30, 81), (1, 35, 60), (1, 35, 61), (3, 40, 90), (3, 50, 91), (3, 50, 92)]
     relation = stored(before)
     trie = TraceTrie(TraceAtom("a", (0, 1, 2), (0, 1, 2), (), ()), relation, {})
-    trie.look()
-    trie.advance()
+    trie.load()
     changed = change(relation, [(4, 60, 71)], [(0, 30, 81), (3, 40, 90), (3, 50, 92)])
-    trie.look()
 
-    first, second, third = trie.surgeries(changed)
+    trie.look(changed)
+
+    first, second, third = trie.surgeries
 
     assert first.tolist() == [[4]]
     assert second.tolist() == [[4, 60]]
     assert third.tolist() == [[0, 30, 81], [3, 40, 90], [3, 50, 92], [4, 60, 71]]
+
+
+def test_dead_rows_are_dropped_and_their_branches_cleared():
+    """Once dead rows are as many as facts, the next epoch's trie is without them; a fact can come back."""
+    relation = stored([(0, 30), (0, 31), (1, 35), (2, 40)])
+    trie = TraceTrie(TraceAtom("a", (0, 1), (0, 1), (), ()), relation, {})
+    trie.load()
+    trie.look(change(relation, [], [(0, 31), (1, 35)]))
+    trie.advance()
+    relation.previous[:4] = relation.levels[:4]
+    changed = change(relation, [(2, 41)], [])
+
+    trie.look(changed)
+
+    assert [points.tolist() for points in trie.cleared] == [[[1]], [[0, 31], [1, 35]]]
+    assert [points.tolist() for points in trie.surgeries] == [[], [[2, 41]]]
+    trie.advance()
+    assert sorted(np.concatenate([batch.numbers for batch in trie.batches]).tolist()) == [0, 3, 4]
+    trie.look(change(relation, [(1, 35)], []))
+    assert [points.tolist() for points in trie.surgeries] == [[[1]], [[1, 35]]]
 
 
 def test_interval_query():

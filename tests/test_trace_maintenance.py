@@ -1,7 +1,10 @@
 """The strategy `trace`: after any epochs the state is that of evaluation from nothing."""
 
+import re
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +12,7 @@ from epochs import Maintained, examples, follow
 from programs import build
 from test_leapfrog_joins import ARITIES, INPUTS, bodies, codes, inputs
 from tidelog.engine.epoch import Strategy
+from tidelog.storage import relation
 
 TRIANGLES = """
 .decl e(x: number, y: number)
@@ -127,6 +131,32 @@ def test_evaluation_after_a_traced_epoch_sees_its_facts():
     epochs = [({"b": [(0, 0, 0)]}, {}), ({"a": [(0, 0)]}, {})]
 
     follow(text, {}, epochs, [Strategy.TRACE, Strategy.RECOMPUTE])
+
+
+def steps_of(report: Any) -> int:
+    """Return the steps that following the trace took."""
+    found = re.search(r"edits of the trace in ([\d,]+) steps", report.reason)
+    assert found is not None
+    return int(found[1].replace(",", ""))
+
+
+@pytest.mark.parametrize("least_dead", [relation.LEAST_DEAD, 1 << 60], ids=["moving rows", "keeping rows"])
+def test_following_a_trace_costs_the_same_after_many_rounds(least_dead, monkeypatch):
+    """Facts that were deleted long ago cost nothing, whether their rows were given back or not."""
+    monkeypatch.setattr(relation, "LEAST_DEAD", least_dead)
+    random = np.random.default_rng(1)
+    live = {(1000 * x, 1000 * (x + step) % 10_000) for x in range(10) for step in (1, 2, 3, 5, 8)}
+    run = Maintained(build(TRIANGLES)).start({"e": sorted(live)})
+
+    steps = []
+    for _ in range(240):
+        changed = {"e": sorted(set(map(tuple, random.integers(0, 10_000, (2000, 2)).tolist())) - live)}
+        for insert, delete in ((changed, {}), ({}, changed)):
+            steps.append(steps_of(report_of(run.change(insert, delete, strategy=Strategy.TRACE), "t")))
+    run.check()
+
+    for inserted_or_deleted in (steps[::2], steps[1::2]):
+        assert max(inserted_or_deleted[-20:]) < 1.05 * max(inserted_or_deleted[:20])
 
 
 def test_auto_records_a_trace_where_updates_cost_more():

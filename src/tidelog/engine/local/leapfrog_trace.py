@@ -1,10 +1,9 @@
 """The trace of one rule's leapfrog join: tries of two epochs and the intervals it depends on.
 
-In an epoch the changed rows become *surgeries*: branches of a trie that appear, on every level, and
-leaves that are no longer or again facts. Intervals that contain a surgery are hit. Each hit is a window:
-a binding of the first variables and an interval of the next one, in which the old and the new body may
-differ. The windows together are the change oracle. Only inside them both bodies are joined again; the
-intervals that were hit are given up, and those that the new join records take their place.
+Intervals that contain a surgery of an atom's trie are hit. Each hit is a window: a binding of the first
+variables and an interval of the next one, in which the old and the new body may differ. The windows
+together are the change oracle. Only inside them both bodies are joined again; the intervals that were hit
+are given up, and those that the new join records take their place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,89 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidelog.plan.leapfrog_trace import TraceAtom, TracePlan
+from tidelog.engine.local.trace_trie import TraceTrie
+from tidelog.plan.leapfrog_trace import TracePlan
 from tidelog.storage import StoredRelation
 from tidelog.storage.intervals import Hits, IntervalIndex, sorted_once
-from tidelog.storage.kernel import Int32s, Int64s
+from tidelog.storage.kernel import Int64s
 from tidelog.storage.leapfrog import RECORD_HEAD, Recorder
 from tidelog.storage.leapfrog_join import HIGHEST, LOWEST, Join, JoinShape, make_join, with_tries
-from tidelog.storage.leapfrog_trace import COUNTS, branch_levels, join_windows, unite_windows
-from tidelog.storage.trie import TrieBatch, append_batch, sort_numbers
+from tidelog.storage.leapfrog_trace import COUNTS, join_windows, unite_windows
 
 _SMALLEST = 1 << 12
 # A trace is recorded anew when it holds this many times the intervals it had then.
 _MOST_GROWTH = 4
-
-
-class TraceTrie:
-    """The rows of a relation that an atom's constants and repeated variables allow, as a trie.
-
-    Rows seen in earlier epochs are in `batches`; those located since are `fresh` until `advance`.
-    Absent rows are in it too: whether a row is a fact of an epoch, its level in that epoch says.
-    """
-
-    def __init__(self, atom: TraceAtom, relation: StoredRelation, codes: Mapping[int, int]) -> None:
-        self.relation = relation
-        self.columns: Int32s = np.array(atom.columns, np.int32)
-        self._codes = codes
-        self._equal = atom.equal
-        self.batches: list[TrieBatch] = []
-        self.fresh: TrieBatch | None = None
-        self.rows_seen = 0
-
-    def matching(self, numbers: Int64s) -> Int64s:
-        """Return those of the rows that the atom allows."""
-        rows = self.relation.rows
-        for column, code in self._codes.items():
-            numbers = numbers[rows[numbers, column] == code]
-        for one, other in self._equal:
-            numbers = numbers[rows[numbers, one] == rows[numbers, other]]
-        return numbers
-
-    def look(self) -> None:
-        """Take up the rows located since the last epoch."""
-        first, last = self.rows_seen, self.relation.count
-        self.fresh = None
-        numbers = self.matching(np.arange(first, last)).astype(np.int32)
-        if numbers.size:
-            rows = self.relation.rows
-            self.fresh = TrieBatch(rows, sort_numbers(rows, numbers, self.columns), self.columns, first, last)
-
-    def advance(self) -> None:
-        """Let the next epoch see all rows as old ones."""
-        self.rows_seen = self.relation.count
-        if self.fresh is not None:
-            append_batch(self.batches, self.fresh, self.relation.rows, self.columns)
-            self.fresh = None
-
-    def surgeries(self, flipped: Int64s) -> list[Int64s]:
-        """Return for each level the branches that changed: the values from the first level down to it.
-
-        `flipped` are rows that became facts or are facts no longer.
-        """
-        rows, depth = self.relation.rows, self.columns.shape[0]
-        parts: list[list[Int64s]] = [[] for _ in range(depth)]
-        flipped = self.matching(flipped[flipped < self.rows_seen])
-        parts[-1].append(rows[flipped][:, self.columns].astype(np.int64))
-        if self.fresh is not None:
-            numbers = self.fresh.numbers
-            levels = self._new_from(numbers)
-            for level in range(depth):
-                branches = rows[numbers[levels <= level]][:, self.columns[: level + 1]]
-                parts[level].append(branches.astype(np.int64))
-        return [
-            sorted_once(np.concatenate(found)) if found else np.empty((0, level + 1), np.int64)
-            for level, found in enumerate(parts)
-        ]
-
-    def _new_from(self, numbers: Int32s) -> Int64s:
-        """Return for each row the first level on which the old trie has no branch for it."""
-        rows, depth = self.relation.rows, self.columns.shape[0]
-        levels = np.zeros(numbers.shape[0], np.int64)
-        if self.batches:
-            join = make_join(JoinShape(given=depth, variables=0, atoms=[range(depth)]), rows)
-            branch_levels(rows, numbers, self.columns, with_tries(join, [self.batches]), levels)
-        return levels
 
 
 @dataclass(frozen=True)
@@ -196,37 +124,31 @@ class RuleTrace:
         self._keep_records()
         self._size_recorded = self.size
 
-    def oracle(self, changed: Mapping[str, Int64s]) -> dict[int, Int64s]:
-        """Return the windows of each variable in which the body may have changed, sorted and disjoint.
-
-        `changed` are the rows of each relation that became facts or are facts no longer.
-        """
+    def oracle(self) -> dict[int, Int64s]:
+        """Return the windows of each variable in which the body may have changed, sorted and disjoint."""
         by_variable: dict[int, list[Int64s]] = {}
         self._hits = []
-        nothing = np.empty(0, np.int64)
         for number, (atom, trie) in enumerate(zip(self.plan.atoms, self.tries, strict=True)):
-            surgeries = trie.surgeries(changed.get(atom.relation, nothing))
-            for level, points in enumerate(surgeries):
-                if not len(points):
-                    continue
-                self.work += len(points)
-                variable = atom.variables[level]
-                place = self._indexes.get((number, level))
+            for level, variable in enumerate(atom.variables):
+                points, place = trie.surgeries[level], self._indexes.get((number, level))
                 if place is None:
+                    # Nothing is recorded here, so a branch without facts can go unnoticed.
                     windows = np.hstack([points, points[:, -1:]])
                 else:
+                    points = np.concatenate([points, trie.cleared[level]])
                     sensitivity = self.sensitivities[place]
                     hits = sensitivity.index.find(points)
                     self._hits.append((sensitivity.index, hits))
                     windows = sensitivity.windows(hits.records)
+                self.work += len(points)
                 by_variable.setdefault(variable, []).append(windows)
         return {variable: _united(found) for variable, found in sorted(by_variable.items())}
 
-    def follow(self, changed: Mapping[str, Int64s]) -> TraceChange:
-        """Return how the bindings change; `commit` or `forget` must follow."""
+    def follow(self) -> TraceChange:
+        """Return how the bindings change with the tries; `commit` or `forget` must follow."""
         parts = [
             self._join(variable, windows, has_old=True)
-            for variable, windows in self.oracle(changed).items()
+            for variable, windows in self.oracle().items()
             if len(windows)
         ]
         width = len(self.plan.variables) + len(self.plan.atoms)
@@ -297,8 +219,9 @@ class RuleTrace:
         new.atoms["levels"] = old.atoms["levels"]
         if has_old:
             new.atoms["levels"] = [relation.levels.ctypes.data for relation in self._relations]
-        fresh = [[*trie.batches, *([trie.fresh] if trie.fresh else [])] for trie in self.tries]
-        return with_tries(old, [trie.batches for trie in self.tries]), with_tries(new, fresh)
+        before = [trie.batches for trie in self.tries]
+        after = [trie.following for trie in self.tries] if has_old else before
+        return with_tries(old, before), with_tries(new, after)
 
 
 def _longer(array: Int64s, used: int) -> Int64s:

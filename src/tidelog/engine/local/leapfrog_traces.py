@@ -6,9 +6,10 @@ import numpy as np
 
 from tidelog.engine.local.chains import Chain, make_chain
 from tidelog.engine.local.expressions import Expressions
-from tidelog.engine.local.leapfrog_trace import RuleTrace, TraceChange, TraceTrie
+from tidelog.engine.local.leapfrog_trace import RuleTrace, TraceChange
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import BUFFER_ROWS, Step
+from tidelog.engine.local.trace_trie import TraceTrie
 from tidelog.plan.flatten import FlatRule
 from tidelog.plan.leapfrog_trace import TraceAtom, completion_chain, plan_trace
 from tidelog.plan.statistics import Statistics
@@ -16,6 +17,7 @@ from tidelog.program.nodes import RuleId
 from tidelog.storage.kernel import CodeArray, Int64s
 
 Sink = Callable[[CodeArray], None]
+_NO_ROWS: Int64s = np.empty(0, np.int64)
 
 
 class _Hand(Step):
@@ -107,8 +109,7 @@ class LocalTraces:
     def record(self) -> None:
         """Join the old epoch from nothing and keep what the joins depend on."""
         for trie in self._tries.values():
-            trie.look()
-            trie.advance()
+            trie.load()
         for trace in self._traces.values():
             trace.record()
 
@@ -118,8 +119,8 @@ class LocalTraces:
             # Whoever evaluates after this must see the rows that were located for the epoch.
             self._state.show_all(name)
         for trie in self._tries.values():
-            trie.look()
-        self._changes = {rule: trace.follow(changed) for rule, trace in self._traces.items()}
+            trie.look(changed.get(trie.name, _NO_ROWS))
+        self._changes = {rule: trace.follow() for rule, trace in self._traces.items()}
 
     def push_lost(self, rule: FlatRule, sink: Sink) -> None:
         """Push the derivations whose atoms were facts in the old epoch and no longer are."""
