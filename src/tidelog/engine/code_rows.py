@@ -16,6 +16,16 @@ def as_rows(columns: Sequence[CodeArray], count: int) -> Int64s:
     return rows
 
 
+def fact_rows(columns: Sequence[CodeArray], arity: int) -> Int64s:
+    """Return facts as rows; the first array tells their number, also of a relation without columns."""
+    return as_rows(columns[:arity], len(columns[0]) if columns else 0)
+
+
+def fact_columns(rows: CodeArray) -> list[Codes]:
+    """Return rows as columns; a relation without any has one array of zeros, as long as it has facts."""
+    return as_columns(rows) or [np.zeros(len(rows), np.int64)]
+
+
 def as_columns(rows: CodeArray) -> list[Codes]:
     """Return rows as one array of 64-bit codes per column."""
     return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])]

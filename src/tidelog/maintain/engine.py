@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.code_rows import fact_columns
 from tidelog.engine.convergence import check_convergence, iterations_to
 from tidelog.engine.epoch import (
     NO_CHANGES,
@@ -22,7 +23,6 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.functional import FunctionalRelations
 from tidelog.engine.local.paths import PathStratum
-from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
 from tidelog.engine.local.stratum import RunContext
 from tidelog.engine.numbering import Numbering
@@ -39,19 +39,19 @@ from tidelog.engine.protocol import (
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.epoch import NO_RULE_CHANGES, Maintainer
 from tidelog.maintain.group_keeper import GroupKeeper
+from tidelog.maintain.input_facts import InputFacts
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.projections import project_negations
-from tidelog.maintain.row_change import RowChange, compare_states
+from tidelog.maintain.row_change import NO_CHANGE, RowChange, compare_states
 from tidelog.maintain.rule_change import RuleChange, rule_change
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.maintain.work import Learned, stratum_work
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
-from tidelog.storage.kernel import CodeArray
+from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.values.codec import Codec
 
-_NO_ROWS = np.empty(0, np.int64)
 _LEVELS_PER_MEMORY_CHECK = 64
 
 
@@ -69,7 +69,7 @@ class MaintainedEngine(LocalEngine):
         super().__init__(program, codec, settings, functions, numbering, counting=True)
         self.groups = GroupKeeper(self._aggregates, self._state, self._expressions)
         self.paths = PathKeeper(self._state)
-        self._given_apart = self._apart()
+        self._inputs = InputFacts(self._program, self._state)
         self._start_maintenance((0,) * len(self._program.strata))
 
     def _adopt_program(self, program: Program) -> None:
@@ -86,24 +86,10 @@ class MaintainedEngine(LocalEngine):
         self._replaced: dict[str, StoredRelation] = {}
         self._maintainer = Maintainer(self._program, self, [Learned(work) for work in stratum_work])
 
-    def _apart(self) -> dict[str, StoredRelation]:
-        """Return empty stores for the given facts of relations with a law of their own.
-
-        Elsewhere the given facts are those of level 0. But a choice or a subsumption leaves given
-        facts out, and an equivalence adds some.
-        """
-        subsumed = {s.less.relation for stratum in self._program.strata for s in stratum.subsumptions}
-        return {
-            name: StoredRelation(relation.arity, np.int64, counting=True)
-            for name, relation in self._program.relations.items()
-            if name in subsumed or needs_settling(relation)
-        }
-
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
         super().insert(relation, columns)
-        if relation in self._given_apart:
-            self._given_apart[relation].insert(_wide(columns, len(columns[0]) if columns else 1))
+        self._inputs.insert(relation, columns)
 
     @property
     def state(self) -> LocalState:
@@ -139,27 +125,11 @@ class MaintainedEngine(LocalEngine):
 
     def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
-        stored = self._state.relations[relation]
-        count = len(columns[0])
-        columns = columns[: stored.arity]
-        if relation in self._given_apart:
-            return self._given_apart[relation].find(_wide(columns, count)) >= 0
-        if not self._state.is_wide and not all(fits_narrow(column) for column in columns):
-            wide = [np.where((c >= -(1 << 31)) & (c < 1 << 31), c, 0) for c in columns]
-            fits = np.all([w == c for w, c in zip(wide, columns, strict=True)], axis=0)
-            numbers = stored.find(self._state.pack(wide, count))
-            numbers[~fits] = -1
-        else:
-            numbers = stored.find(self._state.pack(columns, count))
-        is_given: npt.NDArray[np.bool_] = (numbers >= 0) & (stored.levels[np.maximum(numbers, 0)] == 0)
-        return is_given
+        return self._inputs.contain(relation, columns)
 
     def given_facts(self, relation: str) -> list[Codes]:
         """Return the input facts of a relation, those that a law of it leaves out too."""
-        rows = self._given_rows(relation, RowChange(_NO_ROWS, _NO_ROWS))
-        return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])] or [
-            np.zeros(len(rows), np.int64)
-        ]
+        return fact_columns(self._inputs.rows(relation))
 
     def apply(
         self,
@@ -176,7 +146,7 @@ class MaintainedEngine(LocalEngine):
             return self._apply(changes, settings)
 
     def _apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
-        inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
+        inputs = {name: self._inputs.numbers(name, change) for name, change in changes.items()}
         return self._run_epoch(inputs, settings, NO_RULE_CHANGES)
 
     @contextmanager
@@ -189,7 +159,7 @@ class MaintainedEngine(LocalEngine):
         present one; joins see both. Afterwards the state is as it was, whatever happened.
         """
         self.make_room(_codes_of(changes))
-        inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
+        inputs = {name: self._inputs.numbers(name, change) for name, change in changes.items()}
         self._mark = self.numbering.mark()
         try:
             try:
@@ -197,7 +167,7 @@ class MaintainedEngine(LocalEngine):
             except NeedsWideCodes:
                 self._go_back()
                 self._widen()
-                inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
+                inputs = {name: self._inputs.numbers(name, change) for name, change in changes.items()}
                 found, reports = self._maintainer.run(inputs, settings)
             yield self._result(found, reports)
         finally:
@@ -248,9 +218,7 @@ class MaintainedEngine(LocalEngine):
             relation.previous[: relation.count] = relation.levels[: relation.count]
         self.groups.commit()
         self.paths.commit()
-        for name in inputs.keys() & self._given_apart.keys():
-            self._given_apart[name].delete_rows(inputs[name].deleted)
-            self._given_apart[name].show_rows(inputs[name].inserted)
+        self._inputs.commit(inputs)
         self._replaced = {}
         self._give_rows_back()
         return result
@@ -261,9 +229,7 @@ class MaintainedEngine(LocalEngine):
         The cost is charged to the deletions: live rows are moved after a quarter of all was deleted.
         """
         try:
-            for apart in self._given_apart.values():
-                if apart.is_sparse:
-                    apart.take(apart.copied(np.int64))
+            self._inputs.give_rows_back()
             moved = self._state.compact()
         except MemoryError:
             # The epoch is committed: a later one tries again.
@@ -282,28 +248,8 @@ class MaintainedEngine(LocalEngine):
         reports = tuple(report for report in reports if report.relations[0] in self._user_program.relations)
         return EpochResult(inserted, deleted, reports)
 
-    def _rows_of(self, name: str, change: RelationChange) -> RowChange:
-        """Return the row numbers of a change, in the store of given facts where there is one."""
-        apart = self._given_apart.get(name)
-        if apart is not None:
-            gone = _wide(change.deleted[: apart.arity], len(change.deleted[0]))
-            come = _wide(change.inserted[: apart.arity], len(change.inserted[0]))
-            return RowChange(apart.find(gone), apart.locate(come))
-        stored = self._state.relations[name]
-        deleted = stored.find(self._packed(name, change.deleted)) if len(change.deleted[0]) else _NO_ROWS
-        inserted = stored.locate(self._packed(name, change.inserted)) if len(change.inserted[0]) else _NO_ROWS
-        assert (stored.levels[deleted] == 0).all(), "only input facts are deleted"
-        return RowChange(deleted, inserted)
-
-    def _packed(self, name: str, columns: Sequence[Codes]) -> CodeArray:
-        """Return facts as rows; a relation without columns has one array that tells their number."""
-        return self._state.pack(columns[: self._program.relations[name].arity], len(columns[0]))
-
-    def _columns_of(self, name: str, numbers: npt.NDArray[np.int64]) -> list[Codes]:
-        rows = self._state.relations[name].rows[numbers]
-        if not rows.shape[1]:
-            return [np.zeros(numbers.size, np.int64)]
-        return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])]
+    def _columns_of(self, name: str, numbers: Int64s) -> list[Codes]:
+        return fact_columns(self._state.relations[name].rows[numbers])
 
     def recompute(
         self, stratum: Stratum, inputs: Mapping[str, RowChange], earlier: Mapping[str, RowChange]
@@ -311,10 +257,9 @@ class MaintainedEngine(LocalEngine):
         """Evaluate a stratum from nothing; return what changed and the derivations it took."""
         old = {name: self._state.relations[name].snapshot() for name in stratum.relations}
         for name, relation in old.items():
-            change = inputs.get(name, RowChange(_NO_ROWS, _NO_ROWS))
             self._replaced.setdefault(name, relation)
             # The relation will be about as large as it was.
-            self._state.replace(name, self._given_rows(name, change), len(relation))
+            self._state.replace(name, self._inputs.rows(name, inputs.get(name, NO_CHANGE)), len(relation))
         number = self._program.strata.index(stratum)
         for name, change in earlier.items():
             # Until the epoch ends, deleted facts stay visible for updates, but not for an evaluation.
@@ -344,10 +289,9 @@ class MaintainedEngine(LocalEngine):
         self.paths.keep(stratum, graph)
         return graph
 
-    def given_rows(self, name: str, numbers: npt.NDArray[np.int64]) -> CodeArray:
+    def given_rows(self, name: str, numbers: Int64s) -> CodeArray:
         """Return input facts of a relation with a law of its own, by their numbers in a `RowChange`."""
-        rows = self._given_apart[name].rows[numbers]
-        return self._state.pack([rows[:, place] for place in range(rows.shape[1])], len(rows))
+        return self._inputs.rows_apart(name, numbers)
 
     def check_keys(self, stratum: Stratum, changes: Mapping[str, RowChange] | None) -> None:
         """Raise if a relation with `keys` has two facts for a key after these changes (None: any)."""
@@ -360,19 +304,6 @@ class MaintainedEngine(LocalEngine):
         check_convergence(iterations, stratum, self._program, self._settings, 0)
         if level % _LEVELS_PER_MEMORY_CHECK == 0:
             self._check_memory()
-
-    def _given_rows(self, name: str, change: RowChange) -> CodeArray:
-        """Return the input facts of a relation after a change."""
-        apart = self._given_apart.get(name)
-        stored = self._state.relations[name] if apart is None else apart
-        if apart is None:
-            is_given = stored.levels[: stored.count] == 0
-        else:
-            is_given = apart.alive[: apart.count] != 0 if apart.alive.size else np.ones(apart.count, np.bool_)
-        is_given[change.deleted] = False
-        is_given[change.inserted] = True
-        rows = stored.rows[: stored.count][is_given]
-        return self._state.pack([rows[:, place] for place in range(rows.shape[1])], len(rows))
 
     def _widen(self) -> None:
         self._state.widen()
@@ -410,9 +341,9 @@ class MaintainedEngine(LocalEngine):
                 for number, stratum in enumerate(strata)
                 if known.get(stratum.relations) != _content(stratum, self._program)
             }
-            inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
+            inputs = {name: self._inputs.numbers(name, change) for name, change in changes.items()}
             result = self._run_epoch(inputs, settings, rewritten)
-            self._given_apart = {name: self._given_apart[name] for name in self._apart()}
+            self._inputs.forget_lawless()
             return result  # noqa: TRY300 - the state is taken back only if what is above fails
         except NeedsWideCodes:
             self.__dict__.update(before)
@@ -435,20 +366,8 @@ class MaintainedEngine(LocalEngine):
         self.groups = GroupKeeper(self._aggregates, self._state, self._expressions, self.groups)
         self._functional = FunctionalRelations(self._state, self._expressions)
         self.paths = PathKeeper(self._state)
-        old_apart = self._given_apart
-        self._given_apart = self._apart()
-        for name, apart in self._given_apart.items():
-            if name in old_apart:
-                self._given_apart[name] = old_apart[name]
-            elif name in old_program.relations:
-                # Without a law until now: the given facts were those of level 0.
-                stored = old_state.relations[name]
-                apart.insert(stored.rows[: stored.count][stored.levels[: stored.count] == 0].astype(np.int64))
-        # A relation that loses its law is recomputed from the given facts that were kept apart.
-        lawless = old_apart.keys() - self._given_apart.keys()
-        self._given_apart.update(
-            {name: old_apart[name] for name in lawless if name in self._program.relations}
-        )
+        old_inputs, self._inputs = self._inputs, InputFacts(self._program, self._state)
+        self._inputs.take_over(old_inputs, old_program, self._program)
 
     def export_state(self) -> EngineState:
         """Return all that is needed to go on from here in another process."""
@@ -459,40 +378,21 @@ class MaintainedEngine(LocalEngine):
             levels = stored.levels[numbers]
             columns = self._columns_of(name, numbers)
             exported = RelationState(columns, levels, stored.counts[numbers], levels == 0)
-            relations[name] = exported if name not in self._given_apart else self._with_given(name, exported)
+            relations[name] = self._inputs.exported(name, exported)
         return EngineState(relations, self._maintainer.work(), self.numbering.export())
-
-    def _with_given(self, name: str, state: RelationState) -> RelationState:
-        """Return a state that also has the given facts which a law leaves out, without a level."""
-        apart = self._given_apart[name]
-        given = apart.live_rows()
-        facts = _wide(state.columns[: apart.arity], len(state.levels))
-        stored = self._state.relations[name]
-        left_out = given[stored.find(given.astype(stored.dtype)) < 0]
-        rows = np.concatenate([facts, left_out])
-        nothing = np.zeros(len(left_out), np.int32)
-        return RelationState(
-            [rows[:, place] for place in range(apart.arity)] or [np.zeros(len(rows), np.int64)],
-            np.concatenate([state.levels, nothing + ABSENT]),
-            np.concatenate([state.counts, nothing]),
-            apart.find(np.ascontiguousarray(rows)) >= 0,
-        )
 
     def import_state(self, state: EngineState) -> None:
         """Take over an exported state instead of `insert` and `evaluate`."""
         self.numbering.take(state.numbers)
         for name, exported in state.relations.items():
             arity = self._program.relations[name].arity
-            apart = self._given_apart.get(name)
-            if apart is not None:
-                given = [column[exported.given] for column in exported.columns]
-                apart.insert(_wide(given[:arity], len(given[0])))
+            self._inputs.imported(name, exported)
             is_fact = exported.levels != ABSENT
             columns = [column[is_fact] for column in exported.columns]
             if is_fact.any():
                 self._state.insert(name, columns[:arity])
                 stored = self._state.relations[name]
-                numbers = stored.find(self._packed(name, columns))
+                numbers = stored.find(self._state.pack(columns[:arity], len(columns[0])))
                 stored.levels[numbers] = exported.levels[is_fact]
                 stored.previous[numbers] = exported.levels[is_fact]
                 stored.counts[numbers] = exported.counts[is_fact]
@@ -507,14 +407,6 @@ class MaintainedEngine(LocalEngine):
 def _codes_of(changes: Mapping[str, RelationChange]) -> list[Codes]:
     """Return all codes of changes, column by column."""
     return [column for change in changes.values() for column in (*change.inserted, *change.deleted)]
-
-
-def _wide(columns: Sequence[Codes], count: int) -> CodeArray:
-    """Return facts as rows of 64-bit codes."""
-    rows = np.empty((count, len(columns)), np.int64)
-    for place, column in enumerate(columns):
-        rows[:, place] = column
-    return rows
 
 
 def _content(stratum: Stratum, program: Program) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
 
-_NO_ROWS: Final = np.zeros(0, np.int64)
+NO_ROWS: Final = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,9 @@ class RowChange:
 
     deleted: Int64s
     inserted: Int64s
+
+
+NO_CHANGE: Final = RowChange(NO_ROWS, NO_ROWS)
 
 
 def compare_states(old: StoredRelation, new: StoredRelation) -> RowChange:
@@ -34,7 +37,7 @@ def compare_states(old: StoredRelation, new: StoredRelation) -> RowChange:
     is_kept[in_old[in_old >= 0]] = True
     gone = np.flatnonzero((old.levels[: old.count] != ABSENT) & ~is_kept)
     if not gone.size:
-        return RowChange(_NO_ROWS, inserted)
+        return RowChange(NO_ROWS, inserted)
     deleted = new.locate(np.ascontiguousarray(old.rows[gone]))
     new.levels[deleted] = ABSENT
     new.previous[deleted] = old.levels[gone]

@@ -10,12 +10,13 @@ import hashlib
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.code_rows import as_columns, as_rows, fact_columns, fact_rows, matching
 from tidelog.engine.epoch import (
     NO_CHANGES,
     Action,
@@ -44,7 +45,6 @@ from tidelog.engine.spark.engine import Placement, Where
 from tidelog.engine.spark.files import Annotated
 from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.options import SparkOptions
-from tidelog.engine.spark.placement import reason_for_driver
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.version import own_version
 from tidelog.engine.spark.work import file_name
@@ -55,18 +55,16 @@ from tidelog.maintain.partners.groups import (
     Found,
     Group,
     PartnerGroup,
-    columns_of,
     found_in,
     read_state,
-    rows_of,
 )
 from tidelog.maintain.partners.manifest import Manifest, Manifests
+from tidelog.maintain.partners.placing import PlacedStrata, place_strata
 from tidelog.maintain.partners.pool import PartnerPool
 from tidelog.maintain.partners.service import GroupSpec
 from tidelog.maintain.projections import project_negations
-from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.program import print_program
-from tidelog.program.nodes import Program, Stratum
+from tidelog.program.nodes import Program
 from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
@@ -79,15 +77,6 @@ if TYPE_CHECKING:
 
 # So many ids of transactions are remembered, to know one that comes again.
 _IDS_KEPT = 1000
-
-
-@dataclass(frozen=True)
-class _Run:
-    """Consecutive strata that are kept in one place."""
-
-    strata: tuple[Stratum, ...]
-    where: Where
-    reason: str
 
 
 class SparkMaintainedEngine:
@@ -122,7 +111,7 @@ class SparkMaintainedEngine:
         }
         self._given_files: dict[str, list[str]] = {}
         self._groups: list[Group] = []
-        self._placed: tuple[_Run, ...] = ()
+        self._placed: tuple[PlacedStrata, ...] = ()
         self._home: dict[str, Group] = {}
         self.placements: tuple[Placement, ...] = ()
 
@@ -130,14 +119,14 @@ class SparkMaintainedEngine:
 
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
-        arity = self._program.relations[relation].arity
-        self._given[relation].insert(_rows(columns, arity))
+        self._given[relation].insert(as_rows(columns, len(columns[0]) if columns else 1))
 
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Bring every relation to its fixpoint, group by group."""
         begun = time.perf_counter()
         finished: list[StratumStatistics] = []
-        self._make_groups(self._runs())
+        sizes = {name: len(given) for name, given in self._given.items()}
+        self._make_groups(place_strata(self._program, sizes, self._options, self._pool))
         for number, group in enumerate(self._groups):
             observer.stratum_started(number, len(self._groups), group.own)
             statistics = group.evaluate(self._facts_for(group), SilentObserver())
@@ -146,7 +135,7 @@ class SparkMaintainedEngine:
                 observer.stratum_finished(number, each)
             finished += statistics
         first = {
-            name: RelationChange(columns_of(given.live_rows()), columns_of(given.live_rows()[:0]))
+            name: RelationChange(fact_columns(given.live_rows()), fact_columns(given.live_rows()[:0]))
             for name, given in self._given.items()
             if len(given)
         }
@@ -156,10 +145,10 @@ class SparkMaintainedEngine:
     def _facts_for(self, group: Group) -> dict[str, CodeArray]:
         """Return the facts given to a group's own relations, and all of those it reads."""
         facts = {name: self._given[name].live_rows() for name in group.own}
-        facts.update({n: _rows(self.facts(n), self._arity(n), self.size(n)) for n in group.reads})
+        facts.update({n: self._rows(n) for n in group.reads})
         return facts
 
-    def _make_groups(self, runs: Sequence[_Run]) -> None:
+    def _make_groups(self, runs: Sequence[PlacedStrata]) -> None:
         """Make groups of strata that are kept in one place."""
         placements: list[Placement] = []
         groups: list[Group] = []
@@ -183,40 +172,6 @@ class SparkMaintainedEngine:
         self._placed = tuple(runs)
         self.placements = tuple(placements)
 
-    def _runs(self) -> list[_Run]:
-        """Return the strata that have something to do, neighbours of one place together."""
-        runs: list[_Run] = []
-        refusal = self._pool.reason_against()
-        known: dict[str, int] = {name: len(given) for name, given in self._given.items()}
-        for stratum in self._program.strata:
-            law = reason_for_driver(replace(stratum, rules=()), self._program)
-            if not stratum.rules and law is None:
-                continue
-            where, reason = self._place(stratum, known, refusal)
-            for name in stratum.relations:
-                # Until it is derived, a relation is taken for as large as what it is derived from.
-                known[name] = sum(known.get(n, 0) for n in {*earlier_relations(stratum), *stratum.relations})
-            last = runs[-1] if runs else None
-            if last is not None and last.where is where:
-                reasons = last.reason if reason in last.reason else f"{last.reason}; {reason}"
-                runs[-1] = _Run((*last.strata, stratum), where, reasons)
-            else:
-                runs.append(_Run((stratum,), where, reason))
-        return runs
-
-    def _place(self, stratum: Stratum, known: Mapping[str, int], refusal: str | None) -> tuple[Where, str]:
-        reason = reason_for_driver(stratum, self._program)
-        if reason is None:
-            reason = reason_to_recompute(stratum, project_negations(self._program))
-        if reason is not None:
-            return Where.DRIVER, reason
-        facts = sum(known.get(name, 0) for name in {*earlier_relations(stratum), *stratum.relations})
-        if facts <= self._options.driver_facts:
-            return Where.DRIVER, f"no more than {self._options.driver_facts:,} facts are read"
-        if refusal is not None:
-            return Where.DRIVER, f"there can be no partners: {refusal}"
-        return Where.PARTNERS, f"kept by {self._pool.partners} partners"
-
     # --- reading -----------------------------------------------------------------------------------
 
     def _arity(self, name: str) -> int:
@@ -231,28 +186,26 @@ class SparkMaintainedEngine:
         """Return all facts as one array of codes per column."""
         home = self._home.get(relation)
         if home is None:
-            return columns_of(self._given[relation].live_rows(), keep_none=False)
+            return as_columns(self._given[relation].live_rows())
         return home.columns(relation)
+
+    def _rows(self, relation: str) -> CodeArray:
+        return as_rows(self.facts(relation), self.size(relation))
 
     def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
         """Return the facts that agree with the pattern's codes; None agrees with all."""
         home = self._home.get(relation)
         if home is not None:
             return home.match(relation, pattern)
-        rows = self._given[relation].live_rows()
-        keep = np.ones(len(rows), np.bool_)
-        for place, code in enumerate(pattern):
-            if code is not None:
-                keep &= rows[:, place] == code
-        return columns_of(rows[keep], keep_none=False)
+        return as_columns(matching(self._given[relation].live_rows(), pattern))
 
     def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
-        return self._given[relation].find(rows_of(columns, self._arity(relation))) >= 0
+        return self._given[relation].find(fact_rows(columns, self._arity(relation))) >= 0
 
     def given_facts(self, relation: str) -> list[Codes]:
         """Return the input facts of a relation; one of zeros for each if it has no columns."""
-        return columns_of(self._given[relation].live_rows())
+        return fact_columns(self._given[relation].live_rows())
 
     def look_up(self, relation: str, codes: Mapping[int, int]) -> Found:
         """Return the facts that have these codes in these columns, with the iterations of each.
@@ -326,10 +279,10 @@ class SparkMaintainedEngine:
     def _follow_given(self, changes: Mapping[str, RelationChange]) -> None:
         for name, change in changes.items():
             given, arity = self._given[name], self._arity(name)
-            gone = rows_of(change.deleted, arity)
+            gone = fact_rows(change.deleted, arity)
             if len(gone):
                 given.delete_rows(given.find(gone))
-            come = rows_of(change.inserted, arity)
+            come = fact_rows(change.inserted, arity)
             if len(come):
                 given.insert(come)
 
@@ -357,16 +310,16 @@ class SparkMaintainedEngine:
         inserted: dict[str, Sequence[Codes]] = {}
         deleted: dict[str, Sequence[Codes]] = {}
         for name, relation in program.relations.items():
-            new = _rows(self.facts(name), relation.arity, self.size(name))
+            new = self._rows(name)
             was = old.get(name, np.empty((0, relation.arity), np.int64))
             for side, rows, others in ((inserted, new, was), (deleted, was, new)):
                 found = _without(rows, others)
                 if len(found):
-                    side[name] = columns_of(found)
+                    side[name] = fact_columns(found)
         return EpochResult(inserted, deleted, tuple(_evaluated_again(each) for each in strata))
 
     def _all_facts(self) -> dict[str, CodeArray]:
-        return {n: _rows(self.facts(n), self._arity(n), self.size(n)) for n in self._program.relations}
+        return {name: self._rows(name) for name in self._program.relations}
 
     # --- other processes ------------------------------------------------------------------------------
 
@@ -374,14 +327,14 @@ class SparkMaintainedEngine:
         """Return all facts and which of them are given; nothing is told of iterations and counts."""
         relations = {}
         for name in self._program.relations:
-            rows = _rows(self.facts(name), self._arity(name), self.size(name))
+            rows = self._rows(name)
             left_out = _without(self._given[name].live_rows(), rows)
             is_given = np.concatenate([self._given[name].find(rows) >= 0, np.ones(len(left_out), np.bool_)])
             levels = np.where(is_given, 0, 1).astype(np.int32)
             levels[len(rows) :] = 2**31 - 1
             every = np.concatenate([rows, left_out])
             relations[name] = RelationState(
-                columns_of(every), levels, np.ones(len(every), np.int32), is_given
+                fact_columns(every), levels, np.ones(len(every), np.int32), is_given
             )
         return EngineState(relations, numbers=self.numbering.export())
 
@@ -391,7 +344,7 @@ class SparkMaintainedEngine:
         for name, relation in state.relations.items():
             arity = self._arity(name)
             given = [column[relation.given] for column in relation.columns]
-            self._given[name].insert(rows_of(given, arity))
+            self._given[name].insert(fact_rows(given, arity))
         self.evaluate(SilentObserver())
 
     def begin(self, batch: str | None) -> bool:
@@ -413,7 +366,9 @@ class SparkMaintainedEngine:
             self._given[name].insert(read_state(self._folder, files, self._arity(name)).live_rows())
         self._given_files = {name: list(files) for name, files in manifest.given.items()}
         runs = [
-            _Run(tuple(self._program.strata[n] for n in said["strata"]), Where(said["where"]), said["reason"])
+            PlacedStrata(
+                tuple(self._program.strata[n] for n in said["strata"]), Where(said["where"]), said["reason"]
+            )
             for said in manifest.groups
         ]
         self._make_groups(runs)
@@ -446,7 +401,7 @@ class SparkMaintainedEngine:
 
     def _write_given(self, name: str, change: RelationChange, epoch: int) -> str:
         arity = self._arity(name)
-        gone, come = rows_of(change.deleted, arity), rows_of(change.inserted, arity)
+        gone, come = fact_rows(change.deleted, arity), fact_rows(change.inserted, arity)
         levels = np.concatenate([np.full(len(gone), ABSENT, np.int32), np.zeros(len(come), np.int32)])
         content = Annotated(np.concatenate([gone, come]), levels, np.ones(len(levels), np.int32))
         file = file_name(name, 0, f"given-{epoch}-{uuid.uuid4().hex[:12]}")
@@ -475,14 +430,6 @@ def _differs(uri: str) -> Diagnostic:
         message=f"`{uri}` keeps the state of another program, or of another version of tidelog",
         hint="give another folder as storage, or delete this one",
     )
-
-
-def _rows(columns: Columns, arity: int, size: int | None = None) -> CodeArray:
-    count = size if size is not None else (len(columns[0]) if columns else 1)
-    rows = np.empty((count, arity), np.int64)
-    for place in range(arity):
-        rows[:, place] = columns[place]
-    return rows
 
 
 def _without(rows: CodeArray, others: CodeArray) -> CodeArray:

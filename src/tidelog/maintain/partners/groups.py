@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tidelog.engine.code_rows import as_columns, fact_columns, fact_rows, matching
 from tidelog.engine.epoch import (
     Action,
     EpochResult,
@@ -176,8 +177,8 @@ class PartnerGroup:
         tables = []
         for relation, change in changes.items():
             arity = self._program.relations[relation].arity
-            tables.append(Rows(f"+{relation}", rows_of(change.inserted, arity)))
-            tables.append(Rows(f"-{relation}", rows_of(change.deleted, arity)))
+            tables.append(Rows(f"+{relation}", fact_rows(change.inserted, arity)))
+            tables.append(Rows(f"-{relation}", fact_rows(change.deleted, arity)))
         is_wide = not all(fits_narrow(table.rows) for table in tables)
         if is_wide and not self.is_wide:
             self._widen()
@@ -197,8 +198,8 @@ class PartnerGroup:
         deleted = self._collect(messages, "-")
         self._follow(changes, inserted, deleted, answers, set(compacted), name)
         return EpochResult(
-            {n: columns_of(rows) for n, rows in inserted.items() if n in self.own},
-            {n: columns_of(rows) for n, rows in deleted.items() if n in self.own},
+            {n: fact_columns(rows) for n, rows in inserted.items() if n in self.own},
+            {n: fact_columns(rows) for n, rows in deleted.items() if n in self.own},
             tuple(_report(report) for report in answers[0]["reports"] if set(report[0]) & set(self.own)),
         )
 
@@ -223,7 +224,7 @@ class PartnerGroup:
             if relation in self.reads:
                 arity = self._program.relations[relation].arity
                 self._note_given(
-                    relation, rows_of(change.inserted, arity), rows_of(change.deleted, arity), name
+                    relation, fact_rows(change.inserted, arity), fact_rows(change.deleted, arity), name
                 )
         self.work = answers[0]["work"]
 
@@ -263,16 +264,11 @@ class PartnerGroup:
 
     def columns(self, name: str) -> list[Codes]:
         """Return all facts."""
-        return columns_of(self._read(name).live_rows(), keep_none=False)
+        return as_columns(self._read(name).live_rows())
 
     def match(self, name: str, pattern: Sequence[int | None]) -> list[Codes]:
         """Return the facts that agree with a pattern."""
-        rows = self._read(name).live_rows()
-        keep = np.ones(len(rows), np.bool_)
-        for place, code in enumerate(pattern):
-            if code is not None:
-                keep &= rows[:, place] == code
-        return columns_of(rows[keep], keep_none=False)
+        return as_columns(matching(self._read(name).live_rows(), pattern))
 
     def look_up(self, name: str, codes: Mapping[int, int]) -> Found:
         """Return the facts that have these codes in these columns, with the iterations of each.
@@ -360,22 +356,6 @@ def read_state(folder: Folder, files: Sequence[str], arity: int) -> StoredRelati
             found.delete_rows(gone[gone >= 0])
         found.insert(np.ascontiguousarray(rows[is_fact]))
     return found
-
-
-def rows_of(columns: Sequence[Codes], arity: int) -> CodeArray:
-    """Return columns as rows; the first tells how many there are."""
-    count = len(columns[0]) if columns else 0
-    rows = np.empty((count, arity), np.int64)
-    for place in range(arity):
-        rows[:, place] = columns[place]
-    return rows
-
-
-def columns_of(rows: CodeArray, *, keep_none: bool = True) -> list[Codes]:
-    """Return rows as columns; a relation without columns has one that tells the number of facts."""
-    if not rows.shape[1] and keep_none:
-        return [np.zeros(rows.shape[0], np.int64)]
-    return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])]
 
 
 def _new_name(prefix: str) -> str:

@@ -1,0 +1,60 @@
+"""Where the strata of a maintained program are kept: by partners, or in the driver."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tidelog.engine.spark.engine import Where
+from tidelog.engine.spark.options import SparkOptions
+from tidelog.engine.spark.placement import reason_for_driver
+from tidelog.maintain.partners.pool import PartnerPool
+from tidelog.maintain.projections import project_negations
+from tidelog.plan.maintenance import reason_to_recompute
+from tidelog.program.nodes import Program, Stratum
+from tidelog.program.walk_nodes import earlier_relations
+
+
+@dataclass(frozen=True)
+class PlacedStrata:
+    """Consecutive strata that are kept in one place."""
+
+    strata: tuple[Stratum, ...]
+    where: Where
+    reason: str
+
+
+def place_strata(
+    program: Program, sizes: Mapping[str, int], options: SparkOptions, pool: PartnerPool
+) -> list[PlacedStrata]:
+    """Return the strata that have something to do, neighbours of one place together.
+
+    `sizes` are the numbers of input facts.
+    """
+    placed: list[PlacedStrata] = []
+    refusal = pool.reason_against()
+    known = dict(sizes)
+    for stratum in program.strata:
+        law = reason_for_driver(replace(stratum, rules=()), program)
+        if not stratum.rules and law is None:
+            continue
+        facts = sum(known.get(name, 0) for name in {*earlier_relations(stratum), *stratum.relations})
+        where, reason = Where.DRIVER, _reason_for_driver(stratum, program)
+        if reason is None and facts <= options.driver_facts:
+            reason = f"no more than {options.driver_facts:,} facts are read"
+        elif reason is None and refusal is not None:
+            reason = f"there can be no partners: {refusal}"
+        elif reason is None:
+            where, reason = Where.PARTNERS, f"kept by {pool.partners} partners"
+        # Until it is derived, a relation is taken for as large as what it is derived from.
+        known.update(dict.fromkeys(stratum.relations, facts))
+        last = placed[-1] if placed else None
+        if last is not None and last.where is where:
+            reasons = last.reason if reason in last.reason else f"{last.reason}; {reason}"
+            placed[-1] = PlacedStrata((*last.strata, stratum), where, reasons)
+        else:
+            placed.append(PlacedStrata((stratum,), where, reason))
+    return placed
+
+
+def _reason_for_driver(stratum: Stratum, program: Program) -> str | None:
+    """Return why partners cannot follow a stratum, None if they can."""
+    return reason_for_driver(stratum, program) or reason_to_recompute(stratum, project_negations(program))
