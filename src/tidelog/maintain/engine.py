@@ -42,7 +42,8 @@ from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.input_facts import InputFacts
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.projections import project_negations
-from tidelog.maintain.row_change import NO_CHANGE, RowChange, compare_states
+from tidelog.maintain.recompute import Recomputed
+from tidelog.maintain.row_change import NO_CHANGE, RowChange
 from tidelog.maintain.rule_change import RuleChange, rule_change
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.maintain.work import Learned, stratum_work
@@ -82,8 +83,7 @@ class MaintainedEngine(LocalEngine):
     def _start_maintenance(self, stratum_work: Sequence[int]) -> None:
         """Follow changes from here on; `stratum_work` is what evaluating each stratum took."""
         self.derivations = LocalDerivations(self._state, self._expressions)
-        # What relations held that an epoch under way evaluated anew.
-        self._replaced: dict[str, StoredRelation] = {}
+        self._recomputed = Recomputed(self._state)
         self._maintainer = Maintainer(self._program, self, [Learned(work) for work in stratum_work])
 
     def insert(self, relation: str, columns: Columns) -> None:
@@ -189,9 +189,7 @@ class MaintainedEngine(LocalEngine):
 
     def _go_back(self) -> None:
         """Take back an epoch that was not committed."""
-        for name, before in self._replaced.items():
-            self._state.relations[name].take(before)
-        self._replaced = {}
+        self._recomputed.undo()
         self._maintainer.undo()
         self.groups.undo()
         self.paths.undo()
@@ -211,15 +209,11 @@ class MaintainedEngine(LocalEngine):
             self._go_back()
             raise
         result = self._result(found, reports)
-        self._maintainer.commit(found)
-        for name in self._replaced:
-            # Facts that stay in a recomputed relation may have new levels too.
-            relation = self._state.relations[name]
-            relation.previous[: relation.count] = relation.levels[: relation.count]
+        self._maintainer.commit()
+        self._recomputed.commit()
         self.groups.commit()
         self.paths.commit()
         self._inputs.commit(inputs)
-        self._replaced = {}
         self._give_rows_back()
         return result
 
@@ -255,32 +249,17 @@ class MaintainedEngine(LocalEngine):
         self, stratum: Stratum, inputs: Mapping[str, RowChange], earlier: Mapping[str, RowChange]
     ) -> tuple[dict[str, RowChange], int]:
         """Evaluate a stratum from nothing; return what changed and the derivations it took."""
-        old = {name: self._state.relations[name].snapshot() for name in stratum.relations}
-        for name, relation in old.items():
-            self._replaced.setdefault(name, relation)
-            # The relation will be about as large as it was.
-            self._state.replace(name, self._inputs.rows(name, inputs.get(name, NO_CHANGE)), len(relation))
         number = self._program.strata.index(stratum)
-        for name, change in earlier.items():
-            # Until the epoch ends, deleted facts stay visible for updates, but not for an evaluation.
-            self._state.relations[name].delete_rows(change.deleted)
-        for name in self._state.relations:
-            # Kernels and traces append rows without saying so to what an iteration sees.
-            self._state.show_all(name)
-        try:
+
+        def run() -> StratumStatistics:
             with self._run_context() as context:
                 if stratum.relations[0] in self.groups.aggregates:
-                    statistics = self.groups.evaluate(stratum, context.statistics)
-                else:
-                    statistics = self._run_once(number, stratum, context, SilentObserver())
-        finally:
-            for name, change in earlier.items():
-                self._state.relations[name].show_rows(change.deleted)
-        changes = {}
-        for name, relation in old.items():
-            change = compare_states(relation, self._state.relations[name])
-            if change.deleted.size or change.inserted.size:
-                changes[name] = change
+                    return self.groups.evaluate(stratum, context.statistics)
+                return self._run_once(number, stratum, context, SilentObserver())
+
+        changes, statistics = self._recomputed.evaluate(
+            stratum, lambda name: self._inputs.rows(name, inputs.get(name, NO_CHANGE)), earlier, run
+        )
         return changes, stratum_work(statistics)
 
     def _run_paths(self, stratum: Stratum, context: RunContext) -> PathStratum | None:

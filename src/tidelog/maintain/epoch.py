@@ -92,27 +92,14 @@ class Maintainer:
                 number += 1
                 epoch.decision = None
 
-    def commit(self, changes: Mapping[str, RowChange]) -> None:
+    def commit(self) -> None:
         """Forget the old epoch."""
         self._small.commit()
         for kept in self._brought:
             kept.commit()
             for name in kept.stratum.relations:
-                self._commit_relation(name, changes.get(name))
+                self.label(name).commit()
         self._brought = []
-
-    def _commit_relation(self, name: str, change: RowChange | None) -> None:
-        relation = self.engine.relations[name]
-        rows = self.label(name).touched()
-        if not rows.size and change is None:
-            return
-        if not rows.size and change is not None:
-            # A recomputed relation was not touched row by row.
-            rows = np.concatenate([change.deleted, change.inserted])
-        relation.previous[rows] = relation.levels[rows]
-        if rows.size:
-            relation.hide_absent_rows(rows)
-        self.labels[name].forget()
 
     def undo(self) -> None:
         """Go back to the old epoch in all relations that were updated in place."""

@@ -107,6 +107,15 @@ class RelationLabels:
             return np.empty(0, np.int64)
         return np.concatenate([rows for rows, _ in self._journal])
 
+    def commit(self) -> Int64s:
+        """Let the levels be those of the old epoch from now on; return the rows that were touched."""
+        rows = self.touched()
+        if rows.size:
+            self.relation.previous[rows] = self.relation.levels[rows]
+            self.relation.hide_absent_rows(rows)
+            self.forget()
+        return rows
+
     def undo(self) -> None:
         """Restore all annotations to what they were before the epoch."""
         relation = self.relation

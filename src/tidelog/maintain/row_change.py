@@ -20,6 +20,11 @@ class RowChange:
     deleted: Int64s
     inserted: Int64s
 
+    @property
+    def size(self) -> int:
+        """Return the number of rows."""
+        return self.deleted.size + self.inserted.size
+
 
 NO_CHANGE: Final = RowChange(NO_ROWS, NO_ROWS)
 
@@ -52,4 +57,4 @@ def net_deleted(*changes: Mapping[str, RowChange]) -> int:
 
 def changed_rows(*changes: Mapping[str, RowChange]) -> int:
     """Return how many rows are deleted or inserted."""
-    return sum(each.deleted.size + each.inserted.size for changed in changes for each in changed.values())
+    return sum(each.size for changed in changes for each in changed.values())

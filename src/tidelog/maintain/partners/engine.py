@@ -6,6 +6,7 @@ All partners do the same steps with the same changes; what differs is which fact
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -25,23 +26,21 @@ from tidelog.engine.spark.partner import (
 )
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
 from tidelog.engine.spark.wire import Wire, total
+from tidelog.maintain.decide import UNTOUCHED, Decision, give_up, recompute
 from tidelog.maintain.heads import WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.partners.heads import PartnerHeads
-from tidelog.maintain.row_change import RowChange, compare_states
+from tidelog.maintain.recompute import Recomputed
+from tidelog.maintain.row_change import NO_CHANGE, NO_ROWS, RowChange, changed_rows
+from tidelog.maintain.strata import Outcome
 from tidelog.maintain.sweeps import OverBudget, Sweeps
 from tidelog.maintain.work import evaluation_work, stratum_work, update_budget
 from tidelog.plan.maintenance import maintained_rule
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
-from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
-
-_NO_ROWS: Int64s = np.empty(0, np.int64)
-# Given facts of a recomputed stratum come from here, whatever their number.
-_NEVER = StoredRelation.NEVER
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class PartnerEngine:
         self._expressions = Expressions(program, WorkerCodec(program.types, known), {})
         self._derivations = LocalDerivations(self.state, self._expressions)
         self._labels: dict[str, RelationLabels] = {}
-        self._replaced: dict[str, StoredRelation] = {}
+        self._recomputed = Recomputed(self.state)
         self._rules = [
             tuple(maintained_rule(rule, program) for rule in stratum.rules) for stratum in program.strata
         ]
@@ -102,7 +101,7 @@ class PartnerEngine:
         if not self.state.is_wide and not fits_narrow(kept.astype(np.int64, copy=False)):
             raise NeedsWideCodes
         relation = self.state.relations[name]
-        relation.insert(np.ascontiguousarray(kept.astype(self.state.dtype)), first_new=_NEVER)
+        relation.insert(np.ascontiguousarray(kept.astype(self.state.dtype)), first_new=relation.NEVER)
         self.state.show_all(name)
 
     def load(self, name: str, rows: CodeArray, levels: Int32s, counts: Int32s) -> None:
@@ -160,67 +159,69 @@ class PartnerEngine:
             earlier = {name: found[name] for name in self._read[number] if name in found}
             begun = time.perf_counter()
             # Every partner keeps what another stratum reads, so all count the same.
-            rows = sum(sizes[name] for name in own) + sum(
-                change.deleted.size + change.inserted.size for change in earlier.values()
-            )
-            action, strategy, reason, work, changed = self._bring(
-                number, stratum, own, earlier, rows, settings
-            )
-            found.update(
-                {n: change for n, change in changed.items() if change.deleted.size + change.inserted.size}
-            )
+            rows = sum(sizes[name] for name in own) + changed_rows(earlier)
+            outcome = self._bring(number, own, earlier, self._decide(number, rows, settings))
+            found.update(outcome.changes)
+            decision = outcome.decision
             reports.append(
                 StratumReport(
-                    stratum.relations, action, strategy, reason, 0, work, time.perf_counter() - begun
+                    stratum.relations, decision.action, decision.strategy, decision.reason,
+                    0, outcome.work, time.perf_counter() - begun,
                 )
-            )
+            )  # fmt: skip
         return found, tuple(reports)
 
-    def _bring(  # noqa: PLR0913, PLR0917 - what is known of one stratum in one epoch
-        self, number: int, stratum: Stratum, own: Mapping[str, RowChange], earlier: Mapping[str, RowChange],
-        rows: int, settings: MaintenanceSettings,
-    ) -> tuple[Action, Strategy, str, int, dict[str, RowChange]]:  # fmt: skip
-        """Bring one stratum to the new epoch in the way that costs least."""
+    def _decide(self, number: int, rows: int, settings: MaintenanceSettings) -> Decision:
+        """Return what all partners do about a stratum that so many changed rows reach."""
         if not rows:
-            return Action.SKIPPED, Strategy.UPDATE, "nothing it reads changed", 0, {}
-        partners = f"{self.wire.partners} partners"
-        if settings.strategy is Strategy.RECOMPUTE and stratum.rules:
-            changed, work = self._recompute(number, stratum, own, earlier)
-            return (
-                Action.RECOMPUTED,
-                Strategy.RECOMPUTE,
-                f"recomputing was asked for; {partners}",
-                work,
-                changed,
-            )
+            return Decision(Action.SKIPPED, Strategy.UPDATE, UNTOUCHED)
+        partners, has_rules = f"{self.wire.partners} partners", bool(self._rules[number])
+        if settings.strategy is Strategy.RECOMPUTE and has_rules:
+            return recompute(f"recomputing was asked for; {partners}")
         budget = float("inf")
-        if settings.strategy is Strategy.AUTO and stratum.rules:
+        if settings.strategy is Strategy.AUTO and has_rules:
             budget = update_budget(settings.switch, self.work[number])
+        reason = f"{rows:,} changed facts reach it; {partners}"
+        return Decision(Action.UPDATED, Strategy.UPDATE, reason, budget=budget)
+
+    def _bring(
+        self, number: int, own: Mapping[str, RowChange], earlier: Mapping[str, RowChange], decision: Decision
+    ) -> Outcome:
+        """Bring one stratum to the new epoch as was decided."""
+        if decision.action is Action.SKIPPED:
+            return Outcome({}, decision, 0)
+        stratum = self.program.strata[number]
         labels = {name: self._label(name) for name in stratum.relations}
-
-        def check_level(level: int) -> None:
-            check_iterations(iterations_to(level, stratum), stratum, self._settings)
-
         judge = EpochJudge(self.state.relations, labels, earlier)
-        meter = WorkMeter(self._derivations, budget)
-        heads = PartnerHeads(judge, meter, check_level, self.routes[number], self.wire)
-        try:
-            changed = Sweeps(self._rules[number], judge, self._derivations, heads).run(own)
-        except OverBudget:
-            for label in labels.values():
-                label.undo()
-            reason = (
-                f"{partners} gave the update up after {heads.work:,} derivations; {budget:,.0f} are allowed"
-            )
-            changed, work = self._recompute(number, stratum, own, earlier)
-            return Action.RECOMPUTED, Strategy.RECOMPUTE, reason, work + heads.work, changed
-        return (
-            Action.UPDATED,
-            Strategy.UPDATE,
-            f"{rows:,} changed facts reach it; {partners}",
-            heads.work,
-            changed,
+        meter = WorkMeter(self._derivations, decision.budget)
+        heads = PartnerHeads(
+            judge, meter, partial(self._check_level, stratum), self.routes[number], self.wire
         )
+        try:
+            if decision.is_update:
+                changes = Sweeps(self._rules[number], judge, self._derivations, heads).run(own)
+                return Outcome(changes, decision, heads.work)
+        except OverBudget:
+            for each in labels.values():
+                each.undo()
+            decision = give_up(decision, heads.work)
+        changes, statistics = self._recomputed.evaluate(
+            stratum, partial(self._inputs, own), earlier, lambda: self._run(number, stratum)
+        )
+        self.work[number] = self._total_work(statistics)
+        return Outcome(changes, decision, self.work[number] + heads.work)
+
+    def _check_level(self, stratum: Stratum, level: int) -> None:
+        check_iterations(iterations_to(level, stratum), stratum, self._settings)
+
+    def _inputs(self, own: Mapping[str, RowChange], name: str) -> CodeArray:
+        """Return the input facts of a relation that are kept here, after a change."""
+        relation, change = self.state.relations[name], own.get(name, NO_CHANGE)
+        is_input = relation.levels[: relation.count] == 0
+        is_input[change.deleted] = False
+        is_input[change.inserted] = True
+        rows: CodeArray = relation.rows[: relation.count][is_input]
+        return rows
 
     def _rows_of(self, name: str, change: RowsChange) -> RowChange:
         """Return the numbers of the changed rows that this partner keeps."""
@@ -231,7 +232,7 @@ class PartnerEngine:
             if not self.state.is_wide and not fits_narrow(rows.astype(np.int64, copy=False)):
                 raise NeedsWideCodes
             packed = np.ascontiguousarray(kept.astype(self.state.dtype))
-            parts.append(relation.locate(packed) if len(packed) else _NO_ROWS)
+            parts.append(relation.locate(packed) if len(packed) else NO_ROWS)
         return RowChange(*parts)
 
     def _label(self, name: str) -> RelationLabels:
@@ -240,57 +241,15 @@ class PartnerEngine:
             labels = self._labels[name] = RelationLabels(self.state.relations[name])
         return labels
 
-    def _recompute(
-        self, number: int, stratum: Stratum, inputs: Mapping[str, RowChange], earlier: Mapping[str, RowChange]
-    ) -> tuple[dict[str, RowChange], int]:
-        """Evaluate a stratum from nothing; return what changed and the work of all partners."""
-        old = {name: self.state.relations[name].snapshot() for name in stratum.relations}
-        for name, relation in old.items():
-            change = inputs.get(name, RowChange(_NO_ROWS, _NO_ROWS))
-            self._replaced.setdefault(name, relation)
-            is_given = relation.levels[: relation.count] == 0
-            is_given[change.deleted] = False
-            is_given[change.inserted] = True
-            self.state.replace(name, relation.rows[: relation.count][is_given], len(relation))
-        for name, change in earlier.items():
-            # Until the epoch ends, deleted facts stay visible for updates, but not for an evaluation.
-            self.state.relations[name].delete_rows(change.deleted)
-            self.state.show_all(name)
-        try:
-            statistics = self._run(number, stratum)
-        finally:
-            for name, change in earlier.items():
-                self.state.relations[name].show_rows(change.deleted)
-        self.work[number] = self._total_work(statistics)
-        relations = self.state.relations
-        changes = {name: compare_states(relation, relations[name]) for name, relation in old.items()}
-        return changes, self.work[number]
-
     def commit(self) -> dict[str, Int64s]:
         """Forget the old epoch; return the rows of each relation whose annotations changed."""
-        touched: dict[str, Int64s] = {}
-        for name, labels in self._labels.items():
-            relation, rows = self.state.relations[name], labels.touched()
-            if rows.size:
-                relation.previous[rows] = relation.levels[rows]
-                relation.hide_absent_rows(rows)
-                touched[name] = rows
-            labels.forget()
-        for name in self._replaced:
-            relation = self.state.relations[name]
-            rows = np.arange(relation.count)
-            relation.previous[rows] = relation.levels[rows]
-            relation.hide_absent_rows(rows)
-            touched[name] = rows
-        self._replaced = {}
-        return touched
+        touched = {name: labels.commit() for name, labels in self._labels.items()}
+        touched.update(self._recomputed.commit())
+        return {name: rows for name, rows in touched.items() if rows.size}
 
     def undo(self) -> None:
         """Go back to the old epoch."""
-        for name, before in self._replaced.items():
-            self.state.relations[name].take(before)
-            self.state.show_all(name)
-        self._replaced = {}
+        self._recomputed.undo()
         for labels in self._labels.values():
             labels.undo()
 

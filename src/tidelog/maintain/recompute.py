@@ -1,0 +1,67 @@
+"""Strata that an epoch evaluates from nothing, in place of following what changed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.protocol import StratumStatistics
+from tidelog.maintain.row_change import RowChange, compare_states
+from tidelog.program.nodes import Stratum
+from tidelog.storage import StoredRelation
+from tidelog.storage.kernel import CodeArray, Int64s
+
+
+@dataclass
+class Recomputed:
+    """The relations that the epoch under way has evaluated anew, and what they held before."""
+
+    state: LocalState
+    before: dict[str, StoredRelation] = field(default_factory=dict)
+
+    def evaluate(
+        self,
+        stratum: Stratum,
+        inputs: Callable[[str], CodeArray],
+        earlier: Mapping[str, RowChange],
+        run: Callable[[], StratumStatistics],
+    ) -> tuple[dict[str, RowChange], StratumStatistics]:
+        """Evaluate a stratum with `run`, from the input facts of each relation; return what changed."""
+        relations = self.state.relations
+        old = {name: relations[name].snapshot() for name in stratum.relations}
+        for name, relation in old.items():
+            self.before.setdefault(name, relation)
+            # The relation will be about as large as it was.
+            self.state.replace(name, inputs(name), len(relation))
+        for name, change in earlier.items():
+            # Until the epoch ends, deleted facts stay visible for updates, but not for an evaluation.
+            relations[name].delete_rows(change.deleted)
+        for name in relations:
+            # Kernels and traces append rows without saying so to what an iteration sees.
+            self.state.show_all(name)
+        try:
+            statistics = run()
+        finally:
+            for name, change in earlier.items():
+                relations[name].show_rows(change.deleted)
+        changes = {name: compare_states(relation, relations[name]) for name, relation in old.items()}
+        return {n: change for n, change in changes.items() if change.size}, statistics
+
+    def commit(self) -> dict[str, Int64s]:
+        """Forget what was before; return the rows of each relation, whose levels may all be new."""
+        rows = {}
+        for name in self.before:
+            relation = self.state.relations[name]
+            rows[name] = np.arange(relation.count)
+            relation.previous[: relation.count] = relation.levels[: relation.count]
+            relation.hide_absent_rows(rows[name])
+        self.before = {}
+        return rows
+
+    def undo(self) -> None:
+        """Let the relations hold what they held before."""
+        for name, before in self.before.items():
+            self.state.relations[name].take(before)
+            self.state.show_all(name)
+        self.before = {}
