@@ -20,6 +20,13 @@ def _owner(rows: CodeArray, row: Integer, column: int, partners: int) -> Integer
     return np.int64((digest >> _HIGH) % np.uint64(partners))
 
 
+@inlined
+def _copy_row(rows: CodeArray, row: Integer, copies: CodeArray, place: Integer) -> None:
+    """Copy a row to a place among other rows."""
+    for column in range(rows.shape[1]):
+        copies[place, column] = rows[row, column]
+
+
 @kernel
 def owners(rows: CodeArray, column: int, partners: int, found: Int32s) -> None:
     """Write the partner of each row, decided by one column or by `WHOLE_ROW`."""
@@ -33,8 +40,7 @@ def take_own(rows: CodeArray, column: int, partners: int, partner: int, taken: C
     count = 0
     for row in range(rows.shape[0]):
         if _owner(rows, row, column, partners) == partner:
-            for place in range(rows.shape[1]):
-                taken[count, place] = rows[row, place]
+            _copy_row(rows, row, taken, count)
             count += 1
     return count
 
@@ -50,12 +56,10 @@ def split_own(  # noqa: PLR0913, PLR0917 - kernels take arrays, not objects
     count = 0
     for row in range(rows.shape[0]):
         if _owner(rows, row, column, partners) == partner:
-            for place in range(rows.shape[1]):
-                own[count, place] = rows[row, place]
+            _copy_row(rows, row, own, count)
             count += 1
         else:
-            for place in range(rows.shape[1]):
-                others[row - count, place] = rows[row, place]
+            _copy_row(rows, row, others, row - count)
     return count
 
 
