@@ -152,10 +152,9 @@ class ChainBuilder:
         elif len(key) == arity:
             operator = ops.Check(atom.relation, view, key, operands, False, ())
         else:
-            operator = ops.Join(
-                atom.relation, view, key, operands, tuple(found.binds), filters, (),
-                self._ordering(atom, found, filters),
-            )  # fmt: skip
+            ordered = self._ordering(atom, found, filters)
+            binds = tuple(found.binds)
+            operator = ops.Join(atom.relation, view, key, operands, binds, filters, (), ordered)
         self.operators.append(operator)
 
     def leap(self, group: Group) -> None:
@@ -403,12 +402,8 @@ class ChainBuilder:
         chain = self._inner_chain(aggregate)
         self.work = Work(self.work.cross_products, self.work.bindings + self.bindings * chain.cost)
         name = self._bind(variable, "aggregate", literal)
-        target_type = aggregate.type if aggregate.target is None else aggregate.target.type
         outer = tuple(sorted(variables_of(aggregate)))
-        return ops.Reduce(
-            name, aggregate.functor, aggregate.kind, target_type, aggregate.type, outer, chain.operators,
-            aggregate.init, (),
-        )  # fmt: skip
+        return ops.Reduce(name, aggregate, outer, chain.operators, ())
 
     def _inner_chain(self, aggregate: nodes.Aggregate) -> Chain:
         """Return the chain of an aggregate's body, which is the same in every order."""

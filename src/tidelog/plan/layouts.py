@@ -61,8 +61,6 @@ def _variables_read(operator: ops.Operator) -> set[str]:
             names.add(operator.variable)
         case ops.Reduce():
             names.update(operator.outer)
-            if operator.init is not None:
-                names |= variables_of(operator.init)
         case ops.Leapfrog():
             names.update(x for atom in operator.atoms for x in atom.operands if isinstance(x, str))
         case _:

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from tidelog.program.nodes import Constant, Constraint, Generator, RuleId, Term
+from tidelog.program.nodes import Aggregate, Constant, Constraint, Generator, RuleId, Term
 from tidelog.source import Span
-from tidelog.values import Kind
 
 Operand = str | Constant
 Layout = tuple[Operand, ...]
@@ -152,18 +151,13 @@ class Reduce:
     """Binds a variable to an aggregate over the bindings that `body` yields.
 
     `body` starts from the variables `outer`; its outputs are the target's value, if any, and the
-    number of the outer binding comes along unseen. `target_type` is the target's type and `type`
-    the result's.
+    number of the outer binding comes along unseen.
     """
 
     variable: str
-    functor: str
-    kind: Kind
-    target_type: str
-    type: str
+    aggregate: Aggregate
     outer: tuple[str, ...]
     body: tuple["Operator", ...]
-    init: Term | None
     outputs: Layout
 
 

@@ -126,7 +126,7 @@ class _Printer:
                 return f"take apart {operator.variable} = {print_term(operator.pattern)}"
             case ops.Reduce():
                 outer = f" for each {', '.join(operator.outer)}" if operator.outer else ""
-                return f"reduce {operator.variable} = {operator.functor}{outer}"
+                return f"reduce {operator.variable} = {operator.aggregate.functor}{outer}"
             case ops.Leapfrog():
                 return self.leapfrog(operator)
             case _:

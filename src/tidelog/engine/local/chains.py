@@ -110,8 +110,10 @@ class ReduceStep(SelectingStep):
         self._places = [layout.index(name) for name in operator.outer]
         self._end = SinkStep()
         self._body = make_chain(_numbered(operator.body), state, expressions, self._end)
+        aggregate, target = operator.aggregate, operator.aggregate.target
+        self._target_type = aggregate.type if target is None else target.type
         self._combine = combiner(
-            operator.functor, operator.target_type, operator.type, operator.init, expressions
+            aggregate.functor, self._target_type, aggregate.type, aggregate.init, expressions
         )
         self._constant: tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None] | None = None
         self._seen: list[int] = []
@@ -158,10 +160,10 @@ class ReduceStep(SelectingStep):
             assert values is not None
             columns = {name: outer[:, place].astype(np.int64) for place, name in enumerate(operator.outer)}
             return self._combine(groups, values, count, columns)
-        order = None
-        if values is not None and not operator.kind.is_numeric:
-            order = self._expressions.codec.order_keys(values, operator.target_type)
-        return reduce_groups(operator.functor, operator.kind, groups, values, count, order=order)
+        functor, kind, order = operator.aggregate.functor, operator.aggregate.kind, None
+        if values is not None and not kind.is_numeric:
+            order = self._expressions.codec.order_keys(values, self._target_type)
+        return reduce_groups(functor, kind, groups, values, count, order=order)
 
 
 def _numbered(body: Sequence[Operator]) -> tuple[Operator, ...]:

@@ -121,9 +121,14 @@ class LocalEngine:
         workers = Workers(self._settings.jobs)
         try:
             yield RunContext(
-                self._state, self._expressions, self._functions, self._settings,
-                StateStatistics(self._state), workers, self._check_memory, self._state.counting,
-            )  # fmt: skip
+                self._state,
+                self._expressions,
+                self._functions,
+                self._settings,
+                StateStatistics(self._state),
+                workers,
+                self._check_memory,
+            )
         finally:
             workers.close()
 

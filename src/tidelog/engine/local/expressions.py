@@ -46,9 +46,12 @@ class Expressions:
     """
 
     def __init__(
-        self, program: nodes.Program, codec: Codec, functions: UserFunctions,
+        self,
+        program: nodes.Program,
+        codec: Codec,
+        functions: UserFunctions,
         numbers: Mapping[str, NumberFunctor] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._program = program
         self.codec = codec
         self.functions = functions

@@ -131,10 +131,8 @@ class ScanStep:
             return
         self._progress[0] = first
         while self._progress[0] < last:
-            written = scan_rows(
-                relation.rows, relation.alive, self._constants, self._filters, self._sources,
-                self._progress, last, self._out,
-            )  # fmt: skip
+            read = (self._constants, self._filters, self._sources)
+            written = scan_rows(relation.rows, relation.alive, *read, self._progress, last, self._out)
             if written:
                 self.next.run(self._out[:written])
 

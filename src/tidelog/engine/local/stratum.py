@@ -46,7 +46,6 @@ class RunContext:
     statistics: Statistics
     workers: Workers
     check_memory: Callable[[], None]
-    counting: bool = False
 
 
 class _RunnableRule:
@@ -109,10 +108,9 @@ class StratumRun:
             self._state.relations[name].forget_deleted_levels()
         self._derivations += sum(rule.derivations() for rule in self._repeated)
         facts = sum(len(self._state.relations[name]) for name in self._stratum.relations)
-        return StratumStatistics(
-            self._stratum.relations, self._stratum.is_recursive, iteration, facts,
-            self._derivations, time.perf_counter() - start, self._state.bindings - bindings,
-        )  # fmt: skip
+        seconds, yielded = time.perf_counter() - start, self._state.bindings - bindings
+        names, is_recursive = self._stratum.relations, self._stratum.is_recursive
+        return StratumStatistics(names, is_recursive, iteration, facts, self._derivations, seconds, yielded)
 
     def _begin(self) -> None:
         """Settle the inputs and let the first iteration see them as its delta."""
@@ -122,17 +120,16 @@ class StratumRun:
             if needs_settling(relation):
                 inputs = state.relations[name].live_rows()
                 state.replace(name)
-                self._settlers[name] = Settler(
-                    relation, state.relations[name], state.program, self._context.expressions.codec,
-                    self._context.functions,
-                )  # fmt: skip
+                stored = state.relations[name]
+                codec, functions = self._context.expressions.codec, self._context.functions
+                self._settlers[name] = Settler(relation, stored, state.program, codec, functions)
                 self._settlers[name].settle(inputs)
         self._label(dict.fromkeys(self._stratum.relations, 0), 0)
         self._show_delta(dict.fromkeys(self._stratum.relations, 0))
 
     def _label(self, before: dict[str, int], iteration: int) -> None:
         """Annotate the rows found since `before` with their iteration."""
-        if self._context.counting:
+        if self._state.counting:
             for name, count in before.items():
                 relation = self._state.relations[name]
                 relation.levels[count : relation.count] = iteration
@@ -213,7 +210,7 @@ class StratumRun:
             replace(self._stratum, rules=tuple(rules)),
             self._state.program,
             self._context.statistics,
-            counting=self._context.counting,
+            counting=self._state.counting,
         )
         planned = {rule.id for rule in rules}
         kept = [rule.plan for rule in self._repeated if rule.plan.rule not in planned]

@@ -41,9 +41,13 @@ class Workers:
             future.result()
 
     def run_chains(
-        self, chains: Sequence[tuple[Chain, SharedEmitStep]], target: StoredRelation, first_new: int,
-        first: int, last: int,
-    ) -> None:  # fmt: skip
+        self,
+        chains: Sequence[tuple[Chain, SharedEmitStep]],
+        target: StoredRelation,
+        first_new: int,
+        first: int,
+        last: int,
+    ) -> None:
         """Run one rule over a range of rows, each thread with a chain of its own."""
         insertion = SharedInsertion(target, len(chains), first_new)
         for _, end in chains:

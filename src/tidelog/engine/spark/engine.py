@@ -248,10 +248,8 @@ class SparkEngine:
     def _submit(self, payload: Evaluation, stratum: Stratum) -> StratumStatistics:
         begun = time.perf_counter()
         options = self._options
-        job = Job(
-            "tidelog.engine.spark.work", "evaluate", payload, self._partners, options.attempts, options.tls,
-            options.rendezvous,
-        )  # fmt: skip
+        work = ("tidelog.engine.spark.work", "evaluate", payload)
+        job = Job(*work, self._partners, options.attempts, options.tls, options.rendezvous)
         if payload.routes.is_decomposed:
             answers = run_apart(options.spark, job)
         else:
@@ -264,11 +262,12 @@ class SparkEngine:
                 sum(result["sizes"][name] for result in results),
                 is_wide=payload.is_wide,
             )
+        iterations = max(part["iterations"] for part in parts)
+        facts, derivations = (sum(part[what] for part in parts) for what in ("facts", "derivations"))
+        seconds = time.perf_counter() - begun
         return StratumStatistics(
-            stratum.relations, stratum.is_recursive, max(part["iterations"] for part in parts),
-            sum(part["facts"] for part in parts), sum(part["derivations"] for part in parts),
-            time.perf_counter() - begun,
-        )  # fmt: skip
+            stratum.relations, stratum.is_recursive, iterations, facts, derivations, seconds
+        )
 
     def _resume(self, payload: object) -> object:
         """Return the same evaluation, from its last checkpoint."""
