@@ -15,7 +15,7 @@ from tidelog.program.nodes import Program
 
 
 class Strategy(Enum):
-    """How strata are brought to the new epoch."""
+    """How strata are updated to the new epoch."""
 
     AUTO = "auto"
     UPDATE = "update"
@@ -117,7 +117,7 @@ class EngineState:
 class MaintainedEngine(Engine, Protocol):
     """An engine whose state follows changes of its input facts.
 
-    `apply` either brings every relation to the new epoch or raises and leaves all as it was.
+    `apply` either updates every relation to the new epoch, or raises and leaves everything as it was.
     """
 
     @property
@@ -145,7 +145,7 @@ class MaintainedEngine(Engine, Protocol):
     ) -> EpochResult:
         """Go on with another program whose input relations keep their facts, but for the changes.
 
-        Relations that are new start empty; relations that are gone are forgotten. Changes are as for
+        Relations that are new start empty; relations that it no longer has are dropped. Changes are as for
         `apply`, of relations that the new program has. Only the two ends count: no error comes from a
         state between them.
         """

@@ -1,4 +1,4 @@
-"""What is told when a relation with `keys` gets two facts for one key."""
+"""What is reported when a relation with `keys` gets two facts for one key."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ def two_values(relation: Relation, claims: Sequence[Claim]) -> Diagnostic:
     """
     first, second = sorted(claims, key=lambda claim: (bool(claim.rules), claim.fact))
     key = ", ".join(f"`{relation.columns[place].name}`" for place in relation.keys)
-    given = [claim.fact for claim in (first, second) if not claim.rules]
-    told = f"; {' and '.join(f'`{fact}`' for fact in given)} {'is' if len(given) == 1 else 'are'} input"
+    inputs = [claim.fact for claim in (first, second) if not claim.rules]
+    note = f"; {' and '.join(f'`{fact}`' for fact in inputs)} {'is' if len(inputs) == 1 else 'are'} input"
     places = [(f"`{claim.fact}` is derived here", span) for claim in (second, first) for span in claim.rules]
     return Diagnostic(
         code="two-values",
         message=f"`{first.fact}` and `{second.fact}` agree on the key {key} of `{relation.name}`"
-        + (told if given else ""),
+        + (note if inputs else ""),
         span=places[0][1] if places else relation.span,
         hint="a relation with `keys` has one fact for each key; delete one of the two, or what derives it",
         related=tuple(places[1:]),

@@ -56,7 +56,7 @@ class UserAggregate:
         return made
 
     def add(self, aggregate: AggregateObject, value: Value, diff: int) -> None:
-        """Let values come, or go with a negative diff."""
+        """Insert `diff` copies of a value, or delete as many if it is negative."""
         change = aggregate.add if diff > 0 else cast("Any", aggregate).remove
         for _ in range(abs(diff)):
             self._careful(change, value)

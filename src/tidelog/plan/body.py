@@ -73,7 +73,7 @@ class Body:
 
     @cached_property
     def operands(self) -> tuple[tuple[Operand | None, ...], ...]:
-        """Return what stands in the columns of each atom: None for a wildcard."""
+        """Return what is in the columns of each atom: None for a wildcard."""
         return tuple(tuple(_operand_or_none(term) for term in atom.terms) for atom in self.atoms)
 
     @cached_property

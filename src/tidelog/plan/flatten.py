@@ -223,7 +223,7 @@ def flatten_body(body: tuple[nodes.Literal, ...], program: nodes.Program) -> tup
 
 
 def _has_open_part(term: nodes.Term) -> bool:
-    """Say whether a wildcard stands inside a record or a branch, so that no code equals the term."""
+    """Say whether a wildcard is inside a record or a branch, so that no code equals the term."""
     match term:
         case nodes.RecordTerm() | nodes.BranchTerm():
             return any(isinstance(part, nodes.Wildcard) or _has_open_part(part) for part in term.terms)

@@ -55,7 +55,7 @@ def _merge(program: Program) -> Program:
     """Return the program with strata joined that read each other positively only.
 
     A stratum's depth is the number of negations, aggregates and laws on the way to it. It goes as deep
-    as those who read it allow, so as to be found together with them.
+    as its readers allow, so as to be found together with them.
     """
     edges = list(_edges(program))
     depth = dict.fromkeys(range(len(program.strata)), 0)
@@ -69,7 +69,7 @@ def _merge(program: Program) -> Program:
             depth[reader] = last
     wanted: dict[int, int] = {}
     for reader, read, is_plain in reversed(edges):
-        # All who read the reader come after it, and have said how deep it may go.
+        # All strata that read the reader come after it, so it is known how deep it may go.
         depth[reader] = max(depth[reader], wanted.get(reader, 0))
         allowed = depth[reader] - (not is_plain)
         wanted[read] = min(wanted.get(read, allowed), allowed)

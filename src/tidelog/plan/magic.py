@@ -15,7 +15,7 @@ reader binds, and the rules derive no other facts:
 A relation is left whole if it is shown, negated or aggregated, if its facts depend on when they
 are found (choice-domain, subsumption, lattice, size limit, equivalence, counter), or if such a
 relation reads it: so nothing negated depends on a demand, and the program stays stratified.
-Demanded values stand in facts or in the program, so there are finitely many of them.
+Demanded values occur in facts or in the program, so there are finitely many of them.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -91,7 +91,7 @@ def _whole_relations(program: nodes.Program) -> frozenset[str]:
         whole.update(_read_as_a_whole(rule))
         if any(keeps_state(node, program) for node in walk((rule,))):
             whole.add(rule.head.relation)
-    # Strata stand in the order in which they are needed.
+    # Strata are in the order in which they are needed.
     for stratum in reversed(program.strata):
         if whole.isdisjoint(stratum.relations):
             continue

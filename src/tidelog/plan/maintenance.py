@@ -38,7 +38,7 @@ def chain_variants(
     best = best_chain(body).operators
     others = [chain.operators for chain in chains_by_first_atom(body)]
     if any(isinstance(operator, Leapfrog) for operator in best):
-        # For those who join in pairs only.
+        # Kernels that work row by row join in pairs only.
         others.insert(0, best_chain_in_pairs(body).operators)
     return (best, *(operators for operators in others if operators != best))
 

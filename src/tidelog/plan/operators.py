@@ -3,7 +3,7 @@
 A rule becomes a chain of operators. The first one scans or starts from a single empty binding;
 each further one takes batches of bindings and yields batches; `outputs` is the layout of what
 it yields: names of variables, or constants. The outputs of the last operator are the columns of
-the head. Variables that nobody needs any more are not in the layout.
+the head. Variables that are no longer needed are not in the layout.
 """
 
 from collections.abc import Iterable, Iterator

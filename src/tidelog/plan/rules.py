@@ -51,7 +51,7 @@ def map_body(body: Iterable[Literal], change: ChangeTerm) -> tuple[Literal, ...]
 
 
 def has_part(literals: Iterable[Literal], kinds: tuple[type[Term], ...]) -> bool:
-    """Say whether a term of these kinds stands in the literals, not counting insides of aggregates.
+    """Say whether a term of these kinds is in the literals, not counting insides of aggregates.
 
     Most rules of a large program hold nothing for a pass to do; asking is quicker than copying them.
     """

@@ -12,7 +12,7 @@ class Statistics(Protocol):
     """Sizes and numbers of distinct keys, as far as they are known."""
 
     def size(self, relation: str) -> float | None:
-        """Return the number of facts, None if nobody can say yet."""
+        """Return the number of facts, None if it is not known yet."""
 
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
         """Return the number of distinct values of these columns, None if it was not counted."""

@@ -25,7 +25,7 @@ Encode = Callable[[list[Value]], Codes]
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Calls a function of Python values for rows of codes; columns of one row stand for all."""
+    """Calls a function of Python values for rows of codes; columns of one row are the same for all."""
 
     codec: Codec
     growing: AbstractContextManager[bool]
@@ -96,7 +96,7 @@ def user_call(term: UserApplication, functions: UserFunctions, codec: Codec, res
         try:
             return codec.encode(value, result)
         except TidelogError as error:
-            # The result is no value of its type: that diagnostic lacks only the place.
+            # The result is not a value of its type: the diagnostic lacks only the place.
             start = failed_call(term.name, operands)
             found = [replace(d, message=start + d.message, span=term.span) for d in error.diagnostics]
             raise TidelogError(found) from error

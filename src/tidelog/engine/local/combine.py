@@ -13,7 +13,7 @@ from tidelog.program.nodes import CONCAT, Term, UserApplication, Variable
 from tidelog.source import Source, Span
 from tidelog.values import NoValueError, Value
 
-# Takes group numbers, target codes, the number of groups, and the columns that the groups stand for.
+# Takes group numbers, target codes, the number of groups, and the columns that make up the groups.
 Combine = Callable[[Codes, Codes, int, Mapping[str, Codes]], Evaluated]
 
 _NOWHERE = Span(Source("aggregate", ""), 0, 0)

@@ -35,11 +35,11 @@ class EmitStep(Step):
 class SharedInsertion:
     """Lets several threads insert into one relation, and one of them enlarge it.
 
-    Threads insert side by side; whoever finds too little room waits until nobody inserts, enlarges
-    the arrays alone, and lets the others go on. A thread says that it inserts before it looks
-    whether somebody wants to be alone, and who wants to be alone says so before looking who inserts;
-    the interpreter runs these in some order, so one of the two sees the other. No lock is taken
-    on the way of a thread that finds room.
+    Threads insert side by side; one that finds too little room waits until no other inserts, enlarges
+    the arrays with exclusive access, and lets the others go on. A thread notes that it inserts before it
+    looks whether another requests exclusive access, and a thread that requests it notes that before it
+    looks which others insert; the interpreter runs these in some order, so one of the two sees the other.
+    A thread that finds room takes no lock.
     """
 
     def __init__(self, relation: StoredRelation, threads: int, first_new: int) -> None:
@@ -94,10 +94,10 @@ class SharedInsertion:
                 self._condition.notify_all()
 
     def _alone(self, action: Callable[[], None]) -> None:
-        """Do something while nobody inserts; the condition is held."""
+        """Do something while no thread inserts; the condition is held."""
         while self._is_alone:
             self._condition.wait()
-        # Nobody enters from here on, so those who insert now are the last ones.
+        # No thread enters from here on, so those that insert now are the last ones.
         self._is_alone = True
         try:
             while any(self._inserts):

@@ -117,7 +117,7 @@ class LocalEngine:
 
     @contextmanager
     def _run_context(self) -> Iterator[RunContext]:
-        """Yield what strata run in, with threads that are let go at the end."""
+        """Yield what strata run in; its threads end with it."""
         workers = Workers(self._settings.jobs)
         try:
             yield RunContext(
@@ -194,7 +194,7 @@ class LocalEngine:
         limit = self._settings.memory_limit_bytes
         if limit is None:
             return
-        import psutil  # noqa: PLC0415 - only who sets a limit pays for it
+        import psutil  # noqa: PLC0415 - loaded only if there is a limit
 
         used = psutil.Process().memory_info().rss
         if used <= limit:

@@ -46,7 +46,7 @@ def on_columns(kernel: Callable[..., Evaluated], operands: Sequence[Compiled]) -
 def on_valid_rows(evaluate: RowKernel, operands: Sequence[Compiled], *, each_row: bool = False) -> Compiled:
     """Return a node that shows `evaluate` only the rows in which every operand has a value.
 
-    `evaluate` gets its operands' codes, each of `count` rows or of one that stands for all. With
+    `evaluate` gets its operands' codes, each of `count` rows or of one that is the same for all. With
     operands that are the same for all rows it is asked for one row, unless for `each_row`.
     """
 

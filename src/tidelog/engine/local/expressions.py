@@ -32,7 +32,7 @@ from tidelog.values import Codec, Kind, functors
 from tidelog.values.records import NIL
 
 CompiledConstraint = Callable[[Bindings, int], Bools]
-# The numbers of derivations given as columns, each of so many rows or of one that stands for all.
+# The numbers of derivations given as columns, each of so many rows or of one that is the same for all.
 NumberFunctor = RowKernel
 
 
@@ -64,7 +64,7 @@ class Expressions:
         self._constraints: dict[int, tuple[Constraint, CompiledConstraint]] = {}
 
     def term(self, term: Term, columns: Bindings, count: int) -> Evaluated:
-        """Return the codes of a term whose variables are all in `columns`, and who has a value.
+        """Return the codes of a term whose variables are all in `columns`, and which rows have a value.
 
         The codes of rows without a value mean nothing. The result may be a column of the batch
         itself, so it must not be written to.
@@ -94,7 +94,7 @@ class Expressions:
     def generate(self, generator: Generator, columns: Bindings, count: int) -> tuple[Codes, Codes]:
         """Return a row number and a code for each value of each row's range.
 
-        Row numbers ascend, and the values of a row stand in the order of its range. A row whose
+        Row numbers ascend, and the values of a row are in the order of its range. A row whose
         start, stop or step has no value has no range. The target is the caller's to match.
 
             x = range(1, y) over y = [3, 2]  ->  [0, 0, 1], [1, 2, 1]
@@ -133,7 +133,7 @@ class Expressions:
     # --- terms -----------------------------------------------------------------------------
 
     def _node(self, term: Term) -> Compiled:
-        """Return the compiled term; its arrays have `count` rows, or one that stands for all."""
+        """Return the compiled term; its arrays have `count` rows, or one that is the same for all."""
         known = self._nodes.get(id(term))
         if known is None:
             known = (term, self._compile(term))

@@ -74,7 +74,7 @@ class FunctionalRelations:
             for code, column in zip(stored.rows[row], columns, strict=True)
         ]
         deriving = [rule for rule in rules if rule.head.relation == name and self._derives(rule, row)]
-        # A rule of several rules' making is told once.
+        # Several rules may come from one rule of the user's: it is named once.
         found = {(rule.span.start, rule.span.end): rule.span for rule in deriving}
         return Claim(f"{name}({', '.join(values)})", tuple(found.values()))
 

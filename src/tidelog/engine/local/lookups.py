@@ -122,7 +122,7 @@ def _row_numbers(batch: CodeArray, constants: Int64s, key: Int32s, relation: Sto
     found = np.empty(batch.shape[0], np.int64)
     find_bindings(batch, constants, key, relation.slots, relation.rows, found)
     if relation.alive.size:
-        # A hidden row is no fact, neither of the old epoch nor of the new one.
+        # A hidden row is not a fact, neither of the old epoch nor of the new one.
         found[(found >= 0) & (relation.alive[np.maximum(found, 0)] == 0)] = -1
     return found
 

@@ -26,7 +26,7 @@ class Visible:
     """The row numbers of one relation that the current iteration sees.
 
     Rows before `delta` are old, rows from `delta` to `end` are the last iteration's, rows from
-    `end` on are being found now and seen by nobody.
+    `end` on are being found now and not visible yet.
     """
 
     delta: int = 0

@@ -18,7 +18,7 @@ from tidelog.storage.join import EQUAL, LESS, LESS_EQUAL, UNEQUAL, scan_rows, se
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
 
 Mask = npt.NDArray[np.bool_]
-# Takes batches; whoever keeps one has to copy it.
+# Takes batches, and has to copy what it keeps: buffers are used again.
 Sink = Callable[[CodeArray], None]
 # Rows per buffer: large enough to hide the cost of a kernel call, small enough for the cache.
 BUFFER_ROWS = 1 << 14
@@ -80,7 +80,7 @@ class Step(ABC):
 
 
 class SinkStep(Step):
-    """The end of a chain: hands batches to whoever asked for them."""
+    """The end of a chain: hands batches to a sink."""
 
     def __init__(self) -> None:
         self.sink: Sink

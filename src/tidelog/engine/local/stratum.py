@@ -1,7 +1,7 @@
 """Semi-naive evaluation of one stratum.
 
 Iteration k applies the delta rules to the facts of earlier iterations; what it finds is seen by
-nobody before iteration k + 1. A relation's rows stand in the order of their iterations, so what
+no rule before iteration k + 1. A relation's rows are in the order of their iterations, so what
 an iteration sees is a range of row numbers.
 """
 
@@ -124,10 +124,10 @@ class StratumRun:
                 codec, functions = self._context.expressions.codec, self._context.functions
                 self._settlers[name] = Settler(relation, stored, state.program, codec, functions)
                 self._settlers[name].settle(inputs)
-        self._label(dict.fromkeys(self._stratum.relations, 0), 0)
+        self._set_levels(dict.fromkeys(self._stratum.relations, 0), 0)
         self._show_delta(dict.fromkeys(self._stratum.relations, 0))
 
-    def _label(self, before: dict[str, int], iteration: int) -> None:
+    def _set_levels(self, before: dict[str, int], iteration: int) -> None:
         """Annotate the rows found since `before` with their iteration."""
         if self._state.counting:
             for name, count in before.items():
@@ -151,7 +151,7 @@ class StratumRun:
             self._run_rule(rule)
         for settler in self._settlers.values():
             settler.settle()
-        self._label(before, iteration)
+        self._set_levels(before, iteration)
         return self._show_delta(before)
 
     def _show_delta(self, before: dict[str, int]) -> int:

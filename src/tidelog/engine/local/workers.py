@@ -27,7 +27,7 @@ class Workers:
         self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="tidelog") if jobs > 1 else None
 
     def close(self) -> None:
-        """Let the threads go."""
+        """End the threads."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 

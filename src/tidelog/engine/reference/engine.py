@@ -167,7 +167,7 @@ class ReferenceEngine:
             for subsumption in stratum.subsumptions:
                 name = subsumption.less.relation
                 doomed[name] = doomed.get(name, set()) | dominated(self._facts, subsumption, self._solver)
-            kept = {name: self._facts[name] - gone for name, gone in doomed.items()}
+            kept = {name: self._facts[name] - deleted for name, deleted in doomed.items()}
             is_dominated = any(doomed.values())
             for name, facts in kept.items():
                 self._facts.replace(name, facts)

@@ -21,7 +21,7 @@ Step = tuple[Binding, Body]
 
 
 class Steps:
-    """Takes literals whose facts are at hand; where facts come from is for those who inherit.
+    """Takes literals whose facts are at hand; where facts come from is up to the classes that inherit.
 
     All of them raise `NoValueError` where a term has no value, except `fit_fact`, to which a term
     without a value is one that does not fit.
@@ -115,7 +115,7 @@ class Steps:
 
 
 def split_equality(constraint: nodes.Constraint) -> Body | None:
-    """Return `[a, b] = [c, d]` as `a = c, b = d`; None if it is no such constraint."""
+    """Return `[a, b] = [c, d]` as `a = c, b = d`; None for other constraints."""
     left, right = constraint.left, constraint.right
     if isinstance(left, nodes.RecordTerm) and isinstance(right, nodes.RecordTerm):
         is_same = len(left.terms) == len(right.terms)

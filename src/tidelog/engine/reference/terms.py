@@ -97,7 +97,7 @@ class Terms:
         function = find_functor(name, self._functions, span)
         result_type = self._program.functors[name].result
         result = call_functor(name, function, arguments, span)
-        # The codec refuses what is no value of the type, and makes equal values the same.
+        # The codec refuses what is not a value of the type, and makes equal values the same.
         return canonical_value(self._codec.decode(self._codec.encode(result, result_type), result_type))
 
     def _call(self, term: nodes.UserApplication, arguments: tuple[Value, ...]) -> Value:

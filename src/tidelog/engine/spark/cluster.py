@@ -54,7 +54,7 @@ def check_session(spark: object) -> None:
     if spark is None:
         message, hint = "the engine `spark` needs a Spark session", "pass spark=SparkSession..."
     elif not hasattr(spark, "sparkContext") or not hasattr(spark, "range"):
-        message, hint = f"{type(spark).__name__} is no Spark session", "pass spark=SparkSession..."
+        message, hint = f"{type(spark).__name__} is not a Spark session", "pass spark=SparkSession..."
     else:
         try:
             _ = spark.sparkContext

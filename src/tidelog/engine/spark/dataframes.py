@@ -34,7 +34,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def reason_against_frames(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
-    """Return why a stratum's rules are no frames, None if they are."""
+    """Return why a stratum's rules cannot be frames, None if they can."""
     for name in stratum.relations:
         if not program.relations[name].arity:
             return f"`{name}` has no columns"
@@ -60,7 +60,7 @@ def _reason(literal: nodes.Literal, program: nodes.Program) -> str | None:
         case nodes.Constraint() if _is_plain(literal.left) and _is_plain(literal.right):
             if literal.op in ("=", "!=") or (literal.op in _COMPARE and literal.kind is Kind.NUMBER):
                 return None
-            return f"the constraint `{literal.op}` is no comparison of codes"
+            return f"the constraint `{literal.op}` does not compare codes"
         case _:
             return "a rule computes values"
 
@@ -80,7 +80,7 @@ class FrameStratum:
     settings: Settings
 
     def once(self, frames: Frames) -> dict[str, "DataFrame"]:
-        """Return the relations of a stratum that is not recursive; `frames` has what was given to them."""
+        """Return the relations of a stratum that is not recursive; `frames` has their input facts."""
         found = {}
         for name in self.stratum.relations:
             derived = [self._derive(rule, lambda _, other: frames[other]) for rule in self._rules(name)]

@@ -277,7 +277,7 @@ class SparkEngine:
 
 
 class _OneStratum(SilentObserver):
-    """Passes on the iterations of a program that stands for one stratum."""
+    """Passes on the iterations of a program made of one stratum."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer

@@ -87,7 +87,7 @@ class Folder:
             return int(pq.ParquetFile(stream).metadata.num_rows)
 
     def write_json(self, name: str, value: object) -> None:
-        """Write a small file, in one step for whoever reads it."""
+        """Write a small file that readers see whole or not at all."""
         self.write_bytes(name, json.dumps(value, indent=1).encode())
 
     def write_bytes(self, name: str, data: bytes) -> None:
@@ -128,7 +128,7 @@ class Folder:
         return [f"{self.uri.rstrip('/')}/{name}" for name in names]
 
     def delete(self, name: str) -> None:
-        """Delete a file or folder that nobody needs any more."""
+        """Delete a file or folder that is no longer needed."""
         path = f"{self._path}/{name}"
         kind = self._system.get_file_info(path).type
         if kind is fs.FileType.Directory:

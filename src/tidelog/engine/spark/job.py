@@ -202,7 +202,7 @@ def _work(  # noqa: PLR0913, PLR0917 - what a closure would hold, were it not se
 
 
 def _guarded(job: Job, wire: Wire) -> Message:
-    """Return the work's answer; a failure that is no loss becomes one, told to all partners."""
+    """Return the work's reply; a failure is reported to all partners, which give up too."""
     from importlib import import_module  # noqa: PLC0415 - in the worker
 
     try:

@@ -1,6 +1,6 @@
 """What partners send each other: a few numbers and rows of relations, as bytes.
 
-A message is read without running anything it says: lengths and types stand in a JSON header, and the
+A message is read without running anything it says: lengths and types are in a JSON header, and the
 rest is raw arrays.
 """
 
@@ -19,7 +19,7 @@ NO_WEIGHTS: Int32s = np.empty(0, np.int32)
 
 
 class BadMessageError(ValueError):
-    """Bytes that are no message: damaged on their way, or from somebody who is no partner."""
+    """Bytes that are not a message: damaged on their way, or from something that is not a partner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def encode(message: Message) -> list[bytes | memoryview]:
 def decode(data: bytes | bytearray | memoryview) -> Message:
     """Return the message in these bytes; its arrays share them.
 
-    Raises `BadMessageError` if they are no message: too short or too long for what the header says,
+    Raises `BadMessageError` if they are not a message: too short or too long for what the header says,
     or with a header of another form.
     """
     if len(data) < _LENGTH.size:

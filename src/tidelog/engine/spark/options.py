@@ -45,11 +45,10 @@ class SparkOptions:
         )
         for name, value, allowed in choices:
             if value not in allowed:
-                message = f"`{value}` is no way of `{name}`"
+                message = f"`{value}` is not a valid `{name}`"
                 yield Diagnostic(
                     code="spark-bad-option", message=message, hint=f"one of {', '.join(allowed)}"
                 )
-        if self.partners is not None and self.partners < 1:
-            yield Diagnostic(code="spark-bad-option", message=f"{self.partners} is no number of partners")
-        if self.attempts < 1:
-            yield Diagnostic(code="spark-bad-option", message=f"{self.attempts} is no number of attempts")
+        for name, number in (("partners", self.partners), ("attempts", self.attempts)):
+            if number is not None and number < 1:
+                yield Diagnostic(code="spark-bad-option", message=f"{number} is not a valid number of {name}")

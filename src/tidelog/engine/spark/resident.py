@@ -64,7 +64,7 @@ class ResidentJob:
         return answers
 
     def stop(self) -> None:
-        """Let the partners go."""
+        """Release the partners."""
         for connection in self._meeting.connections.values():
             try:
                 send(connection, Message())

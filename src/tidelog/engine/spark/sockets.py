@@ -27,7 +27,7 @@ _SMALL_BYTES = 1 << 17
 _GIVE_UP = (1 << 64) - 1
 _MOST_REASON_BYTES = 1 << 16
 _ROOM_BYTES = 1 << 24
-# A caller has so long to prove who it is: meanwhile nobody else is let in.
+# How long a caller has to prove its identity: meanwhile no other is let in.
 _GREETING_SECONDS = 10.0
 
 
@@ -128,8 +128,8 @@ def admit(raw: socket.socket, access: Access) -> tuple[int, socket.socket] | Non
             connection = context.wrap_socket(raw, server_side=True)
         nonce = secrets.token_bytes(_NONCE_BYTES)
         connection.sendall(nonce)
-        said = _receive(connection, 2 * _NONCE_BYTES + _HELLO.size, time.monotonic() + seconds)
-        theirs, hello, proof = said[:_NONCE_BYTES], said[_NONCE_BYTES:-_NONCE_BYTES], said[-_NONCE_BYTES:]
+        sent = _receive(connection, 2 * _NONCE_BYTES + _HELLO.size, time.monotonic() + seconds)
+        theirs, hello, proof = sent[:_NONCE_BYTES], sent[_NONCE_BYTES:-_NONCE_BYTES], sent[-_NONCE_BYTES:]
         if not hmac.compare_digest(proof, _proof(access, b"caller", hello, nonce)):
             connection.close()
             return None

@@ -1,4 +1,4 @@
-"""A new Spark session, or a clear word why there is none before Java says so in ways of its own."""
+"""A new Spark session, or a diagnostic that says clearly why there is none."""
 
 import logging
 import os
@@ -86,7 +86,7 @@ def _interrupted_later() -> Iterator[None]:
     try:
         yield
     finally:
-        # Spark has put a handler of its own in this place; who had it before has it again.
+        # Spark has put a handler of its own in this place; the one before is put back.
         signal.signal(signal.SIGINT, before)
     if came:
         raise KeyboardInterrupt
@@ -134,7 +134,7 @@ def _against_master(master: str | None, span: Span | None) -> Iterator[Diagnosti
     if master is not None and _MASTER.fullmatch(master) is None:
         yield Diagnostic(
             code="spark-bad-master",
-            message=f"`{master}` is no master of Spark",
+            message=f"`{master}` is not a valid master of Spark",
             span=span,
             hint="as local[4], local[*], spark://host:7077, yarn, or k8s://https://host:443",
         )
@@ -158,12 +158,12 @@ def _against_java() -> Iterator[Diagnostic]:
 def _java_version(java: str) -> int | None:
     """Return the number of a Java, None if it does not tell."""
     try:
-        said = subprocess.run(  # noqa: S603 - the user's own Java
+        output = subprocess.run(  # noqa: S603 - the user's own Java
             [java, "-version"], capture_output=True, text=True, timeout=_ASK_JAVA_SECONDS, check=False
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    found = re.search(r'version "(?:1\.)?(\d+)', output.stderr + output.stdout)
     return None if found is None else int(found[1])
 
 
@@ -191,12 +191,12 @@ def _missing() -> Diagnostic:
 def _failed(error: Exception, span: Span | None) -> Diagnostic:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     # Of a failure inside Java the first line only says that there was one.
-    said = next(
+    reason = next(
         (line.removeprefix(": ") for line in lines if "Exception:" in line), lines[0] if lines else ""
     )
     return Diagnostic(
         code="spark-no-session",
-        message=f"Spark does not start: {said}",
+        message=f"Spark does not start: {reason}",
         span=span,
         hint="look at the master, at Spark's settings, and at SPARK_HOME and JAVA_HOME",
     )

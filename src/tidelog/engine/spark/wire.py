@@ -52,8 +52,8 @@ class ApartWire:
     partners: int
 
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
-        """Raise: there is nobody to talk to."""
-        raise AssertionError(f"part {self.me} has {len(messages)} messages, and nobody to send them to")
+        """Raise: parts have no connection to each other."""
+        raise AssertionError(f"part {self.me} has {len(messages)} messages, but no connection")
 
     def give_up(self, reason: str) -> None:
         """Tell nobody."""
