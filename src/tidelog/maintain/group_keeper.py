@@ -8,12 +8,12 @@ import numpy as np
 
 from tidelog.engine.local.chains import collect
 from tidelog.engine.local.combine import combiner
+from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import StratumStatistics
 from tidelog.engine.user_aggregates import UserAggregate
 from tidelog.maintain.aggregates import GroupedAggregate
-from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.group_values import GroupValues, numeric_values
 from tidelog.maintain.groups import Groups, changed_derivations, replace_rows, some_rows, value_rows
 from tidelog.maintain.labels import RelationLabels
@@ -88,7 +88,7 @@ class GroupKeeper:
         self,
         rules: Sequence[FlatRule],
         earlier: Mapping[str, RowChange],
-        derivations: Derivations,
+        derivations: LocalDerivations,
         label: Callable[[str], RelationLabels],
     ) -> tuple[dict[str, RowChange], int]:
         """Bring the relations of an aggregate to the new epoch; return what changed, and the work."""

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.local.derive import LocalDerivations
+from tidelog.engine.local.steps import Sink
 from tidelog.maintain.aggregates import GroupedAggregate
-from tidelog.maintain.derivations import Derivations, Sink
 from tidelog.maintain.group_values import GroupValues
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
@@ -112,7 +113,7 @@ def changed_derivations(
     rules: Sequence[FlatRule],
     relations: Mapping[str, StoredRelation],
     earlier: Mapping[str, RowChange],
-    derivations: Derivations,
+    derivations: LocalDerivations,
 ) -> tuple[Int64s, Int64s]:
     """Return the heads of derivations that are lost (-1) and gained (+1) by changes of earlier strata.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tidelog.maintain.derivations import Derivations
+from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.judge import EpochJudge, Mask
 from tidelog.maintain.labels import AFFECTED, UNTOUCHED, RelationLabels, rows_by_level
 from tidelog.maintain.row_change import RowChange
@@ -20,7 +20,7 @@ from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 class WorkMeter:
     """Counts derivations, and the bindings that the engine went through to find them."""
 
-    derivations: Derivations
+    derivations: LocalDerivations
     budget: float
     seen: int = 0
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import LocalState
-from tidelog.maintain.derivations import Derivations, Sink
+from tidelog.engine.local.steps import Sink
 from tidelog.maintain.judge import Mask, holds_now
 from tidelog.maintain.labels import RelationLabels, row_changes
 from tidelog.maintain.row_change import RowChange
@@ -34,7 +35,7 @@ class MonotoneUpdate:
     state: LocalState
     labels: Mapping[str, RelationLabels]
     earlier: Mapping[str, RowChange]
-    derivations: Derivations
+    derivations: LocalDerivations
     check_level: Callable[[int], None]
 
     def run(self, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:

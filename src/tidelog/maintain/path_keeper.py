@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidelog.engine.convergence import endless
+from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.state import LocalState
 from tidelog.errors import TidelogError
-from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.groups import changed_derivations, replace_rows
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange, changed_rows
@@ -62,7 +62,7 @@ class PathKeeper:
         stratum: Stratum,
         given: Mapping[str, Diffs],
         earlier: Mapping[str, RowChange],
-        derivations: Derivations,
+        derivations: LocalDerivations,
         label: Callable[[str], RelationLabels],
     ) -> tuple[dict[str, RowChange], int]:
         """Bring a stratum to the new epoch; return what changed, and the work.

@@ -18,9 +18,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
+from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import LocalState
 from tidelog.maintain.decide import Decision, Situation, decide, give_up, recompute
-from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.heads import LocalHeads, WorkMeter
 from tidelog.maintain.judge import EpochJudge
@@ -55,7 +55,7 @@ class EpochEngine(Protocol):
         """Return the stored relations by name."""
 
     @property
-    def derivations(self) -> Derivations:
+    def derivations(self) -> LocalDerivations:
         """Return what enumerates derivations."""
 
     @property

@@ -26,7 +26,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tidelog.maintain.derivations import Derivations, Sink
+from tidelog.engine.local.derive import LocalDerivations
+from tidelog.engine.local.steps import Sink
 from tidelog.maintain.judge import EpochJudge, Mask
 from tidelog.maintain.labels import AFFECTED, CURRENT, UNTOUCHED, row_changes
 from tidelog.maintain.row_change import RowChange
@@ -115,7 +116,7 @@ class Sweeps:
 
     rules: Sequence[FlatRule]
     judge: EpochJudge
-    derivations: Derivations
+    derivations: LocalDerivations
     heads: Heads
     rule_change: RuleChange = NO_RULE_CHANGE
 

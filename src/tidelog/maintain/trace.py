@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tidelog.maintain.derivations import Traces
+from tidelog.engine.local.leapfrog_traces import LocalTraces
 from tidelog.maintain.row_change import RowChange
 from tidelog.plan.flatten import FlatRule
 from tidelog.plan.leapfrog_trace import reason_against_trace
@@ -33,7 +33,7 @@ class TraceKeeper:
     stratum: Stratum
     rules: Sequence[FlatRule]
     program: Program
-    traces: Traces | None = None
+    traces: LocalTraces | None = None
     is_pending: bool = False
     said: str = ""
     reasons: dict[str, str] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class TraceKeeper:
         """Remember what following the trace cost; recording it is not part of that."""
         self._steps_per_row = max(work - self._recording, 1) / max(rows, 1)
 
-    def follow(self, record: "Record", earlier: Mapping[str, RowChange]) -> tuple[Traces, int]:
+    def follow(self, record: "Record", earlier: Mapping[str, RowChange]) -> tuple[LocalTraces, int]:
         """Follow a change, recording the old epoch first if it has no trace; return the steps made."""
         self.said, self._recording = "", 0
         if self.traces is None or not self.traces.is_current():
@@ -130,5 +130,5 @@ class TraceKeeper:
 class Record(Protocol):
     """Makes traces of rules, not recorded yet."""
 
-    def __call__(self, rules: Sequence[FlatRule]) -> Traces:
+    def __call__(self, rules: Sequence[FlatRule]) -> LocalTraces:
         """Return the traces of these rules."""

@@ -52,13 +52,17 @@ class LocalDerivations:
             self._state.on_bindings = None
 
     def forward(self, rule: FlatRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
-        """Push the derivations that use these rows at a literal."""
+        """Push the derivations that use these rows at a literal, absent and present ones alike.
+
+        A batch has the head's columns, then the row number at each literal of the rule (-1 for a
+        negated literal without any row). It is only valid during the call.
+        """
         rows = self._state.relations[literal.relation].rows
         for piece in _pieces(numbers):
             self._run(rule, literal, rows[piece], piece, sink)
 
     def backward(self, rule: FlatRule, numbers: Int64s, sink: Sink) -> None:
-        """Push the derivations of these head rows."""
+        """Push the derivations of these head rows: the head's row number, then the literals'."""
         rows = self._state.relations[rule.relation].rows
         for piece in _pieces(numbers):
             self._run(rule, None, rows[piece], piece, sink)
@@ -82,7 +86,7 @@ class LocalDerivations:
         return LocalTraces(rules, self._state, self._expressions, self._statistics)
 
     def encode(self, constant: Constant) -> int:
-        """Return the code of a constant."""
+        """Return the code of a constant; raise if the state's codes are too narrow for it."""
         code = self._expressions.codec.encode(constant.value, constant.type)
         self._state.require(code)
         return code

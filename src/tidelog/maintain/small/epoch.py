@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import NeedsWideCodes
-from tidelog.maintain.derivations import Derivations
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.small import layout
@@ -71,7 +71,7 @@ class SmallEpochs:
         rules: Sequence[Sequence[MaintainedRule]],
         reads: Sequence[AbstractSet[str]],
         relations: Callable[[], Mapping[str, StoredRelation]],
-        derivations: Callable[[], Derivations],
+        derivations: Callable[[], LocalDerivations],
         label: Callable[[str], RelationLabels],
     ) -> None:  # fmt: skip
         self._strata = strata

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tidelog.maintain.derivations import Derivations
+from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.small import layout
 from tidelog.maintain.small.chains import Instructions, NotSmall
 from tidelog.maintain.small.sync import Sync
@@ -26,7 +26,7 @@ class SmallStratum(Tables):
         rules: Sequence[MaintainedRule],
         own: Sequence[str],
         relations: Mapping[str, StoredRelation],
-        derivations: Derivations,
+        derivations: LocalDerivations,
     ) -> None:
         names = list(dict.fromkeys([*own, *(x.relation for rule in rules for x in rule.literals)]))
         super().__init__(names, relations)
@@ -49,7 +49,7 @@ def lay_out(
     rules: Sequence[MaintainedRule],
     own: Sequence[str],
     relations: Mapping[str, StoredRelation],
-    derivations: Derivations,
+    derivations: LocalDerivations,
 ) -> SmallStratum | None:
     """Return the tables of a stratum on its own, None if a rule needs what kernels do not have."""
     try:
@@ -63,7 +63,7 @@ def enter_stratum(
     number: int,
     own: Sequence[str],
     rules: Sequence[MaintainedRule],
-    derivations: Derivations,
+    derivations: LocalDerivations,
 ) -> bool:
     """Enter a stratum into the tables; return False if a rule needs what the kernel does not have."""
     if len(own) > layout.RELATION_LIMIT:
@@ -88,7 +88,7 @@ class _Layout:
         number: int,
         own: Sequence[str],
         rules: Sequence[MaintainedRule],
-        derivations: Derivations,
+        derivations: LocalDerivations,
     ) -> None:
         self._tables = tables
         self._number = number

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tidelog.maintain.derivations import Sink
+from tidelog.engine.local.steps import Sink
 from tidelog.maintain.heads import WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.strategies.dred import DredHeads

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from tidelog.maintain.derivations import Derivations
+from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.heads import LocalHeads, WorkMeter
 from tidelog.maintain.judge import EpochJudge, holds_now
 from tidelog.maintain.sweeps import Asking, Rows
@@ -75,7 +75,7 @@ def count_iterations(
     rules: Sequence[FlatRule],
     relations: Mapping[str, StoredRelation],
     stratum: Iterable[str],
-    derivations: Derivations,
+    derivations: LocalDerivations,
 ) -> dict[str, IterationCounts]:
     """Return the dense state of a stratum, counted by enumerating every derivation once."""
     result = {name: IterationCounts() for name in stratum}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tidelog.maintain.derivations import Traces
+from tidelog.engine.local.leapfrog_traces import LocalTraces
 from tidelog.maintain.sweeps import Sweeps
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage.kernel import Int64s
@@ -13,7 +13,7 @@ from tidelog.storage.kernel import Int64s
 class TracedSweeps(Sweeps):
     """One epoch of one stratum, some of whose rules have a trace; see `maintain.trace`."""
 
-    traces: Traces = field(kw_only=True)
+    traces: LocalTraces = field(kw_only=True)
 
     def push_lost(self) -> None:
         """Push what is lost, also by the traces."""
