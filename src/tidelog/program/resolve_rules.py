@@ -9,7 +9,7 @@ from tidelog.program import nodes
 from tidelog.program.binding import bound_variables
 from tidelog.program.declare_relations import Declarations
 from tidelog.program.flat_terms import bodies, inside, literals_of, terms_of
-from tidelog.program.flatten_rules import PLAIN, Alternative, FlatLiteral, FlatRule
+from tidelog.program.flatten_rules import PLAIN, Alternative, FlatLiteral, WrittenRule
 from tidelog.program.infer_types import infer_types
 from tidelog.program.resolve_terms import Place, TermResolver
 from tidelog.program.scope_aggregates import scope_aggregates
@@ -45,7 +45,7 @@ class TypedRules:
 
 
 def resolve_rules(
-    rules: Sequence[FlatRule], declarations: Declarations
+    rules: Sequence[WrittenRule], declarations: Declarations
 ) -> tuple[TypedRules, list[Diagnostic]]:
     """Return the rules with the type of every term, and what is wrong with names and types.
 
@@ -89,7 +89,7 @@ class _RuleResolver(TermResolver):
     """Resolves one rule: its literals, aggregates and generators."""
 
     def __init__(
-        self, rule: FlatRule, declarations: Declarations, made_before: Sequence[nodes.Relation]
+        self, rule: WrittenRule, declarations: Declarations, made_before: Sequence[nodes.Relation]
     ) -> None:
         super().__init__(declarations, infer_types(rule, declarations))
         self.flat = rule
@@ -355,7 +355,7 @@ class _RuleResolver(TermResolver):
         return rules
 
 
-def _is_constant(rule: FlatRule) -> bool:
+def _is_constant(rule: WrittenRule) -> bool:
     """Say whether a rule is a fact of plain constants."""
     is_fact = not rule.body and rule.greater is None
     return is_fact and all(isinstance(term, PLAIN) for term in rule.head.terms)
