@@ -1,5 +1,7 @@
 """When a stratum counts as one that reaches no fixpoint."""
 
+from collections.abc import Callable
+
 from tidelog.engine.protocol import Settings
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Program, Stratum
@@ -24,6 +26,12 @@ def check_convergence(
         return
     if program.has_lattice(stratum):
         raise TidelogError([endless(stratum)])
+
+
+def is_full(stratum: Stratum, program: Program, size: Callable[[str], int]) -> bool:
+    """Say whether a relation of the stratum has reached its size limit."""
+    limits = ((name, program.relations[name].size_limit) for name in stratum.relations)
+    return any(limit is not None and size(name) >= limit for name, limit in limits)
 
 
 def iterations_to(level: int, stratum: Stratum) -> int:

@@ -1,7 +1,7 @@
 """From the rules of a stratum to plans."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tidelog.plan.body import Body, Chain, rule_body
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
@@ -31,10 +31,8 @@ def plan_stratum(
         path(x, z) :- delta path(x, y), full path(y, z).
         path(x, z) :- old path(x, y), delta path(y, z).
     """
-    plans: list[RulePlan] = []
-    for rule in stratum.rules:
-        if not is_fact(rule):
-            plans.extend(_plan_rule(rule, stratum, program, statistics, counting, scans_delta))
+    planner = _Planner(stratum, program, statistics, counting, scans_delta)
+    plans = [plan for rule in stratum.rules if not is_fact(rule) for plan in planner.plans(rule)]
     return StratumPlan(
         stratum.relations,
         tuple(plan for plan in plans if plan.delta_atom is None),
@@ -42,34 +40,35 @@ def plan_stratum(
     )
 
 
-def _plan_rule(  # noqa: PLR0913, PLR0917 - a rule, where it stands, and how it is to be planned
-    rule: Rule,
-    stratum: Stratum,
-    program: Program,
-    statistics: Statistics,
-    counting: bool,  # noqa: FBT001 - as asked
-    scans_delta: bool,  # noqa: FBT001 - as asked
-) -> Iterator[RulePlan]:
-    flat = flatten_rule(rule, program)
-    inside = [number for number, atom in enumerate(flat.atoms) if atom.relation in stratum.relations]
-    growing = frozenset(stratum.relations) if stratum.is_recursive else frozenset()
-    orders = dict(rule.plan)
-    for number, delta in enumerate(inside or [None]):
-        views = tuple(_view(atom, delta, inside) for atom in range(len(flat.atoms)))
-        body = replace(
-            rule_body(flat, views, program, statistics),
-            counting=counting,
-            growing=growing,
-            scans_delta=scans_delta,
-        )
-        # A `.plan` counts delta rules from 0 and atoms from 1.
-        fixed = orders.get(number)
-        order = None if fixed is None else tuple(atom - 1 for atom in fixed)
-        yield rule_plan(flat, delta, best_chain(body, order))
-    for own, delta in own_deltas(flat, stratum) if stratum.is_recursive else ():
-        views = tuple(View.DELTA if atom == delta else View.FULL for atom in range(len(own.atoms)))
-        body = Body(own.body, views, own.outputs, program, statistics, growing=growing)
-        yield rule_plan(flat, delta, best_chain(body))
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    """Plans the rules of one stratum."""
+
+    stratum: Stratum
+    program: Program
+    statistics: Statistics
+    counting: bool
+    scans_delta: bool
+
+    def plans(self, rule: Rule) -> Iterator[RulePlan]:
+        """Yield the plans of a rule's delta rules, or of the rule if it reads earlier strata alone."""
+        stratum, counting, scans_delta = self.stratum, self.counting, self.scans_delta
+        flat = flatten_rule(rule, self.program)
+        inside = [number for number, atom in enumerate(flat.atoms) if atom.relation in stratum.relations]
+        growing = frozenset(stratum.relations) if stratum.is_recursive else frozenset()
+        orders = dict(rule.plan)
+        for number, delta in enumerate(inside or [None]):
+            views = tuple(_view(atom, delta, inside) for atom in range(len(flat.atoms)))
+            body = rule_body(flat, views, self.program, self.statistics)
+            body = replace(body, counting=counting, growing=growing, scans_delta=scans_delta)
+            # A `.plan` counts delta rules from 0 and atoms from 1.
+            fixed = orders.get(number)
+            order = None if fixed is None else tuple(atom - 1 for atom in fixed)
+            yield rule_plan(flat, delta, best_chain(body, order))
+        for own, delta in own_deltas(flat, stratum) if stratum.is_recursive else ():
+            views = tuple(View.DELTA if atom == delta else View.FULL for atom in range(len(own.atoms)))
+            body = Body(own.body, views, own.outputs, self.program, self.statistics, growing=growing)
+            yield rule_plan(flat, delta, best_chain(body))
 
 
 def rule_plan(rule: FlatRule, delta: int | None, chain: Chain) -> RulePlan:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from tidelog.engine.convergence import check_convergence
+from tidelog.engine.convergence import check_convergence, is_full
 from tidelog.engine.local.chains import Chain, make_chain
 from tidelog.engine.local.emit import EmitStep, SharedEmitStep
 from tidelog.engine.local.expressions import Expressions
@@ -94,23 +94,22 @@ class StratumRun:
         self._begin()
         self._plan_rules(self._stratum.rules)
         iteration = 0
-        if self._stratum.rules:
-            while True:
-                iteration += 1
-                self._check_iterations(iteration)
-                new = self._iterate(iteration)
-                observer.iteration_finished(number, iteration, new, self._state.size())
-                self._context.check_memory()
-                if not new or not self._stratum.is_recursive or self._is_full():
-                    break
+        stratum, program, settings = self._stratum, self._state.program, self._context.settings
+        while stratum.rules:
+            iteration += 1
+            check_convergence(iteration, stratum, program, settings, sum(self._sizes().values()))
+            new = self._iterate(iteration)
+            observer.iteration_finished(number, iteration, new, self._state.size())
+            self._context.check_memory()
+            if not new or not stratum.is_recursive or is_full(stratum, program, self._sizes().__getitem__):
+                break
         for name in self._stratum.relations:
             self._state.show_all(name)
             self._state.relations[name].forget_deleted_levels()
         self._derivations += sum(rule.derivations() for rule in self._repeated)
-        facts = sum(len(self._state.relations[name]) for name in self._stratum.relations)
-        seconds, yielded = time.perf_counter() - start, self._state.bindings - bindings
-        names, is_recursive = self._stratum.relations, self._stratum.is_recursive
-        return StratumStatistics(names, is_recursive, iteration, facts, self._derivations, seconds, yielded)
+        facts, yielded = sum(self._sizes().values()), self._state.bindings - bindings
+        took = (self._derivations, time.perf_counter() - start, yielded)
+        return StratumStatistics(stratum.relations, stratum.is_recursive, iteration, facts, *took)
 
     def _begin(self) -> None:
         """Settle the inputs and let the first iteration see them as its delta."""
@@ -203,7 +202,7 @@ class StratumRun:
 
     def _plan_rules(self, rules: Sequence[Rule]) -> None:
         """Plan rules by the sizes as they stand and make them runnable; one planned as before stays."""
-        sizes = {name: len(self._state.relations[name]) for name in self._stratum.relations}
+        sizes = self._sizes()
         for rule in rules:
             self._planned_sizes[rule.id] = {name: sizes[name] for name in self._reads[rule.id]}
         plan = plan_stratum(
@@ -234,7 +233,7 @@ class StratumRun:
 
     def _outgrown_rules(self) -> list[Rule]:
         """Return the rules that read relations much larger than they were planned for."""
-        sizes = {name: len(self._state.relations[name]) for name in self._stratum.relations}
+        sizes = self._sizes()
         return [
             rule
             for rule in self._stratum.rules
@@ -273,12 +272,5 @@ class StratumRun:
             for key in [key for key in indexes if (name, key) not in used]:
                 del indexes[key]
 
-    def _is_full(self) -> bool:
-        limits = {name: self._state.program.relations[name].size_limit for name in self._stratum.relations}
-        return any(
-            limit is not None and len(self._state.relations[name]) >= limit for name, limit in limits.items()
-        )
-
-    def _check_iterations(self, iteration: int) -> None:
-        facts = sum(len(self._state.relations[name]) for name in self._stratum.relations)
-        check_convergence(iteration, self._stratum, self._state.program, self._context.settings, facts)
+    def _sizes(self) -> dict[str, int]:
+        return {name: len(self._state.relations[name]) for name in self._stratum.relations}

@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from tidelog.engine.convergence import check_convergence
+from tidelog.engine.convergence import check_convergence, is_full
 from tidelog.engine.counted import number_derivations
 from tidelog.engine.evaluation import evaluate_strata
 from tidelog.engine.functional import Claim, two_values
@@ -107,9 +107,10 @@ class ReferenceEngine:
         self._settle(stratum, {name: self._inputs[name] for name in stratum.relations})
         rules = [self._rules[rule.id] for rule in stratum.rules]
         iteration, derivations, is_changed = 0, 0, bool(rules)
-        while is_changed and not (iteration and self._is_full(stratum)):
+        while is_changed and not (iteration and is_full(stratum, self._program, self.size)):
             iteration += 1
-            self._check_limit(iteration, stratum)
+            facts = sum(self.size(name) for name in stratum.relations)
+            check_convergence(iteration, stratum, self._program, self._settings, facts)
             found: dict[str, set[Fact]] = {name: set() for name in stratum.relations}
             derivations = 0
             for rule in rules:
@@ -191,14 +192,6 @@ class ReferenceEngine:
             return self._solver.terms.call(functor, (left, right), None)
         except NoValueError:
             raise no_join(functor, (left, right)) from None
-
-    def _is_full(self, stratum: Stratum) -> bool:
-        limits = {name: self._program.relations[name].size_limit for name in stratum.relations}
-        return any(limit is not None and self.size(name) >= limit for name, limit in limits.items())
-
-    def _check_limit(self, iteration: int, stratum: Stratum) -> None:
-        facts = sum(self.size(name) for name in stratum.relations)
-        check_convergence(iteration, stratum, self._program, self._settings, facts)
 
     # --- counters --------------------------------------------------------------------------
 
