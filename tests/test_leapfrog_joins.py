@@ -12,8 +12,7 @@ from epochs_programs import tangled_epochs, tangled_programs
 from programs import build, run
 from strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.epoch import Strategy
-from tidelog.engine.local.chains import make_chain
-from tidelog.engine.local.derive import SinkStep
+from tidelog.engine.local.chains import SinkStep, make_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.plan import plan_stratum

@@ -8,10 +8,16 @@ from hypothesis import strategies as st
 
 from code_rows import as_rows, distinct
 from kernel_oracles import oracle_of
-from tidelog.storage.ordered_groups import OrderedGroups, change_entries, least_entries, merge_heaps
+from tidelog.storage.ordered_groups import Heaps, OrderedGroups, change_entries, least_entries, merge_heaps
 
 GROUPS = 3
 keys = st.integers(-4, 4) | st.sampled_from([-(2**63), 2**63 - 1])
+
+
+def heaps_of(rows, groups=0):
+    """Return heaps without entries in them."""
+    zeros = [np.zeros(len(rows), np.int64) for _ in range(3)]
+    return Heaps(rows, *zeros, np.zeros(len(rows), np.uint8), np.full(groups, -1, np.int64))
 
 
 def members(root, left, right):
@@ -34,13 +40,14 @@ def is_heap(root, rows, left, right):
 def test_merged_heaps_hold_all_entries(one, two):
     """Two heaps become one with the entries of both, the least on top; an empty one changes nothing."""
     rows = as_rows([(0, key) for key in [*one, *two]], 2, np.int64)
-    left, right = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
-    roots = [-1, -1]
+    heaps, roots = heaps_of(rows), [-1, -1]
+    left, right = heaps.left, heaps.right
+    left[:] = right[:] = -1
     for entry in range(len(rows)):
         side = int(entry >= len(one))
-        roots[side] = int(merge_heaps(roots[side], entry, rows, left, right))
+        roots[side] = int(merge_heaps(heaps, roots[side], entry))
 
-    root = int(merge_heaps(*roots, rows, left, right))
+    root = int(merge_heaps(heaps, *roots))
 
     assert sorted(members(root, left, right)) == list(range(len(rows)))
     assert is_heap(root, rows, left, right)
@@ -69,20 +76,18 @@ def changes(draw):
 def test_groups_know_their_least_key(batches, data):
     """After any insertions and deletions the least key of each group is found, -1 for an empty group."""
     entries = distinct((group, key) for batch in batches for group, key, _ in batch)
-    rows, count = as_rows(entries, 2, np.int64), len(entries)
-    multiplicities, left, right = (np.zeros(count, np.int64) for _ in range(3))
-    is_linked, roots = np.zeros(count, np.uint8), np.full(GROUPS, -1, np.int64)
+    heaps = heaps_of(as_rows(entries, 2, np.int64), GROUPS)
     held = Counter()
 
     for batch in batches:
         numbers = np.array([entries.index((group, key)) for group, key, _ in batch], np.int64)
         diffs = np.array([diff for _, _, diff in batch], np.int64)
-        change_entries(rows, numbers, diffs, multiplicities, left, right, is_linked, roots)
+        change_entries(heaps, numbers, diffs)
         for group, key, diff in batch:
             held[group, key] += diff
         asked = data.draw(st.lists(st.integers(0, GROUPS - 1)))
         found = np.empty(len(asked), np.int64)
-        least_entries(np.array(asked, np.int64), rows, multiplicities, left, right, is_linked, roots, found)
+        least_entries(heaps, np.array(asked, np.int64), found)
         for group, entry in zip(asked, found.tolist(), strict=True):
             left_over = [key for (other, key), number in held.items() if other == group and number > 0]
             assert (entry < 0) == (not left_over)

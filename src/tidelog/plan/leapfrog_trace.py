@@ -7,7 +7,7 @@ from tidelog.plan.body import Body, row_name
 from tidelog.plan.flatten import FlatRule, variables_of
 from tidelog.plan.leapfrog import best_variable_order, components_of
 from tidelog.plan.leapfrog_operator import operands_of
-from tidelog.plan.operators import Layout, Operator, View
+from tidelog.plan.operators import Operator, View
 from tidelog.plan.order import best_chain_in_pairs
 from tidelog.plan.statistics import KnownSizes, Statistics
 from tidelog.program.nodes import Atom, Constant, Literal, Program, RuleId
@@ -77,14 +77,17 @@ def completion_chain(
     rows = tuple(row_name(literal.place) for literal in rule.literals)
     given = (*plan.variables, *(row for row, x in zip(rows, rule.literals, strict=True) if not x.is_negated))
     body = Body(
-        tuple(rest.values()), (), (*_head_operands(rule), *rows), program, statistics, given,
-        counting=True, numbered=True, places=tuple(rest),
-    )  # fmt: skip
+        tuple(rest.values()),
+        (),
+        (*operands_of(0, rule.head), *rows),
+        program,
+        statistics,
+        given,
+        counting=True,
+        numbered=True,
+        places=tuple(rest),
+    )
     return best_chain_in_pairs(body).operators
-
-
-def _head_operands(rule: FlatRule) -> Layout:
-    return operands_of(0, rule.head)
 
 
 def _atoms(rule: FlatRule) -> tuple[Atom, ...]:

@@ -6,7 +6,7 @@ of each part, so that parts which end before the key are never entered. A search
 for each interval found.
 
 New records become a batch of their own, and batches of similar size are merged; deleted records stay
-until then, with an end below all keys.
+until then, or until half of their batch is deleted.
 """
 
 from dataclasses import dataclass
@@ -53,12 +53,20 @@ def delete_records(records: Int64s, column: int, deleted: Bools, ends: Int64s, n
 
 
 @inlined
-def _compare(records: Int64s, record: Integer, points: Int64s, point: Integer, columns: Integer) -> Integer:
-    """Return -1, 0 or 1 as the first columns of a record are below, equal to or above those of a point."""
-    for column in range(columns):
-        if records[record, column] != points[point, column]:
-            return -1 if records[record, column] < points[point, column] else 1
-    return 0
+def _first_record(records: Int64s, first: Integer, point: Int64s, columns: Integer, after: bool) -> Integer:
+    """Return the first record from `first` on whose columns are not below a point's, or `after` them."""
+    low, high = first, records.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        column = 0
+        while column < columns and records[middle, column] == point[column]:
+            column += 1
+        is_below = after if column == columns else records[middle, column] < point[column]
+        if is_below:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel
@@ -75,22 +83,8 @@ def find_records(
     stack = np.empty(128, np.int64)
     for point in range(first, points.shape[0]):
         key = points[point, group]
-        low, high = 0, records.shape[0]
-        while low < high:
-            middle = (low + high) // 2
-            if _compare(records, middle, points, point, group) < 0:
-                low = middle + 1
-            else:
-                high = middle
-        begin = low
-        high = records.shape[0]
-        while low < high:
-            middle = (low + high) // 2
-            if _compare(records, middle, points, point, group + 1) <= 0:
-                low = middle + 1
-            else:
-                high = middle
-        end = low
+        begin = _first_record(records, 0, points[point], group, False)
+        end = _first_record(records, begin, points[point], group + 1, True)
         written = counts[0]
         depth = 0
         if begin < end:
@@ -136,8 +130,12 @@ class IntervalBatch:
         while leaves * _LEAF < len(self.records):
             leaves *= 2
         self.deleted: Bools = np.zeros(len(self.records), np.uint8)
+        self._count = len(self.records)
         self.ends: Int64s = np.empty(2 * leaves, np.int64)
         build_ends(self.records, self.group + 1, self.deleted, self.ends)
+
+    def __len__(self) -> int:
+        return self._count
 
     def find(self, points: Int64s) -> Int64s:
         """Return (point, record) for each record whose interval contains a point."""
@@ -153,7 +151,8 @@ class IntervalBatch:
             found = larger
 
     def delete(self, numbers: Int64s) -> None:
-        """Delete records by number."""
+        """Delete records by number, each once."""
+        self._count -= len(numbers)
         delete_records(self.records, self.group + 1, self.deleted, self.ends, numbers)
 
     def live(self) -> Int64s:
@@ -187,7 +186,7 @@ class IntervalIndex:
         self.batches: list[IntervalBatch] = []
 
     def __len__(self) -> int:
-        return sum(int((batch.deleted == 0).sum()) for batch in self.batches)
+        return sum(map(len, self.batches))
 
     @property
     def size(self) -> int:
@@ -217,6 +216,11 @@ class IntervalIndex:
         """Delete what was found; nothing may have been added in between."""
         for batch, numbers in hits.places:
             batch.delete(numbers)
+        kept = [batch for batch in self.batches if len(batch)]
+        self.batches = [
+            batch if 2 * len(batch) > len(batch.records) else IntervalBatch(batch.live(), self.group)
+            for batch in kept
+        ]
 
 
 def sorted_once(records: Int64s) -> Int64s:

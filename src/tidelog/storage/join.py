@@ -37,6 +37,16 @@ def _read(
 
 
 @inlined
+def compares(comparison: Integer, left: Integer, right: Integer) -> bool:
+    """Say whether a comparison of two codes holds."""
+    if comparison == EQUAL:
+        return bool(left == right)
+    if comparison == UNEQUAL:
+        return bool(left != right)
+    return bool(left < right if comparison == LESS else left <= right)
+
+
+@inlined
 def passes(
     batch: CodeArray, row: Integer, entries: CodeArray, entry: Integer, constants: Int64s, filters: Int32s
 ) -> bool:
@@ -45,16 +55,7 @@ def passes(
         comparison = filters[position, 0]
         left = _read(batch, row, entries, entry, constants, filters[position, 1])
         right = _read(batch, row, entries, entry, constants, filters[position, 2])
-        if comparison == EQUAL:
-            if left != right:
-                return False
-        elif comparison == UNEQUAL:
-            if left == right:
-                return False
-        elif comparison == LESS:
-            if left >= right:
-                return False
-        elif left > right:
+        if not compares(comparison, left, right):
             return False
     return True
 
@@ -137,10 +138,10 @@ def join_postings(
             start = groups[group, START]
             end = start + groups[group, LENGTH]
             if arena[end - 1, last_column] >= highest:
-                end = _first_not_before(arena, start, end, highest)
+                end = first_place(arena, start, end, last_column, highest, False)
             entry = start + offset
             if offset == 0 and lowest > 0:
-                entry = _first_not_before(arena, start, end, lowest)
+                entry = first_place(arena, start, end, last_column, lowest, False)
             if is_plain:
                 count = min(end - entry, out.shape[0] - written)
                 if count > 0:
@@ -167,12 +168,14 @@ def join_postings(
 
 
 @inlined
-def _first_not_before(arena: CodeArray, start: Integer, end: Integer, number: Integer) -> Integer:
-    """Return the first entry of a posting whose row number is at least `number`."""
-    last_column = arena.shape[1] - 1
+def first_place(
+    arena: CodeArray, start: Integer, end: Integer, position: Integer, code: Integer, after: bool
+) -> Integer:
+    """Return the first entry of a sorted run whose column is at least `code`, or `after` it."""
     while start < end:
         middle = (start + end) // 2
-        if arena[middle, last_column] < number:
+        found = arena[middle, position]
+        if found < code or (after and found == code):
             start = middle + 1
         else:
             end = middle

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tidelog.storage.address import load_code
-from tidelog.storage.join import EQUAL, LESS, UNEQUAL
+from tidelog.storage.join import EQUAL, UNEQUAL, compares
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 from tidelog.storage.leapfrog_cursor import (
     find_key,
@@ -32,6 +32,14 @@ from tidelog.storage.leapfrog_join import HIGHEST, LOWEST, Join, Records
 
 # Columns of a record before the values of the variables: its index, and the ends of its interval.
 RECORD_HEAD = 3
+
+
+class Run(NamedTuple):
+    """Sorted values of one level of a batch: their address, a place among them, and where they end."""
+
+    values: Integer
+    place: Integer
+    end: Integer
 
 
 class Recorder(NamedTuple):
@@ -58,19 +66,8 @@ def _holds(join: Join, first: Integer, last: Integer) -> bool:
     """Say whether comparisons between registers hold."""
     for number in range(first, last):
         check = join.checks[number]
-        left = join.registers[check["left"]]
-        right = join.registers[check["right"]]
-        comparison = check["comparison"]
-        if comparison == EQUAL:
-            if left != right:
-                return False
-        elif comparison == UNEQUAL:
-            if left == right:
-                return False
-        elif comparison == LESS:
-            if left >= right:
-                return False
-        elif left > right:
+        left, right = join.registers[check["left"]], join.registers[check["right"]]
+        if not compares(check["comparison"], left, right):
             return False
     return True
 
@@ -118,29 +115,27 @@ def _count_step(
 
 
 @inlined
-def _meet(
-    one: Integer, one_at: Integer, one_end: Integer, two: Integer, two_at: Integer, two_end: Integer,
-    highest: Integer, like: CodeArray,
-) -> tuple[Integer, Integer, Integer, bool]:  # fmt: skip
+def _meet(one: Run, two: Run, highest: Integer, like: CodeArray) -> tuple[Integer, Integer, Integer, bool]:
     """Let places in two runs of values leap over one another until their values agree.
 
-    `one` and `two` are the runs' addresses. Return the places, the number of leaps, and whether both
-    stand on a value that is not above `highest`. Most steps of most joins are made here.
+    Return the places, the number of leaps, and whether both stand on a value that is not above `highest`.
+    Most steps of most joins are made here.
     """
-    one_key, two_key = load_code(one, one_at, like), load_code(two, two_at, like)
+    one_at, two_at = one.place, two.place
+    one_key, two_key = load_code(one.values, one_at, like), load_code(two.values, two_at, like)
     steps = 0
     while one_key != two_key and one_key <= highest and two_key <= highest:
         steps += 1
         if one_key < two_key:
-            one_at = leap(one, one_at, one_end, two_key, like)
-            if one_at == one_end:
+            one_at = leap(one.values, one_at, one.end, two_key, like)
+            if one_at == one.end:
                 return one_at, two_at, steps, False
-            one_key = load_code(one, one_at, like)
+            one_key = load_code(one.values, one_at, like)
         else:
-            two_at = leap(two, two_at, two_end, one_key, like)
-            if two_at == two_end:
+            two_at = leap(two.values, two_at, two.end, one_key, like)
+            if two_at == two.end:
                 return one_at, two_at, steps, False
-            two_key = load_code(two, two_at, like)
+            two_key = load_code(two.values, two_at, like)
     return one_at, two_at, steps, bool(one_key == two_key and one_key <= highest)
 
 
@@ -161,10 +156,9 @@ def _agree_two(join: Join, first: Integer, highest: Integer) -> bool:
     one, two = join.parts[first], join.parts[first + 1]
     one_at = join.cursors[join.atoms[one["atom"]]["first_batch"], one["level"]]
     two_at = join.cursors[join.atoms[two["atom"]]["first_batch"], two["level"]]
-    one_at["place"], two_at["place"], steps, found = _meet(
-        one_at["values"], one_at["place"], one_at["end"], two_at["values"], two_at["place"], two_at["end"],
-        highest, join.like,
-    )  # fmt: skip
+    one_run = Run(one_at["values"], one_at["place"], one_at["end"])
+    two_run = Run(two_at["values"], two_at["place"], two_at["end"])
+    one_at["place"], two_at["place"], steps, found = _meet(one_run, two_run, highest, join.like)
     join.state[0]["steps"] += steps
     if found:
         key = load_code(one_at["values"], one_at["place"], join.like)
@@ -306,19 +300,19 @@ def _sweep(join: Join, variable: Integer, out: CodeArray, written: Integer) -> n
     """
     first, _ = _parts_of(join, variable)
     one, two = join.parts[first], join.parts[first + 1]
-    one_run = join.cursors[join.atoms[one["atom"]]["first_batch"], one["level"]]
-    two_run = join.cursors[join.atoms[two["atom"]]["first_batch"], two["level"]]
+    one_cursor = join.cursors[join.atoms[one["atom"]]["first_batch"], one["level"]]
+    two_cursor = join.cursors[join.atoms[two["atom"]]["first_batch"], two["level"]]
     register, first_row = join.state[0]["first_variable"] + variable, join.state[0]["first_row"]
     highest = join.variables[variable]["high"]
     first_check, last_check = (
         join.variables[variable]["first_check"],
         join.variables[variable + 1]["first_check"],
     )
-    one_at, two_at, found = one_run["place"], two_run["place"], True
+    one_at, two_at, found = one_cursor["place"], two_cursor["place"], True
     count = np.int64(written)
     steps: Integer = 0
     while found:
-        join.registers[register] = load_code(one_run["values"], one_at, join.like)
+        join.registers[register] = load_code(one_cursor["values"], one_at, join.like)
         one_row, two_row = _row_of(join, one["atom"], one_at), _row_of(join, two["atom"], two_at)
         if one_row >= 0 and two_row >= 0 and _holds(join, first_check, last_check):
             join.registers[first_row + one["atom"]] = one_row
@@ -328,15 +322,14 @@ def _sweep(join: Join, variable: Integer, out: CodeArray, written: Integer) -> n
             if count == out.shape[0]:
                 break
         one_at += 1
-        if one_at == one_run["end"]:
+        if one_at == one_cursor["end"]:
             break
-        one_at, two_at, leaps, found = _meet(
-            one_run["values"], one_at, one_run["end"], two_run["values"], two_at, two_run["end"], highest,
-            join.like,
-        )  # fmt: skip
+        one_rest = Run(one_cursor["values"], one_at, one_cursor["end"])
+        two_rest = Run(two_cursor["values"], two_at, two_cursor["end"])
+        one_at, two_at, leaps, found = _meet(one_rest, two_rest, highest, join.like)
         steps += leaps
     join.state[0]["steps"] += steps
-    one_run["place"], two_run["place"] = one_at, two_at
+    one_cursor["place"], two_cursor["place"] = one_at, two_at
     join.levels[one["atom"], one["level"]]["key"] = join.registers[register]
     join.levels[two["atom"], two["level"]]["key"] = join.registers[register]
     return count

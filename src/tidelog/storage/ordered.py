@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage.index import Index
-from tidelog.storage.join import copy_run, passes
+from tidelog.storage.join import copy_run, first_place, passes
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, inlined, kernel
 from tidelog.storage.memory import enlarged
 from tidelog.storage.postings import LENGTH, START
@@ -97,21 +97,6 @@ def merge_tails(
 
 
 @inlined
-def _first_place(
-    arena: CodeArray, start: Integer, end: Integer, position: Integer, code: Integer, after: bool
-) -> Integer:
-    """Return the first entry of a sorted run whose column is at least `code`, or `after` it."""
-    while start < end:
-        middle = (start + end) // 2
-        found = arena[middle, position]
-        if found < code or (after and found == code):
-            start = middle + 1
-        else:
-            end = middle
-    return start
-
-
-@inlined
 def _narrowed(
     batch: CodeArray, row: Integer, constants: Int64s, bounds: Int32s, arena: CodeArray, start: Integer,
     end: Integer, position: Integer,
@@ -121,7 +106,7 @@ def _narrowed(
         kind = bounds[number, 0]
         source = bounds[number, 1]
         code = constants[-1 - source] if source < 0 else np.int64(batch[row, source])
-        place = _first_place(arena, start, end, position, code, kind in (ABOVE, AT_MOST))
+        place = first_place(arena, start, end, position, code, kind in (ABOVE, AT_MOST))
         if kind in (ABOVE, AT_LEAST):
             start = place
         else:

@@ -5,6 +5,8 @@ present form a skew heap, linked by entry numbers; an entry whose multiplicity i
 until it comes to the top. So a change costs a probe and, amortised, the logarithm of the group.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tidelog.storage.kernel import Bools, Int64s, kernel
@@ -14,59 +16,64 @@ from tidelog.storage.relation import StoredRelation
 _NONE = -1
 
 
+class Heaps(NamedTuple):
+    """The heaps of all groups: entries as (group, key), and for each how often it is there and its links."""
+
+    rows: Int64s
+    multiplicities: Int64s
+    left: Int64s
+    right: Int64s
+    is_linked: Bools
+    roots: Int64s
+
+
 @kernel
-def merge_heaps(first: int, second: int, rows: Int64s, left: Int64s, right: Int64s) -> int:
+def merge_heaps(heaps: Heaps, first: int, second: int) -> int:
     """Return the root of two heaps made one; the numbers are those of roots, -1 for an empty heap."""
     if first < 0:
         return second
     if second < 0:
         return first
-    if rows[second, 1] < rows[first, 1]:
+    if heaps.rows[second, 1] < heaps.rows[first, 1]:
         first, second = second, first
     root = first
     while True:
-        # What stood on the right is merged further and goes to the left: that keeps paths short.
-        rest = right[first]
-        right[first] = left[first]
+        # What was on the right is merged further and goes to the left: that keeps paths short.
+        rest = heaps.right[first]
+        heaps.right[first] = heaps.left[first]
         if rest < 0:
-            left[first] = second
+            heaps.left[first] = second
             return root
-        if rows[second, 1] < rows[rest, 1]:
+        if heaps.rows[second, 1] < heaps.rows[rest, 1]:
             rest, second = second, rest
-        left[first] = rest
+        heaps.left[first] = rest
         first = rest
 
 
 @kernel
-def change_entries(
-    rows: Int64s, entries: Int64s, diffs: Int64s, multiplicities: Int64s, left: Int64s, right: Int64s,
-    is_linked: Bools, roots: Int64s,
-) -> None:  # fmt: skip
+def change_entries(heaps: Heaps, entries: Int64s, diffs: Int64s) -> None:
     """Add diffs to entries, and link those into the heap of their group that are not in it."""
     for position in range(entries.shape[0]):
         entry = entries[position]
-        multiplicities[entry] += diffs[position]
-        if multiplicities[entry] > 0 and is_linked[entry] == 0:
-            is_linked[entry] = 1
-            left[entry] = _NONE
-            right[entry] = _NONE
-            group = rows[entry, 0]
-            roots[group] = merge_heaps(roots[group], entry, rows, left, right)
+        heaps.multiplicities[entry] += diffs[position]
+        if heaps.multiplicities[entry] > 0 and heaps.is_linked[entry] == 0:
+            heaps.is_linked[entry] = 1
+            heaps.left[entry] = _NONE
+            heaps.right[entry] = _NONE
+            group = heaps.rows[entry, 0]
+            heaps.roots[group] = merge_heaps(heaps, heaps.roots[group], entry)
 
 
 @kernel
-def least_entries(
-    groups: Int64s, rows: Int64s, multiplicities: Int64s, left: Int64s, right: Int64s,
-    is_linked: Bools, roots: Int64s, found: Int64s,
-) -> None:  # fmt: skip
+def least_entries(heaps: Heaps, groups: Int64s, found: Int64s) -> None:
     """Write the entry with the least key of each group, -1 for an empty one."""
     for position in range(groups.shape[0]):
         group = groups[position]
-        root = roots[group]
-        while root >= 0 and multiplicities[root] == 0:
-            is_linked[root] = 0
-            root = merge_heaps(left[root], right[root], rows, left, right)
-        roots[group] = root
+        root = heaps.roots[group]
+        while root >= 0 and heaps.multiplicities[root] == 0:
+            heaps.is_linked[root] = 0
+            root = merge_heaps(heaps, heaps.left[root], heaps.right[root])
+        heaps.roots[group] = root
         found[position] = root
 
 
@@ -81,40 +88,35 @@ class OrderedGroups:
 
     def __init__(self) -> None:
         self._entries = StoredRelation(2, np.int64, counting=True)
-        self._multiplicities: Int64s = np.zeros(0, np.int64)
-        self._left: Int64s = np.zeros(0, np.int64)
-        self._right: Int64s = np.zeros(0, np.int64)
-        self._is_linked: Bools = np.zeros(0, np.uint8)
-        self._roots: Int64s = np.zeros(0, np.int64)
+        nothing = np.zeros(0, np.int64)
+        self._heaps = Heaps(
+            self._entries.rows, nothing, nothing, nothing, np.zeros(0, np.uint8), roots=nothing
+        )
 
     def reserve(self, groups: int) -> None:
         """Make room for so many groups, the new ones empty."""
-        known = self._roots.shape[0]
+        known = self._heaps.roots.shape[0]
         if groups > known:
-            self._roots = enlarged(self._roots, groups, known)
-            self._roots[known:] = _NONE
+            self._heaps = self._heaps._replace(roots=enlarged(self._heaps.roots, groups, known))
+            self._heaps.roots[known:] = _NONE
 
     def change(self, groups: Int64s, keys: Int64s, diffs: Int64s) -> None:
         """Insert (or, with negative diffs, delete) keys."""
         entries = self._entries.locate(np.stack([groups, keys], axis=1))
-        capacity = self._entries.rows.shape[0]
-        known = self._multiplicities.shape[0]
+        capacity, known = self._entries.rows.shape[0], self._heaps.left.shape[0]
         if capacity > known:
-            self._multiplicities = enlarged(self._multiplicities, capacity, known)
-            self._left = enlarged(self._left, capacity, known)
-            self._right = enlarged(self._right, capacity, known)
-            self._is_linked = enlarged(self._is_linked, capacity, known)
-        change_entries(
-            self._entries.rows, entries, diffs, self._multiplicities, self._left, self._right,
-            self._is_linked, self._roots,
-        )  # fmt: skip
+            self._heaps = self._heaps._replace(
+                rows=self._entries.rows,
+                multiplicities=enlarged(self._heaps.multiplicities, capacity, known),
+                left=enlarged(self._heaps.left, capacity, known),
+                right=enlarged(self._heaps.right, capacity, known),
+                is_linked=enlarged(self._heaps.is_linked, capacity, known),
+            )
+        change_entries(self._heaps, entries, diffs)
 
     def least(self, groups: Int64s) -> Int64s:
-        """Return the least key of each group; what stands for an empty one means nothing."""
+        """Return the least key of each group; for an empty one it means nothing."""
         found = np.empty(groups.shape[0], np.int64)
-        least_entries(
-            groups, self._entries.rows, self._multiplicities, self._left, self._right,
-            self._is_linked, self._roots, found,
-        )  # fmt: skip
+        least_entries(self._heaps, groups, found)
         keys: Int64s = self._entries.rows[np.maximum(found, 0), 1]
         return keys

@@ -30,8 +30,8 @@ class _Node(Generic[Summary]):
 class ScanTree(Generic[Summary]):
     """Values by key, summarised.
 
-    `summarise(value, count)` is the summary of a value that is there so often, `merge(left, right)` that
-    of two neighbours; neither may change what it is given.
+    `summarise(value, count)` is the summary of so many copies of a value, `merge(left, right)` that
+    of two neighbours; neither may change its arguments.
 
         tree = ScanTree(lambda text, count: text * count, lambda left, right: left + right)
         tree.change("b", "b", 1); tree.change("a", "a", 2)
@@ -45,7 +45,7 @@ class ScanTree(Generic[Summary]):
     _seed: int = field(default=0x9E3779B97F4A7C15)
 
     def change(self, key: Any, value: Any, diff: int) -> None:
-        """Insert a value so often, or delete it with a negative diff; it must be there often enough."""
+        """Insert `diff` copies of a value, or delete them with a negative diff; they must be there."""
         self._root = self._changed(self._root, key, value, diff)
 
     def whole(self) -> Summary | None:
@@ -60,32 +60,26 @@ class ScanTree(Generic[Summary]):
             own = self.summarise(value, diff)
             self._seed = (self._seed * 6364136223846793005 + 1442695040888963407) % (1 << 64)
             return _Node(key, value, self._seed, diff, own, own)
+        child = None
         if key == node.key:
             node.count += diff
             if not node.count:
                 return self._joined(node.left, node.right)
             node.own = self.summarise(node.value, node.count)
         elif key < node.key:
-            node.left = self._changed(node.left, key, value, diff)
-            if node.left is not None and node.left.priority > node.priority:
-                return self._turned_right(node)
+            child = node.left = self._changed(node.left, key, value, diff)
         else:
-            node.right = self._changed(node.right, key, value, diff)
-            if node.right is not None and node.right.priority > node.priority:
-                return self._turned_left(node)
+            child = node.right = self._changed(node.right, key, value, diff)
+        if child is not None and child.priority > node.priority:
+            return self._turned(node, child)
         return self._summed(node)
 
-    def _turned_right(self, node: "_Node[Summary]") -> "_Node[Summary]":
-        above = node.left
-        assert above is not None
-        node.left, above.right = above.right, node
-        self._summed(node)
-        return self._summed(above)
-
-    def _turned_left(self, node: "_Node[Summary]") -> "_Node[Summary]":
-        above = node.right
-        assert above is not None
-        node.right, above.left = above.left, node
+    def _turned(self, node: "_Node[Summary]", above: "_Node[Summary]") -> "_Node[Summary]":
+        """Put a child above its parent."""
+        if above is node.left:
+            node.left, above.right = above.right, node
+        else:
+            node.right, above.left = above.left, node
         self._summed(node)
         return self._summed(above)
 

@@ -87,9 +87,7 @@ class LocalDerivations:
 
     def encode(self, constant: Constant) -> int:
         """Return the code of a constant; raise if the state's codes are too narrow for it."""
-        code = self._expressions.codec.encode(constant.value, constant.type)
-        self._state.require(code)
-        return code
+        return self._state.code_of(constant, self._expressions.codec)
 
     def _run(
         self, rule: FlatRule, literal: RuleLiteral | None, rows: CodeArray, tags: Int64s, sink: Sink

@@ -29,13 +29,8 @@ class LeapfrogStep(Step):
         self._state = state
         self._atoms = [_AtomTries(atom, state) for atom in operator.atoms]
         self._out: CodeArray = np.empty((BUFFER_ROWS, len(operator.outputs)), state.dtype)
-
-        def encoded(constant: Constant) -> int:
-            code = expressions.codec.encode(constant.value, constant.type)
-            state.require(code)
-            return code
-
-        self._join = make_join(_shape(operator, layout, encoded), self._out)
+        shape = _shape(operator, layout, lambda constant: state.code_of(constant, expressions.codec))
+        self._join = make_join(shape, self._out)
 
     def run(self, batch: CodeArray) -> None:
         """Push the bindings in which every atom has a fact in view."""
@@ -86,7 +81,7 @@ class _AtomTries:
         return self._batches
 
 
-def _shape(operator: Leapfrog, layout: Layout, encoded: Callable[[Constant], int]) -> JoinShape:
+def _shape(operator: Leapfrog, layout: Layout, code_of: Callable[[Constant], int]) -> JoinShape:
     """Return the body of an operator in registers."""
     places: dict[Operand, int] = {}
     for place, operand in enumerate(layout):
@@ -100,7 +95,7 @@ def _shape(operator: Leapfrog, layout: Layout, encoded: Callable[[Constant], int
     for operand in operands:
         if not isinstance(operand, str) and operand not in places:
             places[operand] = len(layout) + len(constants)
-            constants.append(encoded(operand))
+            constants.append(code_of(operand))
     bound = (*operator.order, *(atom.row for atom in operator.atoms))
     places.update(
         (name, len(layout) + len(constants) + place) for place, name in enumerate(bound) if name is not None

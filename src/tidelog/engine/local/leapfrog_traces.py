@@ -1,6 +1,6 @@
 """The traces of a stratum's rules, taken from epoch to epoch together."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -8,27 +8,15 @@ from tidelog.engine.local.chains import Chain, make_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.leapfrog_trace import RuleTrace, TraceChange
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.steps import BUFFER_ROWS, Step
+from tidelog.engine.local.steps import BUFFER_ROWS, Sink, SinkStep
 from tidelog.engine.local.trace_trie import TraceTrie
 from tidelog.plan.flatten import FlatRule
 from tidelog.plan.leapfrog_trace import TraceAtom, completion_chain, plan_trace
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import RuleId
-from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.kernel import Int64s
 
-Sink = Callable[[CodeArray], None]
 _NO_ROWS: Int64s = np.empty(0, np.int64)
-
-
-class _Hand(Step):
-    """The end of a chain: hands batches to a sink."""
-
-    def __init__(self) -> None:
-        self.sink: Sink
-
-    def run(self, batch: CodeArray) -> None:
-        """Hand the batch on."""
-        self.sink(batch)
 
 
 class LocalTraces:
@@ -48,7 +36,7 @@ class LocalTraces:
         self._expressions = expressions
         self._tries: dict[object, TraceTrie] = {}
         self._traces: dict[RuleId, RuleTrace] = {}
-        self._chains: dict[RuleId, tuple[Chain, _Hand]] = {}
+        self._chains: dict[RuleId, tuple[Chain, SinkStep]] = {}
         self._changes: dict[RuleId, TraceChange] = {}
         names = {literal.relation for rule in rules for literal in rule.literals}
         self._versions = {name: state.relations[name].version for name in names}
@@ -56,17 +44,13 @@ class LocalTraces:
             plan = plan_trace(rule, state.program, statistics)
             tries = [self._trie(atom) for atom in plan.atoms]
             self._traces[rule.id] = RuleTrace(plan, state.relations, tries)
-            end = _Hand()
+            end = SinkStep()
             operators = completion_chain(rule, plan, state.program, statistics)
             self._chains[rule.id] = make_chain(operators, state, expressions, end), end
 
     def _trie(self, atom: TraceAtom) -> TraceTrie:
-        codes = {
-            column: self._expressions.codec.encode(constant.value, constant.type)
-            for column, constant in atom.constants
-        }
-        for code in codes.values():
-            self._state.require(code)
+        codec = self._expressions.codec
+        codes = {column: self._state.code_of(constant, codec) for column, constant in atom.constants}
         key = (atom.relation, atom.columns, tuple(codes.items()), atom.equal)
         return self._tries.setdefault(key, TraceTrie(atom, self._state.relations[atom.relation], codes))
 

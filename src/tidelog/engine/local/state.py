@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from tidelog.engine.protocol import Columns
 from tidelog.plan.operators import View
-from tidelog.program.nodes import Program
+from tidelog.program.nodes import Constant, Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray
+from tidelog.values.codec import Codec
 
 # So few codes are looked at sooner as a list than as an array.
 _FEW_CODES = 32
@@ -120,6 +121,12 @@ class LocalState:
         """Raise `NeedsWideCodes` if a constant's code does not fit the state's width."""
         if not self.is_wide and not -(1 << 31) <= code < 1 << 31:
             raise NeedsWideCodes
+
+    def code_of(self, constant: Constant, codec: Codec) -> int:
+        """Return the code of a constant; raise `NeedsWideCodes` if it does not fit the state's width."""
+        code = codec.encode(constant.value, constant.type)
+        self.require(code)
+        return code
 
     def widen(self) -> None:
         """Store all codes in 64 bits from now on."""
