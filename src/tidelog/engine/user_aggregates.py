@@ -80,17 +80,11 @@ class UserAggregate:
             raise
         except Exception as error:
             what = f"{getattr(function, '__name__', self.name)}({', '.join(map(repr, operands))})"
-            raise TidelogError(
-                [
-                    Diagnostic(
-                        code="aggregate-failed",
-                        message=f"`{what}` of the aggregate `{self.name}` failed: "
-                        f"{type(error).__name__}: {error}",
-                        span=self.span,
-                        hint="`result` may raise NoValueError where there is no value; nothing else may fail",
-                    )
-                ]
-            ) from error
+            failure = f"{type(error).__name__}: {error}"
+            message = f"`{what}` of the aggregate `{self.name}` failed: {failure}"
+            hint = "`result` may raise NoValueError where there is no value; nothing else may fail"
+            failed = Diagnostic(code="aggregate-failed", message=message, span=self.span, hint=hint)
+            raise TidelogError([failed]) from error
 
 
 def is_object(aggregate: Aggregate) -> bool:

@@ -58,6 +58,5 @@ def _refuse_more_than(limit: int, values: float, generator: Generator) -> None:
     if values >= limit:
         message = f"the range gives {limit:,} values or more at once"
         hint = "bring start and stop closer together, or give a larger step"
-        raise TidelogError(
-            [Diagnostic(code="range-too-large", message=message, span=generator.span, hint=hint)]
-        )
+        refused = Diagnostic(code="range-too-large", message=message, span=generator.span, hint=hint)
+        raise TidelogError([refused])

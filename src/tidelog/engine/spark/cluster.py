@@ -35,15 +35,9 @@ def open_storage(options: SparkOptions, holder: object) -> Folder:
         return Folder(uri if "://" in uri else Path(uri).absolute().as_posix())
     master = str(options.spark.sparkContext.master)
     if not master.startswith("local"):
-        raise TidelogError(
-            [
-                Diagnostic(
-                    code="spark-no-storage",
-                    message=f"workers of `{master}` need a folder that they share with the driver",
-                    hint="give storage='hdfs://...' or another path that all of them see",
-                )
-            ]
-        )
+        message = f"workers of `{master}` need a folder that they share with the driver"
+        hint = "give storage='hdfs://...' or another path that all of them see"
+        raise TidelogError([Diagnostic(code="spark-no-storage", message=message, hint=hint)])
     path = tempfile.mkdtemp(prefix="tidelog-spark-")
     weakref.finalize(holder, shutil.rmtree, path, ignore_errors=True)
     return Folder(path)

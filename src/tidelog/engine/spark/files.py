@@ -35,16 +35,10 @@ class Folder:
         try:
             self._system, self._path = fs.FileSystem.from_uri(uri)
         except (OSError, pa.ArrowException) as error:
-            raise TidelogError(
-                [
-                    Diagnostic(
-                        code="spark-no-storage",
-                        message=f"`{uri}` cannot be used to keep the state: {error}",
-                        hint="give an absolute path or a URI that Arrow knows (file, hdfs, s3, gs, abfs), "
-                        "the same on all workers",
-                    )
-                ]
-            ) from error
+            message = f"`{uri}` cannot be used to keep the state: {error}"
+            kinds = "file, hdfs, s3, gs, abfs"
+            hint = f"give an absolute path or a URI that Arrow knows ({kinds}), the same on all workers"
+            raise TidelogError([Diagnostic(code="spark-no-storage", message=message, hint=hint)]) from error
 
     def write_rows(self, name: str, content: Annotated) -> str:
         """Write rows to a new file and return its name."""

@@ -86,13 +86,10 @@ def _session(spark: object) -> "SparkSession":
         from pyspark.sql import SparkSession  # noqa: PLC0415 - an optional package
     except ImportError as error:
         message = "a Spark frame needs PySpark, which is not installed"
-        raise TidelogError(
-            [Diagnostic(code="spark-missing", message=message, hint="pip install 'tidelog[spark]'")]
-        ) from error
+        hint = "pip install 'tidelog[spark]'"
+        raise TidelogError([Diagnostic(code="spark-missing", message=message, hint=hint)]) from error
     found = spark or SparkSession.getActiveSession()
     if found is None:
-        message = "there is no active Spark session"
-        raise TidelogError(
-            [Diagnostic(code="spark-no-session", message=message, hint="pass one: to_spark(spark)")]
-        )
+        message, hint = "there is no active Spark session", "pass one: to_spark(spark)"
+        raise TidelogError([Diagnostic(code="spark-no-session", message=message, hint=hint)])
     return cast("SparkSession", found)
