@@ -16,26 +16,19 @@ from tidelog.engine.reference.facts import Facts
 from tidelog.engine.reference.solve import Solver
 from tidelog.engine.reference.variables import name_wildcards
 from tidelog.maintain.small import epoch as small_epochs
-from tidelog.maintain.small import layout
+from tidelog.maintain.small.layout import DONE, NEEDS_ROOM
 from tidelog.maintain.small.listing import list_derivations
 from tidelog.maintain.small.proving import (
     ASSUMED,
-    CERTAIN,
-    CHANGED,
-    FOUND,
     FOUND_FIRST,
     FOUND_RELATION,
     FOUND_ROW,
     FOUND_RULE,
     GIVEN,
-    IS_AFFECTED,
-    IS_OPAQUE,
-    IS_UNSURE,
-    MARK_WIDTH,
-    MET,
-    SEEN,
-    SUSPECT,
-    WAITING,
+    Met,
+    Progress,
+    ProofMarks,
+    Waiting,
     prove_facts,
     spread_certainty,
 )
@@ -45,6 +38,7 @@ from tidelog.plan.flatten import FlatRule
 from tidelog.plan.maintenance import maintained_rule
 from tidelog.program.nodes import Atom, NegatedAtom
 from tidelog.storage.annotations import ABSENT
+from tidelog.storage.structs import addresses_of, words_of
 from tidelog.values import Fact, NoValueError
 
 STAMP = 3
@@ -140,11 +134,7 @@ def cases(draw: st.DrawFn) -> Case:
 def listed(tables: SmallStratum, chain: int, rows: list[int], room: int) -> list[tuple[int, ...]] | None:
     """Return what a chain yields from rows, None where there is no room for it."""
     found, ends = np.full((room, tables.widest_output), -7, np.int64), np.empty(1, np.int64)
-    count = list_derivations(
-        tables.relations, tables.indexes, tables.chains, tables.variants, tables.code, tables.constants,
-        np.array([chain], np.int64), np.array(rows, np.int64), found, ends,
-        np.zeros(layout.COUNTER_COUNT, np.int64), tables.like,
-    )  # fmt: skip
+    count = tables.run(list_derivations, np.array([chain], np.int64), np.array(rows, np.int64), found, ends)
     assert count < 0 or ends.tolist() == [count]
     return None if count < 0 else sorted(map(tuple, found[:count].tolist()))
 
@@ -177,50 +167,46 @@ class Marks:
     """Marks of the rows of each relation, drawn at random, and the table that kernels read."""
 
     def __init__(self, case: Case, tables: SmallStratum, data: st.DataObject) -> None:
-        self.table = np.zeros((len(tables.names), MARK_WIDTH), np.int64)
-        self.arrays: dict[str, dict[int, np.ndarray]] = {}
-        for place, name in enumerate(tables.names):
+        self.table = np.zeros(len(tables.names), words_of(ProofMarks))
+        self.arrays: dict[str, dict[str, np.ndarray]] = {}
+        for line, name in zip(self.table, tables.names, strict=True):
             count = case.relations[name].count
             flags = st.lists(st.integers(0, 1), min_size=count, max_size=count)
-            own = {column: np.array(data.draw(flags), np.uint8) for column in (CHANGED, CERTAIN, SUSPECT)}
-            own[SEEN] = np.zeros(count, np.int32)
+            own = {field: np.array(data.draw(flags), np.uint8) for field in ("changed", "certain", "suspect")}
+            own["seen"] = np.zeros(count, np.int32)
             self.arrays[name] = own
-            for column, array in own.items():
-                self.table[place, column] = array.ctypes.data
-            for column in (IS_AFFECTED, IS_UNSURE, IS_OPAQUE):
-                self.table[place, column] = data.draw(st.integers(0, 1))
+            for field, array in own.items():
+                line[field] = array.ctypes.data
+            for field in ("is_affected", "is_unsure", "is_opaque"):
+                line[field] = data.draw(st.integers(0, 1))
 
-    def flag(self, tables: SmallStratum, name: str, column: int) -> bool:
+    def flag(self, tables: SmallStratum, name: str, field: str) -> bool:
         """Return a flag of a relation."""
-        return bool(self.table[tables.names.index(name), column])
+        return bool(self.table[tables.names.index(name)][field])
 
     def is_open(self, tables: SmallStratum, name: str, row: int) -> bool:
         """Say whether a fact has to be proved where it is used."""
-        return self.flag(tables, name, IS_AFFECTED) and not self.arrays[name][CERTAIN][row]
+        return self.flag(tables, name, "is_affected") and not self.arrays[name]["certain"][row]
 
 
 def prove(
     tables: SmallStratum, marks: Marks, begun: list[tuple[int, int]], *, assumes: bool
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Return the lines and what is met, with arrays that are enlarged again and again."""
-    width = FOUND_FIRST + int(tables.rules[:, layout.RULE_LITERAL_COUNT].max(initial=0))
-    waiting = np.array(begun, np.int64).reshape(-1, 2)
-    found, met = np.full((1, width), -1, np.int64), np.empty((1, 3), np.int64)
-    progress = np.array([len(begun), 0, 0], np.int64)
+    width = FOUND_FIRST + int(tables.rules["literal_count"].max(initial=0))
+    waiting, met = np.array(begun, words_of(Waiting)), np.zeros(1, words_of(Met))
+    found = np.full((1, width), -1, np.int64)
+    progress = np.array([(len(begun), 0, 0, STAMP)], words_of(Progress))
     while (
-        status := prove_facts(
-            tables.relations, tables.indexes, tables.rules, tables.literals, tables.chains, tables.variants,
-            tables.backs, tables.code, tables.constants, marks.table, waiting, found, met, progress,
-            int(assumes), STAMP, np.zeros(layout.COUNTER_COUNT, np.int64), tables.like,
+        status := tables.run(
+            prove_facts, addresses_of(marks.table, waiting, met, progress), found, int(assumes)
         )
-    ) != layout.DONE:  # fmt: skip
-        assert status == layout.NEEDS_ROOM
-        waiting, found, met = (
-            np.concatenate([each, np.full((each.shape[0] + 1, each.shape[1]), -1)])
-            for each in (waiting, found, met)
-        )
-    assert progress[WAITING] == 0
-    return found[: progress[FOUND]].tolist(), met[: progress[MET]].tolist()
+    ) != DONE:
+        assert status == NEEDS_ROOM
+        waiting, met = (np.append(each, np.zeros(each.size + 1, each.dtype)) for each in (waiting, met))
+        found = np.concatenate([found, np.full((len(found) + 1, width), -1)])
+    assert progress["waiting"] == 0
+    return found[: progress["found"][0]].tolist(), met[: progress["met"][0]].tolist()
 
 
 def scores(
@@ -240,7 +226,7 @@ def scores(
                 holds &= row < 0
             else:
                 holds &= literal.relation not in own or case.level(literal.relation, row) < level
-                score += int(marks.arrays[literal.relation][CHANGED][row])
+                score += int(marks.arrays[literal.relation]["changed"][row])
         if holds:
             found.setdefault((rule.relation, each.head), {})[each.rule, *each.rows] = score
     return found
@@ -259,7 +245,7 @@ def test_proofs_are_the_least_changed_and_certainty_spreads(
         facts = [(name, row) for name in own for row in sorted(case.rows[name].values())]
         begun = data.draw(st.lists(st.sampled_from(facts), unique=True, max_size=5)) if facts else []
         for name, row in begun:
-            marks.arrays[name][SEEN][row] = STAMP
+            marks.arrays[name]["seen"][row] = STAMP
 
         lines, met = prove(
             tables, marks, [(tables.names.index(name), row) for name, row in begun], assumes=assumes
@@ -270,7 +256,7 @@ def test_proofs_are_the_least_changed_and_certainty_spreads(
         assert len(set(proved)) == len(proved)
         reached, other, absent = set(begun), set(), []
         for (name, row), line in zip(proved, lines, strict=True):
-            if assumes and not marks.arrays[name][CHANGED][row]:
+            if assumes and not marks.arrays[name]["changed"][row]:
                 assert line[FOUND_RULE] == ASSUMED
                 continue
             if case.level(name, row) == 0:
@@ -281,7 +267,7 @@ def test_proofs_are_the_least_changed_and_certainty_spreads(
             assert known[name, row][line[FOUND_RULE], *premises] == min(known[name, row].values())
             for literal, premise in zip(literals, premises, strict=True):
                 if literal.is_negated:
-                    if marks.flag(tables, literal.relation, IS_UNSURE):
+                    if marks.flag(tables, literal.relation, "is_unsure"):
                         absent.append((literal.relation, premise))
                 elif marks.is_open(tables, literal.relation, premise):
                     (reached if literal.relation in own else other).add((literal.relation, premise))
@@ -297,13 +283,13 @@ def check_certainty(
     case: Case, tables: SmallStratum, marks: Marks, rules: list[FlatRule], lines: list[list[int]]
 ) -> None:
     """Spread certainty over proofs, and compare with a loop."""
-    certain = {name: set(np.flatnonzero(own[CERTAIN]).tolist()) for name, own in marks.arrays.items()}
+    certain = {name: set(np.flatnonzero(own["certain"]).tolist()) for name, own in marks.arrays.items()}
 
     def is_sure(name: str, row: int) -> bool:
-        if not marks.flag(tables, name, IS_AFFECTED) or row in certain[name]:
+        if not marks.flag(tables, name, "is_affected") or row in certain[name]:
             return True
-        is_given = case.level(name, row) == 0 and not marks.arrays[name][SUSPECT][row]
-        return is_given and not marks.flag(tables, name, IS_OPAQUE)
+        is_given = case.level(name, row) == 0 and not marks.arrays[name]["suspect"][row]
+        return is_given and not marks.flag(tables, name, "is_opaque")
 
     levels = [case.level(tables.names[line[FOUND_RELATION]], line[FOUND_ROW]) for line in lines]
     order = sorted(range(len(lines)), key=levels.__getitem__)
@@ -314,8 +300,8 @@ def check_certainty(
         literals = rules[line[FOUND_RULE]].literals
         if all(
             (
-                not marks.flag(tables, each.relation, IS_UNSURE)
-                or not marks.flag(tables, each.relation, IS_AFFECTED)
+                not marks.flag(tables, each.relation, "is_unsure")
+                or not marks.flag(tables, each.relation, "is_affected")
             )
             and row < 0
             if each.is_negated
@@ -324,13 +310,13 @@ def check_certainty(
         ):
             certain[tables.names[line[FOUND_RELATION]]].add(line[FOUND_ROW])
 
-    width = FOUND_FIRST + int(tables.rules[:, layout.RULE_LITERAL_COUNT].max(initial=0))
-    spread_certainty(
-        tables.relations, tables.rules, tables.literals, marks.table,
-        np.array(lines, np.int64).reshape(-1, width), np.array(order, np.int64),
-    )  # fmt: skip
+    width = FOUND_FIRST + int(tables.rules["literal_count"].max(initial=0))
+    proved = np.array(lines, np.int64).reshape(-1, width)
+    tables.run(spread_certainty, addresses_of(marks.table), proved, np.array(order, np.int64))
 
-    assert {name: set(np.flatnonzero(own[CERTAIN]).tolist()) for name, own in marks.arrays.items()} == certain
+    assert {
+        name: set(np.flatnonzero(own["certain"]).tolist()) for name, own in marks.arrays.items()
+    } == certain
 
 
 class Watched:

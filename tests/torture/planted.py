@@ -74,10 +74,10 @@ MISTAKES: Final = (
         "        self._take_one(name, numbers[self.judge.relations[name].levels[numbers] <= levels])\n",
     ),
     Mistake(
-        "maintain: the kernel of small epochs looks at new negated facts only",
-        "maintain/small/derivations.py",
-        "if (not by_earlier or other < place) and not holds(relations, relation, row, LEVELS, is_negated):",
-        "if (not by_earlier or other > place) and not holds(relations, relation, row, LEVELS, is_negated):",
+        "maintain: a derivation that two literals find counts at the last in the kernel of small epochs",
+        "storage/judge_row.py",
+        "if turn < own_turn or (turn == own_turn and other < place):",
+        "if turn < own_turn or (turn == own_turn and other > place):",
     ),
     Mistake(
         "maintain: partners forget rows of a level that others settle later",

@@ -4,21 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from tidelog.maintain.small.layout import (
-    ADD,
-    COMPARE,
-    COMPUTE,
-    COPY,
-    DEPTH,
-    DIVIDE,
-    END,
-    FIND,
-    JOIN,
-    MULTIPLY,
-    REGISTERS,
-    REMAINDER,
-    SUBTRACT,
-)  # fmt: skip
+from tidelog.maintain.small import layout
 from tidelog.plan.operators import (
     Comparison,
     Compute,
@@ -39,11 +25,11 @@ from tidelog.values import Kind
 _COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": LESS_EQUAL}
 _FLIPPED = {">": "<", ">=": "<="}
 _FUNCTORS = {
-    "+": ADD,
-    "-": SUBTRACT,
-    "*": MULTIPLY,
-    "/": DIVIDE,
-    "%": REMAINDER,
+    "+": layout.ADD,
+    "-": layout.SUBTRACT,
+    "*": layout.MULTIPLY,
+    "/": layout.DIVIDE,
+    "%": layout.REMAINDER,
 }
 
 
@@ -73,9 +59,9 @@ class Instructions:
     def add(self, operators: Sequence[Operator]) -> int:
         """Append a chain and return where it begins; raise `NotSmall` if it cannot be done."""
         beginning = operators[0]
-        if not isinstance(beginning, Start):
+        if not isinstance(beginning, Start) or len(beginning.outputs) > layout.REGISTERS:
             raise NotSmall
-        if sum(isinstance(operator, Join) for operator in operators) > DEPTH:
+        if sum(isinstance(operator, Join) for operator in operators) > layout.DEPTH:
             raise NotSmall
         place = len(self.code)
         chain = _Chain(self, {name: number for number, name in enumerate(beginning.outputs)})
@@ -83,7 +69,7 @@ class Instructions:
             for operator in operators[1:]:
                 chain.append(operator)
             outputs = operators[-1].outputs
-            self.code.extend((END, len(outputs), *map(chain.register, outputs)))
+            self.code.extend((layout.END, len(outputs), *map(chain.register, outputs)))
         except NotSmall:
             del self.code[place:]
             raise
@@ -95,7 +81,7 @@ class Instructions:
         if place is None:
             place = self._places[code] = len(self.constants)
             self.constants.append(code)
-        return -1 - place
+        return layout.REGISTERS + place
 
 
 @dataclass
@@ -111,7 +97,7 @@ class _Chain:
                 registers = [self.register(operand) for operand in operator.operands]
                 number = self.all.relation(operator.relation)
                 row = self.fresh(operator.row)
-                self.emit(FIND, number, len(registers), *registers, row, int(operator.is_negated))
+                self.emit(layout.FIND, number, row, int(operator.is_negated), len(registers), *registers)
             case Filter():
                 self.filter(operator.constraint)
             case Compute():
@@ -126,7 +112,7 @@ class _Chain:
 
     def fresh(self, operand: Operand) -> int:
         number = len(self.registers)
-        if number >= REGISTERS:
+        if number >= layout.REGISTERS:
             raise NotSmall
         self.registers[operand] = number
         return number
@@ -150,11 +136,9 @@ class _Chain:
         index: IndexName = join.key if join.ordered is None else (join.key, join.ordered)
         ordered = {name for column, name in join.binds if column == join.ordered}
         bounds = [bound for comparison in join.filters for bound in self.bounds(comparison, ordered, known)]
-        self.emit(
-            JOIN, self.all.index(join.relation, index), len(keys), *keys, len(join.binds), *binds,
-            len(join.filters), *filters, self.all.relation(join.relation), len(bounds),
-            *(word for bound in bounds for word in bound),
-        )  # fmt: skip
+        self.emit(layout.JOIN, self.all.index(join.relation, index), self.all.relation(join.relation))
+        self.emit(len(keys), len(join.binds), len(join.filters), len(bounds))
+        self.emit(*keys, *binds, *filters, *(word for bound in bounds for word in bound))
 
     def bounds(
         self, comparison: Comparison, ordered: set[str], known: AbstractSet[Operand]
@@ -182,13 +166,13 @@ class _Chain:
             left, right, op = right, left, _FLIPPED[op]
         if op not in _COMPARISONS:
             raise NotSmall
-        self.emit(COMPARE, _COMPARISONS[op], left, right)
+        self.emit(layout.COMPARE, _COMPARISONS[op], left, right)
 
     def compute(self, compute: Compute) -> None:
         value = self.value(compute.term)
-        self.emit(COMPUTE, COPY, self.fresh(compute.variable), value, value)
+        self.emit(layout.COMPUTE, layout.COPY, self.fresh(compute.variable), value, value)
         for comparison in compute.filters:
-            self.emit(COMPARE, *self.comparison(comparison))
+            self.emit(layout.COMPARE, *self.comparison(comparison))
 
     def value(self, term: Term) -> int:
         """Emit what computes a term and return the register it is in."""
@@ -200,7 +184,7 @@ class _Chain:
             case Application(functor=functor, kind=Kind.NUMBER, terms=(left, right)) if functor in _FUNCTORS:
                 left_register, right_register = self.value(left), self.value(right)
                 result = self.fresh(f"%value{len(self.all.code)}")
-                self.emit(COMPUTE, _FUNCTORS[functor], result, left_register, right_register)
+                self.emit(layout.COMPUTE, _FUNCTORS[functor], result, left_register, right_register)
                 return result
             case _:
                 raise NotSmall

@@ -1,133 +1,87 @@
 """Kernel parts: what a derivation does to its head, in each of the sweeps of `maintain.sweeps`."""
 
-import numpy as np
-
-from tidelog.maintain.small.annotations import holds, lose_derivation, offer_level
+from tidelog.maintain.small.heads import lose_derivation, offer_level
+from tidelog.maintain.small.interpreter import EXHAUSTED, PAUSED, begin_chain, next_derivation
 from tidelog.maintain.small.layout import (
-    ABSENT_LEVEL,
-    AFFECTED,
-    BEFORE,
-    CURRENT,
     DONE,
-    LEVELS,
-    LITERAL_IS_NEGATED,
-    LITERAL_IS_OWN,
-    LITERAL_MUST_CHECK,
-    LITERAL_RELATION,
-    MARKS,
-    PREVIOUS,
-    RULE_ARITY,
-    RULE_ASKS_BACKWARD,
-    RULE_FIRST_LITERAL,
-    RULE_HEAD,
-    RULE_LITERAL_COUNT,
+    OVER_BUDGET,
+    PAUSE,
+    TOO_LARGE,
+    Chain,
+    Counters,
+    Epoch,
+    Rule,
+    Tables,
 )
-from tidelog.maintain.small.membership import find_row, hash_of, locate_row, value_of
+from tidelog.maintain.small.lookup import find_row, locate_row
 from tidelog.storage.address import load_byte, load_int32
-from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined
+from tidelog.storage.judge_row import ABSENT_LEVEL, AFFECTED, GAINING, HOLDING, LOSING, Question, judge_row
+from tidelog.storage.kernel import Integer, inlined
 
 
 @inlined
-def take_lost(
-    relations: Int64s, rules: Int64s, literals: Int64s, code: Int64s, constants: Int64s, rule: Integer,
-    place: Integer, by_earlier: bool, at: Integer, registers: Int64s, queue: Int64s, journal: Int64s,
-    counters: Int64s, like: CodeArray,
-) -> int:  # fmt: skip
-    """Take a lost derivation from its head if it was tight; the outputs begin at `code[at]`."""
-    arity = rules[rule, RULE_ARITY]
-    level = np.int64(0)
-    for other in range(rules[rule, RULE_LITERAL_COUNT]):
-        literal = rules[rule, RULE_FIRST_LITERAL] + other
-        relation = literals[literal, LITERAL_RELATION]
-        row = value_of(registers, constants, code[at + arity + other])
-        if literals[literal, LITERAL_IS_OWN] != 0:
-            level = max(level, load_int32(relations[relation, LEVELS], row))
-            if not by_earlier and other != place:
-                mark = load_byte(relations[relation, MARKS], row)
-                if mark == AFFECTED or (mark == CURRENT and other < place):
-                    return DONE
-        elif literals[literal, LITERAL_MUST_CHECK] != 0 and other != place:
-            is_negated = literals[literal, LITERAL_IS_NEGATED]
-            if not holds(relations, relation, row, PREVIOUS, is_negated):
-                return DONE
-            if (not by_earlier or other < place) and not holds(relations, relation, row, LEVELS, is_negated):
-                return DONE
-    if level == ABSENT_LEVEL:
+def _lose(tables: Tables, epoch: Epoch, rule: Rule, level: Integer) -> int:
+    """Take a lost derivation that gave its head a level from it if it was tight."""
+    head = tables.relations[rule.head]
+    row = find_row(tables, head)
+    if row < 0 or load_int32(head.levels, row) != level:
         return DONE
-    head = rules[rule, RULE_HEAD]
-    digest = hash_of(registers, constants, code, at, arity)
-    number = find_row(relations, head, registers, constants, code, at, digest, like)
-    if number < 0 or load_int32(relations[head, LEVELS], number) != level + 1:
-        return DONE
-    return lose_derivation(relations, head, number, queue, journal, counters)
+    return lose_derivation(tables, epoch, rule.head, row)
 
 
 @inlined
-def offer_found(
-    relations: Int64s, rules: Int64s, literals: Int64s, code: Int64s, constants: Int64s, rule: Integer,
-    place: Integer, at: Integer, registers: Int64s, queue: Int64s, journal: Int64s, counters: Int64s,
-    like: CodeArray,
-) -> int:  # fmt: skip
-    """Offer a derivation's level to its head: one found backward (`place` -1), or newly possible."""
-    head = rules[rule, RULE_HEAD]
-    columns = 1 if place < 0 else rules[rule, RULE_ARITY]
-    level = np.int64(0)
-    for other in range(rules[rule, RULE_LITERAL_COUNT]):
-        literal = rules[rule, RULE_FIRST_LITERAL] + other
-        relation = literals[literal, LITERAL_RELATION]
-        row = value_of(registers, constants, code[at + columns + other])
-        if literals[literal, LITERAL_IS_OWN] != 0:
-            level = max(level, load_int32(relations[relation, LEVELS], row))
-        elif literals[literal, LITERAL_MUST_CHECK] != 0 and other != place:
-            is_negated = literals[literal, LITERAL_IS_NEGATED]
-            if not holds(relations, relation, row, LEVELS, is_negated):
-                return DONE
-            if other < place and not holds(relations, relation, row, PREVIOUS, is_negated):
-                return DONE
-    if level == ABSENT_LEVEL:
-        return DONE
-    if place < 0:
-        given = value_of(registers, constants, code[at])
-        return offer_level(relations, head, given, level + 1, queue, journal, counters)
-    number = locate_row(relations, head, registers, constants, code, at, like)
-    if number < 0:
-        return int(-number)
-    if load_byte(relations[head, MARKS], number) == AFFECTED:
-        # It found this derivation going backward, unless the rule is asked only of given facts.
-        if rules[rule, RULE_ASKS_BACKWARD] != 0 or load_int32(relations[head, PREVIOUS], number) == 0:
+def _offer(tables: Tables, epoch: Epoch, rule: Rule, level: Integer, reading: Integer) -> int:
+    """Offer a head the level that a derivation gives it, unless the head found the derivation by itself."""
+    head = tables.relations[rule.head]
+    row = locate_row(tables, head)
+    if row < 0:
+        return int(-row)
+    if reading == GAINING and load_byte(head.marks, row) == AFFECTED:
+        # It found this derivation going backward, unless the rule is asked only of input facts.
+        if rule.asks_backward != 0 or load_int32(head.previous, row) == 0:
             return DONE
-    return offer_level(relations, head, number, level + 1, queue, journal, counters)
+    return offer_level(tables, epoch, rule.head, row, level)
 
 
 @inlined
-def offer_smaller(
-    relations: Int64s, rules: Int64s, literals: Int64s, code: Int64s, constants: Int64s, rule: Integer,
-    place: Integer, at: Integer, registers: Int64s, queue: Int64s, journal: Int64s, counters: Int64s,
-    like: CodeArray,
-) -> int:  # fmt: skip
-    """Offer a head the level that settled facts made smaller."""
-    arity = rules[rule, RULE_ARITY]
-    level = np.int64(0)
-    before = np.int64(0)
-    for other in range(rules[rule, RULE_LITERAL_COUNT]):
-        literal = rules[rule, RULE_FIRST_LITERAL] + other
-        relation = literals[literal, LITERAL_RELATION]
-        row = value_of(registers, constants, code[at + arity + other])
-        if literals[literal, LITERAL_IS_OWN] != 0:
-            now = load_int32(relations[relation, LEVELS], row)
-            level = max(level, now)
-            if load_byte(relations[relation, MARKS], row) == CURRENT:
-                if other < place:
-                    return DONE
-                now = load_int32(relations[relation, BEFORE], row)
-            before = max(before, now)
-        elif literals[literal, LITERAL_MUST_CHECK] != 0:
-            if not holds(relations, relation, row, LEVELS, literals[literal, LITERAL_IS_NEGATED]):
-                return DONE
-    if level >= before:
-        return DONE
-    head = rules[rule, RULE_HEAD]
-    number = locate_row(relations, head, registers, constants, code, at, like)
-    if number < 0:
-        return int(-number)
-    return offer_level(relations, head, number, level + 1, queue, journal, counters)
+def _conclude(tables: Tables, epoch: Epoch, chain: Chain, reading: Integer) -> int:
+    """Do to the head what the derivation whose outputs are gathered calls for; return a status."""
+    rule = tables.rules[chain.rule]
+    question = Question(tables.literals, rule.first_literal, rule.literal_count, chain.place, reading)
+    was, now = judge_row(question, tables.gathered, 1 if chain.place < 0 else rule.arity)
+    if reading == LOSING:
+        return _lose(tables, epoch, rule, was + 1) if was < now else DONE
+    if reading == HOLDING:
+        if now == ABSENT_LEVEL:
+            return DONE
+        return offer_level(tables, epoch, rule.head, tables.gathered[0], now + 1)
+    return _offer(tables, epoch, rule, now + 1, reading) if now < was else DONE
+
+
+@inlined
+def spend(counters: Counters) -> int:
+    """Return whether the work done so far is allowed, and small enough for this kernel."""
+    if counters.work > counters.work_limit:
+        return OVER_BUDGET
+    if counters.work > counters.free_work + counters.work_per_level * counters.level_count:
+        return TOO_LARGE
+    return DONE
+
+
+@inlined
+def walk(tables: Tables, epoch: Epoch, number: Integer, row: Integer, reading: Integer) -> int:
+    """Find the derivations of a chain from one row, and do to their heads what they call for."""
+    chain, counters = tables.chains[number], tables.counters
+    begin_chain(tables, chain, row)
+    counters.pause = counters.work + PAUSE
+    while True:
+        found = next_derivation(tables)
+        if found == EXHAUSTED:
+            return DONE
+        if found == PAUSED:
+            counters.pause = counters.work + PAUSE
+            status = spend(counters)
+        else:
+            status = _conclude(tables, epoch, chain, reading)
+        if status != DONE:
+            return status

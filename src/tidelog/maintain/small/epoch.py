@@ -3,23 +3,27 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.small import layout
-from tidelog.maintain.small.strata import Float64s, commit_strata, undo_strata, update_strata
+from tidelog.maintain.small.strata import commit_strata, undo_strata, update_strata
 from tidelog.maintain.small.stratum import SmallStratum, enter_stratum, lay_out
 from tidelog.maintain.small.sync import Sync, index_named
-from tidelog.maintain.small.tables import Tables
+from tidelog.maintain.small.tables import AnyArray, StrataTables
 from tidelog.plan.maintenance import MaintainedRule
 from tidelog.program.nodes import Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import Int64s
+from tidelog.storage.structs import addresses_of, columns, first_struct, words_of
+
+Float64s = npt.NDArray[np.float64]
 
 # Rows that one epoch may queue or settle in a stratum, and touch there; beyond, it is not small.
 _QUEUE_ROWS = 1 << 16
@@ -32,6 +36,13 @@ _WORK_PER_LEVEL = 4_000
 _FEW_ROWS = 16
 _ATTEMPTS = 32
 _ROOM = 1024
+
+
+# Fields that say which of the changed rows belong to a relation: from the first of the deleted ones to the
+# number of the inserted ones.
+_INPUT_RANGES = "first_input_deleted", "input_inserted_count"
+_RANGES = "first_deleted", "inserted_count"
+Result = TypeVar("Result")
 
 
 class SmallOutcome(NamedTuple):
@@ -73,24 +84,32 @@ class SmallEpochs:
         relations: Callable[[], Mapping[str, StoredRelation]],
         derivations: Callable[[], LocalDerivations],
         label: Callable[[str], RelationLabels],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._strata = strata
         self._rules = rules
         self._relations = relations
         self._derivations = derivations
         names = [name for stratum in strata for name in stratum.relations]
-        self._tables = Tables(names, relations())
+        self._tables = StrataTables(names, relations())
         self._tables.enter_strata([len(stratum.relations) for stratum in strata], reads)
         self._sync = Sync(self._tables, label)
-        self._tables.strata[:, layout.ROW_LIMIT] = _QUEUE_ROWS
+        self._tables.strata["row_limit"] = _QUEUE_ROWS
         self._is_used = np.zeros(len(strata), np.bool_)
         self._is_beyond = np.zeros(len(strata), np.bool_)
         self._queue = np.empty(_QUEUE_ROWS, np.int64)
-        self._affected = np.empty(_QUEUE_ROWS, np.int64)
-        self._settled = np.empty(_QUEUE_ROWS, np.int64)
-        self._journal = np.empty((2 * _JOURNAL_ROWS, 3), np.int64)
+        self._taken = np.empty(_QUEUE_ROWS, np.int64)
+        self._journal = np.empty(2 * _JOURNAL_ROWS, words_of(layout.Touched))
         self._changed = np.empty(2 * _JOURNAL_ROWS, np.int64)
-        self._counters = np.zeros(layout.COUNTER_COUNT, np.int64)
+        self._all_counters = np.zeros(1, words_of(layout.Counters))
+        self._counters = first_struct(layout.Counters, self._all_counters)
+        self._counter_words = self._all_counters.view(np.int64)
+        self._inputs = columns(self._tables.relations, *_INPUT_RANGES)
+        self._changes = columns(self._tables.relations, *_RANGES)
+        self._outcomes = columns(self._tables.strata, "reaching", "is_growing")
+        # The arrays of the tables at some version of them, and the addresses of all that kernels take.
+        self._arrays: tuple[AnyArray, ...] = ()
+        self._version = -1
+        self._addresses = np.empty((0, 2), np.int64)
         # Rows in `changed` that the caller told of.
         self._noted = 0
         self._alone: dict[int, SmallStratum | None] = {}
@@ -98,42 +117,44 @@ class SmallEpochs:
 
     def begin(self, inputs: Mapping[str, RowChange], limits: EpochLimits) -> None:
         """Take the input facts that change, and what is allowed in this epoch."""
-        tables, counters = self._tables, self._counters
-        counters[:] = 0
-        counters[layout.FREE_WORK] = _FREE_WORK
-        counters[layout.WORK_PER_LEVEL] = _WORK_PER_LEVEL
-        counters[layout.FEW_ROWS] = _FEW_ROWS
-        tables.relations[:, layout.INPUT_GONE :] = 0
-        tables.strata[:, layout.HANDLER] = np.where(
-            self._is_used, limits.handlers, np.maximum(limits.handlers, 1)
-        )
-        self._limits = limits
+        tables = self._tables
+        self._counter_words[:] = 0
+        counters = self._counters
+        counters.free_work, counters.work_per_level = _FREE_WORK, _WORK_PER_LEVEL
+        counters.few_rows, counters.most_work = _FEW_ROWS, limits.most_work
+        counters.queue_room, counters.journal_room = _QUEUE_ROWS, len(self._journal)
+        counters.journal_needed = _JOURNAL_ROWS
+        self._inputs[:] = 0
+        self._changes[:] = 0
+        tables.strata["handler"] = np.where(self._is_used, limits.handlers, np.maximum(limits.handlers, 1))
+        tables.strata["budget"] = limits.budgets
+        tables.strata["rate"] = limits.rates
         self._noted = 0
         self._attempts = {}
         for name, change in inputs.items():
-            self._enter(tables.numbers[name], layout.INPUT_GONE, change)
+            self._enter(self._inputs[tables.numbers[name]], change)
         self._sync.write(self._relations())
 
     def note(self, stratum: int, changes: Mapping[str, RowChange], *, is_recomputed: bool) -> None:
         """Take what the caller changed in a stratum; a recomputed one has new relations."""
         names = self._strata[stratum].relations
         for name, change in changes.items():
-            self._enter(self._tables.numbers[name], layout.GONE, change)
+            self._enter(self._changes[self._tables.numbers[name]], change)
         if is_recomputed:
             self._stop_using(frozenset(names))
             self._sync.write(self._relations())
         else:
             self._sync.write_some(self._relations(), names)
 
-    def _enter(self, relation: int, place: int, change: RowChange) -> None:
-        first = int(self._counters[layout.CHANGED])
+    def _enter(self, ranges: Int64s, change: RowChange) -> None:
+        first = int(self._counters.changed_count)
         middle, last = first + change.deleted.size, first + change.deleted.size + change.inserted.size
         self._noted += last - first
         self._make_room_for_changed(first)
         self._changed[first:middle] = change.deleted
         self._changed[middle:last] = change.inserted
-        self._counters[layout.CHANGED] = last
-        self._tables.relations[relation, place : place + 4] = first, middle - first, middle, last - middle
+        self._counters.changed_count = last
+        ranges[:] = first, middle - first, middle, last - middle
 
     def advance(self, stratum: int, *, is_decided: bool = False) -> tuple[int, int]:
         """Bring strata to the new epoch, from this one on; return why the kernel stopped, and where.
@@ -143,12 +164,12 @@ class SmallEpochs:
         if not self._is_used.any():
             # The kernel is not loaded, or even compiled, before there is something for it to do.
             return layout.ASKS, self._next_reached(stratum)
+        counters = self._counters
         while True:
-            self._counters[layout.STRATUM] = stratum
-            self._counters[layout.SHORT_INDEX] = -1
-            status = self._run(is_decided=is_decided)
+            counters.stratum, counters.short_index, counters.is_decided = stratum, -1, is_decided
+            status = int(self._run(update_strata, len(self._strata)))
             self._sync.read(self._relations())
-            stopped = int(self._counters[layout.STRATUM])
+            stopped = int(counters.stratum)
             if stopped != stratum:
                 stratum, is_decided = stopped, False
             if status == layout.NEEDS_WIDE_CODES:
@@ -165,35 +186,35 @@ class SmallEpochs:
             # Whether it should be done here was asked already.
             is_decided = True
         if status in {layout.NEEDS_ROOM, layout.TOO_LARGE}:
-            self._tables.strata[stratum, layout.ROW_LIMIT] = self.rows_reaching(stratum) // 2
+            self._tables.strata[stratum]["row_limit"] = self.rows_reaching(stratum) // 2
             status = layout.TOO_LARGE
         return status, stratum
 
-    def _run(self, *, is_decided: bool) -> int:
-        tables = self._tables
-        return int(
-            update_strata(
-                tables.strata, tables.reads, tables.forwards, self._limits.budgets, self._limits.rates,
-                tables.relations, tables.indexes, tables.rules, tables.literals, tables.chains,
-                tables.variants, tables.uses, tables.backs, tables.code, tables.constants, self._changed,
-                self._queue, self._journal, self._affected, self._settled, self._counters, is_decided,
-                self._limits.most_work, _JOURNAL_ROWS, tables.like,
-            )
-        )  # fmt: skip
+    def _run(self, kernel: Callable[..., Result], *arguments: int) -> Result:
+        """Run a kernel over the tables and what the epoch writes to."""
+        if self._version != self._tables.version:
+            self._version = self._tables.version
+            self._arrays = self._tables.arrays(self._all_counters)
+            self._addresses = np.empty((0, 2), np.int64)
+        if not self._addresses.size:
+            own = self._queue, self._taken, self._journal, self._changed
+            self._addresses = addresses_of(*self._arrays, *own)
+        return kernel(self._addresses, self._tables.like, *arguments)
 
     def takes(self, stratum: int, rows: int) -> bool:
         """Say whether to try a change of this many rows here, with the stratum laid out."""
         if self._is_beyond[stratum]:
             return False
-        limit = int(self._tables.strata[stratum, layout.ROW_LIMIT])
+        of_stratum = self._tables.strata[stratum]
+        limit = int(of_stratum["row_limit"])
         if rows > max(limit, _FEW_ROWS):
             # What was too large once may be small the next time.
-            self._tables.strata[stratum, layout.ROW_LIMIT] = min(limit + max(limit // 8, 1), _QUEUE_ROWS)
+            of_stratum["row_limit"] = min(limit + max(limit // 8, 1), _QUEUE_ROWS)
             return False
         if not self._is_used[stratum] and not self._use(stratum):
             self._is_beyond[stratum] = True
             return False
-        self._tables.strata[stratum, layout.HANDLER] = layout.KERNEL
+        of_stratum["handler"] = layout.KERNEL
         return True
 
     def _use(self, stratum: int) -> bool:
@@ -215,25 +236,21 @@ class SmallEpochs:
         used = np.flatnonzero(self._is_used).tolist()
         gone = [stratum for stratum in used if self._tables.needs(stratum, names)]
         self._is_used[gone] = False
-        handlers = self._tables.strata[:, layout.HANDLER]
+        handlers = self._tables.strata["handler"]
         handlers[gone] = np.maximum(handlers[gone], layout.CALLER)
         self._tables.use_only(np.flatnonzero(self._is_used).tolist())
 
     def _next_reached(self, stratum: int) -> int:
         """Return the first stratum from here on that is not left as it is."""
         tables = self._tables
-        inputs = tables.relations[:, layout.INPUT_GONE_COUNT] + tables.relations[:, layout.INPUT_COME_COUNT]
-        changed = tables.relations[:, layout.GONE_COUNT] + tables.relations[:, layout.COME_COUNT]
+        inputs = self._inputs[:, 1] + self._inputs[:, 3]
+        changed = self._changes[:, 1] + self._changes[:, 3]
         for number in range(stratum, len(self._strata)):
-            handler, first, count, *_, first_read, reads = tables.strata[
-                number, : layout.READ_COUNT + 1
-            ].tolist()
-            rows = (
-                inputs[first : first + count].sum()
-                + changed[tables.reads[first_read : first_read + reads]].sum()
-            )
-            tables.strata[number, layout.REACHING] = 0
-            if rows or handler == layout.FORCED:
+            row = tables.strata[number]
+            own = slice(row["first_relation"], row["first_relation"] + row["relation_count"])
+            reads = tables.reads[row["first_read"] : row["first_read"] + row["read_count"]]
+            row["reaching"] = 0
+            if inputs[own].any() or changed[reads].any() or row["handler"] == layout.FORCED:
                 return number
         return len(self._strata)
 
@@ -247,18 +264,17 @@ class SmallEpochs:
 
     def rows_reaching(self, stratum: int) -> int:
         """Return how many changed rows reached a stratum that the kernel came to."""
-        return int(self._tables.strata[stratum, layout.REACHING])
+        return int(self._tables.strata[stratum]["reaching"])
 
     def work(self, stratum: int) -> int:
         """Return the work of a stratum that the kernel did or gave up."""
-        return int(self._tables.strata[stratum, layout.STRATUM_WORK])
+        return int(self._tables.strata[stratum]["work"])
 
     def outcomes(self, first: int, last: int) -> Iterator[SmallOutcome]:
         """Yield what was done to the strata of a range that anything reached."""
-        done = self._tables.strata[first:last]
-        columns = done[:, layout.REACHING : layout.STRATUM_WIDTH]
-        for number in np.flatnonzero(columns[:, 0]).tolist():
-            rows, work, level, is_growing = columns[number].tolist()
+        done = self._outcomes[first:last]
+        for number in np.flatnonzero(done[:, 0]).tolist():
+            rows, work, level, is_growing = done[number].tolist()
             yield SmallOutcome(first + number, rows, work, level, bool(is_growing))
 
     def changes(self, first: int, last: int) -> dict[str, RowChange]:
@@ -266,44 +282,49 @@ class SmallEpochs:
         strata = self._tables.strata
         if first >= last:
             return {}
-        begin = int(strata[first, layout.FIRST_RELATION])
-        end = int(strata[last - 1, layout.FIRST_RELATION] + strata[last - 1, layout.RELATION_COUNT])
-        columns = self._tables.relations[begin:end, layout.GONE : layout.COME_COUNT + 1]
+        begin = int(strata[first]["first_relation"])
+        end = int(strata[last - 1]["first_relation"] + strata[last - 1]["relation_count"])
+        ranges = self._changes[begin:end]
         changes = {}
-        for number in np.flatnonzero(columns[:, 1] + columns[:, 3]).tolist():
-            gone, gone_count, come, come_count = columns[number].tolist()
+        for number in np.flatnonzero(ranges[:, 1] + ranges[:, 3]).tolist():
+            deleted, deleted_count, inserted, inserted_count = ranges[number].tolist()
             changes[self._tables.names[begin + number]] = RowChange(
-                self._changed[gone : gone + gone_count].copy(), self._changed[come : come + come_count].copy()
+                self._changed[deleted : deleted + deleted_count].copy(),
+                self._changed[inserted : inserted + inserted_count].copy(),
             )
         return changes
 
     def commit(self) -> None:
         """Forget the old epoch in the strata that the kernel brought to the new one."""
-        commit_strata(self._tables.relations, self._journal, self._counters)
-        self._sync.read(self._relations())
+        if self._counters.touched_count:
+            self._run(commit_strata)
+            self._sync.read(self._relations())
 
     def undo(self) -> None:
         """Go back to the old epoch in the strata that the kernel brought to the new one."""
-        if self._counters[layout.JOURNAL]:
+        if self._counters.touched_count:
             self._sync.write(self._relations())
-            undo_strata(self._tables.relations, self._journal, self._counters)
+            self._run(undo_strata)
             self._sync.read(self._relations())
 
     def _enlarge_journal(self) -> None:
-        used = int(self._counters[layout.JOURNAL])
+        used = int(self._counters.touched_count)
         self._journal = np.concatenate([self._journal[:used], np.empty_like(self._journal)])
-        self._make_room_for_changed(int(self._counters[layout.CHANGED]))
+        self._counters.journal_room = len(self._journal)
+        self._addresses = np.empty((0, 2), np.int64)
+        self._make_room_for_changed(int(self._counters.changed_count))
 
     def _make_room_for_changed(self, used: int) -> None:
         """Let there be room for all rows that were noted or may enter the journal."""
         needed = self._noted + len(self._journal)
         if needed > self._changed.size:
             self._changed = np.concatenate([self._changed[:used], np.empty(2 * needed - used, np.int64)])
+            self._addresses = np.empty((0, 2), np.int64)
 
     def _make_room(self, stratum: int) -> None:
         """Let the kernel append more rows than last time."""
         relations, names = self._relations(), self._strata[stratum].relations
-        short = int(self._counters[layout.SHORT_INDEX])
+        short = int(self._counters.short_index)
         for name in names:
             relations[name].reserve(max(_ROOM, relations[name].count // 16))
         for (name, key), number in self._tables.keys.items():
@@ -311,5 +332,5 @@ class SmallEpochs:
                 index = index_named(relations[name], key)
                 index.reserve(max(_ROOM, relations[name].count // 16))
                 if number == short:
-                    index.admit(int(self._counters[layout.SHORT_KEY]), relations[name].count)
+                    index.admit(int(self._counters.short_key), relations[name].count)
         self._sync.write_some(relations, names)

@@ -1,132 +1,305 @@
-"""How relations, indexes, rules and chains are laid out in the tables that the kernel reads.
+"""The structs in the tables of small epochs, and the numbers that kernels are compiled with.
 
-The constants are plain numbers because kernels are compiled with them.
+A field named for an array holds its address. A range of another table is its first row and a count.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-# Columns of the table of relations. Those named for an array hold its address; the ones from MARKS
-# to BEFORE exist only for relations whose stratum is laid out. Uses are chains of that stratum from a
-# literal of the relation, backs chains from its head. The last ones say, as a place in the array of
-# changed rows and a number of rows, what stops and starts being an input fact, and what stops and starts
-# being a fact.
-ROWS = 0
-CAPACITY = 1
-ARITY = 2
-COUNT = 3
-DELETED = 4
-SLOTS = 5
-SLOT_COUNT = 6
-ALIVE = 7
-LEVELS = 8
-PREVIOUS = 9
-COUNTS = 10
-MARKS = 11
-FLAGS = 12
-TENTATIVE = 13
-TENTATIVE_COUNTS = 14
-BEFORE = 15
-FIRST_USE = 16
-USE_COUNT = 17
-FIRST_BACK = 18
-BACK_COUNT = 19
-FIRST_INDEX = 20
-INPUT_GONE = 21
-INPUT_GONE_COUNT = 22
-INPUT_COME = 23
-INPUT_COME_COUNT = 24
-GONE = 25
-GONE_COUNT = 26
-COME = 27
-COME_COUNT = 28
-RELATION_WIDTH = 29
+from tidelog.storage.judge_row import Literal, literals_at
+from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined
+from tidelog.storage.structs import Table, codes_like, struct, table_of
 
-# Columns of the table of indexes; those named for an array hold its address.
-INDEX_KEY_COLUMNS = 0
-INDEX_KEY_WIDTH = 1
-INDEX_REST_COLUMNS = 2
-INDEX_REST_WIDTH = 3
-INDEX_SLOTS = 4
-INDEX_SLOT_COUNT = 5
-INDEX_KEYS = 6
-INDEX_KEY_CAPACITY = 7
-INDEX_GROUPS = 8
-INDEX_GROUP_CAPACITY = 9
-INDEX_ARENA = 10
-INDEX_ARENA_CAPACITY = 11
-INDEX_ARENA_STATE = 12
-INDEX_IS_DENSE = 13
-INDEX_GROUP_COUNT = 14
-INDEX_ROWS_INDEXED = 15
-# Of an ordered index: the lengths of the sorted runs, and where the ordered column stands in an entry.
-INDEX_SORTED_LENGTHS = 16
-INDEX_POSITION = 17
-# The next index of the same relation, -1 after the last.
-NEXT_INDEX = 18
-# Whether it is kept up to date; the others may not even exist.
-INDEX_IS_USED = 19
-INDEX_WIDTH = 20
+REGISTERS = 64
+DEPTH = 16
 
-# Columns of the table of strata: ranges of other tables, and what became of the stratum in this epoch.
-# Reads are relations of earlier strata, forwards the literals over them with the chains from there.
-HANDLER = 0
-FIRST_RELATION = 1
-RELATION_COUNT = 2
-FIRST_LITERAL = 3
-LITERAL_COUNT = 4
-FIRST_FORWARD = 5
-FORWARD_COUNT = 6
-FIRST_READ = 7
-READ_COUNT = 8
-ROW_LIMIT = 9
-REACHING = 10
-STRATUM_WORK = 11
-STRATUM_LEVEL = 12
-IS_GROWING = 13
-STRATUM_WIDTH = 14
 
-# Who brings a stratum to the new epoch if anything reaches it; FORCED: whether or not.
+@struct
+class Relation:
+    """A relation; what comes from `marks` to `before` exists only if its stratum is laid out.
+
+    Uses are chains of that stratum from a literal of the relation, backs chains from its head. The last
+    fields are ranges of the changed rows: what stops and starts being an input fact, and being a fact.
+    """
+
+    rows: Integer
+    capacity: Integer
+    arity: Integer
+    count: Integer
+    hidden_count: Integer
+    slots: Integer
+    slot_count: Integer
+    alive: Integer
+    levels: Integer
+    previous: Integer
+    counts: Integer
+    marks: Integer
+    flags: Integer
+    tentative: Integer
+    tentative_counts: Integer
+    before: Integer
+    first_use: Integer
+    use_count: Integer
+    first_back: Integer
+    back_count: Integer
+    first_index: Integer
+    first_input_deleted: Integer
+    input_deleted_count: Integer
+    first_input_inserted: Integer
+    input_inserted_count: Integer
+    first_deleted: Integer
+    deleted_count: Integer
+    first_inserted: Integer
+    inserted_count: Integer
+
+
+@struct
+class Index:
+    """An index of a relation; `next` is another one of the same relation, -1 after the last.
+
+    `sorted_lengths` and `position` belong to ordered ones: the lengths of the sorted runs, and where the
+    ordered column is in an entry. One that is not used is not kept up to date, and may not even exist.
+    """
+
+    slots: Integer
+    keys: Integer
+    groups: Integer
+    arena: Integer
+    arena_state: Integer
+    key_columns: Integer
+    rest_columns: Integer
+    key_width: Integer
+    rest_width: Integer
+    slot_count: Integer
+    key_capacity: Integer
+    group_capacity: Integer
+    arena_capacity: Integer
+    is_dense: Integer
+    group_count: Integer
+    rows_indexed: Integer
+    sorted_lengths: Integer
+    position: Integer
+    next: Integer
+    is_used: Integer
+
+
+@struct
+class Stratum:
+    """A stratum: ranges of other tables, what the kernel may do to it, and what it did in this epoch.
+
+    Reads are relations of earlier strata, forwards the literals over them with the chains from there. The
+    rate is the work that a row took so far.
+    """
+
+    handler: Integer
+    first_relation: Integer
+    relation_count: Integer
+    first_literal: Integer
+    literal_count: Integer
+    first_forward: Integer
+    forward_count: Integer
+    first_read: Integer
+    read_count: Integer
+    row_limit: Integer
+    budget: float
+    rate: float
+    reaching: Integer
+    work: Integer
+    level: Integer
+    is_growing: Integer
+
+
+@struct
+class Forward:
+    """A literal over an earlier stratum, and the chain that begins there."""
+
+    relation: Integer
+    is_negated: Integer
+    chain: Integer
+
+
+@struct
+class Rule:
+    """A rule; one that reads its own stratum is asked backward for derivations of affected facts."""
+
+    head: Integer
+    arity: Integer
+    first_literal: Integer
+    literal_count: Integer
+    asks_backward: Integer
+
+
+@struct
+class Chain:
+    """The derivations of a rule from a literal, or from the head where `place` is -1.
+
+    Variants are places in the code; they differ in what they join first.
+    """
+
+    rule: Integer
+    place: Integer
+    relation: Integer
+    first_variant: Integer
+    variant_count: Integer
+
+
+@struct
+class Cursor:
+    """An open join: the entries left, those of an unsorted tail after them, and what to do with each."""
+
+    entry: Integer
+    end: Integer
+    tail: Integer
+    tail_end: Integer
+    arena: Integer
+    width: Integer
+    alive: Integer
+    binds: Integer
+    bind_count: Integer
+    filter_count: Integer
+    next: Integer
+
+
+@struct
+class Touched:
+    """A row that an epoch touched, and the count it had before."""
+
+    relation: Integer
+    row: Integer
+    count: Integer
+
+
+@struct
+class Counters:
+    """Where a kernel is, what it counts and what limits it.
+
+    `instruction` and `open_joins` say how far the derivations of a chain have been listed; at `pause` the
+    caller looks at the work. The fields from `first_own` to `taken_count` belong to one stratum.
+    """
+
+    instruction: Integer
+    open_joins: Integer
+    pause: Integer
+    work: Integer
+    stratum: Integer
+    touched_count: Integer
+    changed_count: Integer
+    free_work: Integer
+    work_per_level: Integer
+    most_work: float
+    few_rows: Integer
+    is_decided: Integer
+    queue_room: Integer
+    journal_room: Integer
+    journal_needed: Integer
+    short_index: Integer
+    short_key: Integer
+    first_own: Integer
+    work_limit: Integer
+    level_count: Integer
+    highest: Integer
+    queue_count: Integer
+    taken_count: Integer
+
+
+_relations_at, _indexes_at, _strata_at = table_of(Relation), table_of(Index), table_of(Stratum)
+_forwards_at, _rules_at, _chains_at = table_of(Forward), table_of(Rule), table_of(Chain)
+_cursors_at, _counters_at, _touched_at = table_of(Cursor), table_of(Counters), table_of(Touched)
+words_at = table_of(np.int64)
+
+
+class Tables(NamedTuple):
+    """What kernels read of strata, and where they are in it.
+
+    `values` are the registers of the chain that is followed, then the constants; `gathered` are the values
+    to look up, or the outputs of a derivation. Of `codes` only the type counts: that of all stored codes.
+    """
+
+    strata: Table[Stratum]
+    relations: Table[Relation]
+    indexes: Table[Index]
+    rules: Table[Rule]
+    literals: Table[Literal]
+    chains: Table[Chain]
+    forwards: Table[Forward]
+    variants: Table[np.int64]
+    uses: Table[np.int64]
+    backs: Table[np.int64]
+    reads: Table[np.int64]
+    code: Table[np.int64]
+    values: Table[np.int64]
+    gathered: Table[np.int64]
+    cursors: Table[Cursor]
+    counters: Counters
+    codes: CodeArray
+    has_narrow_codes: bool
+
+
+class Epoch(NamedTuple):
+    """What an epoch writes to: rows that wait, were taken from there, were touched, and are changed."""
+
+    queue: Table[np.int64]
+    taken: Table[np.int64]
+    journal: Table[Touched]
+    changed: Table[np.int64]
+
+
+@inlined
+def open_tables(arrays: Int64s, like: CodeArray) -> Tables:
+    """Return the tables whose addresses and lengths are given, in the order of the fields of `Tables`."""
+    return Tables(
+        _strata_at(arrays, 0),
+        _relations_at(arrays, 1),
+        _indexes_at(arrays, 2),
+        _rules_at(arrays, 3),
+        literals_at(arrays, 4),
+        _chains_at(arrays, 5),
+        _forwards_at(arrays, 6),
+        words_at(arrays, 7),
+        words_at(arrays, 8),
+        words_at(arrays, 9),
+        words_at(arrays, 10),
+        words_at(arrays, 11),
+        words_at(arrays, 12),
+        words_at(arrays, 13),
+        _cursors_at(arrays, 14),
+        _counters_at(arrays, 15)[np.int64(0)],
+        codes_like(like),
+        like.itemsize == 4,
+    )
+
+
+@inlined
+def open_epoch(arrays: Int64s) -> Epoch:
+    """Return what an epoch writes to, from the addresses and lengths after those of the tables."""
+    return Epoch(
+        words_at(arrays, 16),
+        words_at(arrays, 17),
+        _touched_at(arrays, 18),
+        words_at(arrays, 19),
+    )
+
+
+# Who updates a stratum if anything reaches it; FORCED: the caller, whether or not.
 KERNEL = 0
 CALLER = 1
 FORCED = 2
 
-# Columns of the table of forwards.
-FORWARD_RELATION = 0
-FORWARD_IS_NEGATED = 1
-FORWARD_CHAIN = 2
-
-# Columns of the table of rules.
-RULE_HEAD = 0
-RULE_ARITY = 1
-RULE_FIRST_LITERAL = 2
-RULE_LITERAL_COUNT = 3
-RULE_ASKS_BACKWARD = 4
-
-# Columns of the table of literals.
-LITERAL_RELATION = 0
-LITERAL_IS_NEGATED = 1
-LITERAL_IS_OWN = 2
-LITERAL_MUST_CHECK = 3
-
-# Columns of the table of chains; a chain has variants that differ in what they join first.
-CHAIN_RULE = 0
-CHAIN_PLACE = 1
-CHAIN_RELATION = 2
-CHAIN_FIRST_VARIANT = 3
-CHAIN_VARIANT_COUNT = 4
-
-# Instructions; registers hold codes and row numbers, negative ones name constants.
-#   JOIN     index, keys, a register each, binds, (column of the entry, register) each,
-#            comparisons, (comparison, left, right) each, relation, bounds, (kind, register) each
-#   FIND     relation, columns, a register each, register for the row number, is negated
+# Instructions; operands are places in `values`.
+#   JOIN     index, relation, how many keys, binds, filters and bounds it has, then these: a key each; the
+#            column of the entry and a register each; comparison, left and right each; kind and value each
+#   FIND     relation, register for the row number, is negated, how many columns, then these
 #   COMPARE  comparison, left, right
 #   COMPUTE  functor, register, left, right
-#   END      outputs, a register each
+#   END      how many outputs, then these
 JOIN = 0
 FIND = 1
 COMPARE = 2
 COMPUTE = 3
 END = 4
+JOIN_WIDTH = 7
+FIND_WIDTH = 5
 
 # What COMPUTE can do with numbers.
 ADD = 0
@@ -135,32 +308,6 @@ MULTIPLY = 2
 DIVIDE = 3
 REMAINDER = 4
 COPY = 5
-
-# What a derivation is looked for.
-LOSE_BY_LOWER = np.int64(0)
-LOSE = np.int64(1)
-OFFER_BACKWARD = np.int64(2)
-OFFER_NEW = np.int64(3)
-RELAX = np.int64(4)
-
-# Positions in the array of counters: where the kernel is, what it counts and is limited by. From WORK
-# to AFFECTED_COUNT they are of one stratum.
-STRATUM = 0
-JOURNAL = 1
-CHANGED = 2
-FREE_WORK = 3
-WORK_PER_LEVEL = 4
-FEW_ROWS = 5
-SHORT_INDEX = 6
-SHORT_KEY = 7
-FIRST_OWN = 8
-WORK = 9
-WORK_LIMIT = 10
-LEVEL_COUNT = 11
-HIGHEST = 12
-QUEUE = 13
-AFFECTED_COUNT = 14
-COUNTER_COUNT = 15
 
 # How the kernel ended. DONE: all strata are. Otherwise the stratum it came to is as it was: it is the
 # caller's, predicted or found to be more than the kernel should do, or the kernel lacks something.
@@ -172,12 +319,6 @@ NEEDS_WIDE_CODES = 4
 NEEDS_JOURNAL = 5
 ASKS = 6
 
-# Marks of rows, as in `maintain.labels`.
-UNTOUCHED = 0
-AFFECTED = 1
-CURRENT = 2
-ABSENT_LEVEL = np.int64(2**31 - 1)
-
 # A place in the queue is level, relation (counted from the stratum's first) and row in one number; what
 # does not fit is not small.
 ROW_BITS = 32
@@ -185,7 +326,7 @@ RELATION_BITS = 8
 LEVEL_LIMIT = 1 << 22
 RELATION_LIMIT = 1 << RELATION_BITS
 
-REGISTERS = 64
-DEPTH = 16
-# What a level costs beside its rows, in bindings.
+# What a level costs beside its rows, in bindings, and how many of them are walked before work is looked at.
 LEVEL_WORK = 4
+PAUSE = 1024
+NEVER = 2**62

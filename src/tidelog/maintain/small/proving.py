@@ -1,37 +1,16 @@
 """Kernels: proofs of many facts of a stratum at once, and which of their facts hold whatever changes."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from tidelog.maintain.small.layout import (
-    ABSENT_LEVEL,
-    BACK_COUNT,
-    CHAIN_RULE,
-    DEPTH,
-    DONE,
-    FIRST_BACK,
-    LEVELS,
-    LITERAL_IS_NEGATED,
-    LITERAL_IS_OWN,
-    LITERAL_RELATION,
-    NEEDS_ROOM,
-    REGISTERS,
-    RULE_FIRST_LITERAL,
-    RULE_LITERAL_COUNT,
-)
-from tidelog.maintain.small.membership import value_of
-from tidelog.maintain.small.visit import begin_visit, next_derivation
+from tidelog.maintain.small.interpreter import EXHAUSTED, begin_chain, next_derivation
+from tidelog.maintain.small.layout import DONE, NEEDS_ROOM, NEVER, Relation, Rule, Tables, open_tables
+from tidelog.maintain.small.strata import point_literals
 from tidelog.storage.address import load_byte, load_int32, store_byte, store_int32
+from tidelog.storage.judge_row import HOLDING, Question, judge_row
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
-
-# Columns of the table of marks, a line for each relation; those named for an array hold its address.
-CHANGED = 0
-SEEN = 1
-CERTAIN = 2
-SUSPECT = 3
-IS_AFFECTED = 4
-IS_UNSURE = 5
-IS_OPAQUE = 6
-MARK_WIDTH = 7
+from tidelog.storage.structs import Table, struct, table_of
 
 # What stands in place of a rule for facts without a derivation.
 GIVEN = -1
@@ -43,195 +22,219 @@ FOUND_ROW = 1
 FOUND_RULE = 2
 FOUND_FIRST = 3
 
-# Columns of what is met in other strata: a fact, and whether it is one or is not.
-MET_RELATION = 0
-MET_ROW = 1
-MET_IS_NEGATED = 2
 
-# Positions in the array of progress: how many facts wait, are found and are met.
-WAITING = 0
-FOUND = 1
-MET = 2
+@struct
+class ProofMarks:
+    """What is known of the rows of a relation while faults are looked into; see `views.blame.marks`."""
+
+    changed: Integer
+    seen: Integer
+    certain: Integer
+    suspect: Integer
+    is_affected: Integer
+    is_unsure: Integer
+    is_opaque: Integer
+
+
+@struct
+class Waiting:
+    """A fact of the stratum that waits for a proof."""
+
+    relation: Integer
+    row: Integer
+
+
+@struct
+class Met:
+    """A fact of another stratum that a proof uses, or whose absence it uses."""
+
+    relation: Integer
+    row: Integer
+    is_negated: Integer
+
+
+@struct
+class Progress:
+    """How many facts wait, are found and are met, and the number of this search."""
+
+    waiting: Integer
+    found: Integer
+    met: Integer
+    search: Integer
+
+
+marks_at, _waiting_at = table_of(ProofMarks), table_of(Waiting)
+_met_at, _progress_at = table_of(Met), table_of(Progress)
+
+
+class Search(NamedTuple):
+    """What a search for proofs reads and writes."""
+
+    marks: Table[ProofMarks]
+    waiting: Table[Waiting]
+    met: Table[Met]
+    progress: Progress
+    found: Int64s
 
 
 @inlined
-def _score(
-    relations: Int64s, rules: Int64s, literals: Int64s, code: Int64s, constants: Int64s, marks: Int64s,
-    rule: Integer, level: Integer, out: Integer, registers: Int64s,
-) -> Integer:  # fmt: skip
+def _score(tables: Tables, search: Search, rule: Rule, level: Integer) -> Integer:
     """Return how many facts of a derivation may be others in other worlds, -1 if it does not hold.
 
     It holds if its facts of this stratum have lower levels than its head.
     """
+    question = Question(tables.literals, rule.first_literal, rule.literal_count, np.int64(-1), HOLDING)
+    _, now = judge_row(question, tables.gathered, 1)
+    if now >= level:
+        return np.int64(-1)
     score = np.int64(0)
-    for other in range(rules[rule, RULE_LITERAL_COUNT]):
-        literal = rules[rule, RULE_FIRST_LITERAL] + other
-        relation = literals[literal, LITERAL_RELATION]
-        row = value_of(registers, constants, code[out + 1 + other])
-        if literals[literal, LITERAL_IS_NEGATED] != 0:
-            if row >= 0:
-                if load_int32(relations[relation, LEVELS], row) != ABSENT_LEVEL:
-                    return np.int64(-1)
-                score += 1
-            continue
-        own_level = load_int32(relations[relation, LEVELS], row)
-        if own_level == ABSENT_LEVEL:
-            return np.int64(-1)
-        if literals[literal, LITERAL_IS_OWN] != 0 and own_level >= level:
-            return np.int64(-1)
-        if load_byte(marks[relation, CHANGED], row) != 0:
-            score += 1
+    for other in range(rule.literal_count):
+        literal = tables.literals[rule.first_literal + other]
+        row = tables.gathered[1 + other]
+        if literal.is_negated != 0:
+            score += row >= 0
+        else:
+            score += load_byte(search.marks[literal.relation].changed, row) != 0
     return score
 
 
 @inlined
-def _find_proof(
-    relations: Int64s, indexes: Int64s, rules: Int64s, literals: Int64s, chains: Int64s, variants: Int64s,
-    backs: Int64s, code: Int64s, constants: Int64s, marks: Int64s, relation: Integer, row: Integer,
-    registers: Int64s, cursors: Int64s, position: Int64s, best: Int64s, counters: Int64s, like: CodeArray,
-) -> None:  # fmt: skip
+def _find_proof(tables: Tables, search: Search, relation: Relation, line: Integer) -> None:
     """Write a derivation of a fact with as few changed facts as possible: its rule, and row numbers."""
-    level = load_int32(relations[relation, LEVELS], row)
+    found = search.found
+    row = found[line, FOUND_ROW]
+    level = load_int32(relation.levels, row)
     least = np.int64(-1)
-    first = relations[relation, FIRST_BACK]
-    for back in range(first, first + relations[relation, BACK_COUNT]):
-        chain = backs[back]
-        rule = np.int64(chains[chain, CHAIN_RULE])
-        begin_visit(
-            relations, indexes, chains, variants, code, constants, chain, row, registers, position, like
-        )
-        while True:
-            out = next_derivation(
-                relations, indexes, code, constants, registers, cursors, position, counters, like
-            )
-            if out < 0:
-                break
-            score = _score(relations, rules, literals, code, constants, marks, rule, level, out, registers)
+    for back in range(relation.first_back, relation.first_back + relation.back_count):
+        chain = tables.chains[tables.backs[back]]
+        rule = tables.rules[chain.rule]
+        begin_chain(tables, chain, row)
+        while next_derivation(tables) != EXHAUSTED:
+            score = _score(tables, search, rule, level)
             if score >= 0 and (least < 0 or score < least):
-                least = np.int64(score)
-                best[0] = rule
-                for other in range(rules[rule, RULE_LITERAL_COUNT]):
-                    best[1 + other] = value_of(registers, constants, code[out + 1 + other])
+                least = score
+                found[line, FOUND_RULE] = chain.rule
+                for other in range(rule.literal_count):
+                    found[line, FOUND_FIRST + other] = tables.gathered[1 + other]
                 if least == 0:
                     return
 
 
 @inlined
-def _is_news(marks: Int64s, relation: Integer, row: Integer, stamp: Integer) -> bool:
+def _is_news(marks: ProofMarks, row: Integer, search: Integer) -> bool:
     """Say whether a fact is to be proved that nobody has seen in this search; it is seen then."""
-    if marks[relation, IS_AFFECTED] == 0 or load_byte(marks[relation, CERTAIN], row) != 0:
+    if marks.is_affected == 0 or load_byte(marks.certain, row) != 0:
         return False
-    if load_int32(marks[relation, SEEN], row) == stamp:
+    if load_int32(marks.seen, row) == search:
         return False
-    store_int32(marks[relation, SEEN], row, stamp)
+    store_int32(marks.seen, row, search)
     return True
 
 
+@inlined
+def _meet(search: Search, relation: Integer, row: Integer, is_negated: Integer) -> None:
+    """Note a fact of another stratum."""
+    met = search.met[search.progress.met]
+    met.relation = relation
+    met.row = row
+    met.is_negated = is_negated
+    search.progress.met += 1
+
+
+@inlined
+def _note_premises(tables: Tables, search: Search, line: Integer) -> None:
+    """Let the facts of a derivation wait for their proofs, or note that they are met."""
+    progress = search.progress
+    rule = tables.rules[search.found[line, FOUND_RULE]]
+    for other in range(rule.literal_count):
+        literal = tables.literals[rule.first_literal + other]
+        marks = search.marks[literal.relation]
+        row = search.found[line, FOUND_FIRST + other]
+        if literal.is_negated != 0:
+            if row >= 0 or marks.is_unsure != 0:
+                _meet(search, literal.relation, row, np.int64(1))
+        elif _is_news(marks, row, progress.search):
+            if literal.is_own != 0:
+                waiting = search.waiting[progress.waiting]
+                waiting.relation = literal.relation
+                waiting.row = row
+                progress.waiting += 1
+            else:
+                _meet(search, literal.relation, row, np.int64(0))
+
+
 @kernel
-def prove_facts(
-    relations: Int64s, indexes: Int64s, rules: Int64s, literals: Int64s, chains: Int64s, variants: Int64s,
-    backs: Int64s, code: Int64s, constants: Int64s, marks: Int64s, waiting: Int64s, found: Int64s,
-    met: Int64s, progress: Int64s, assumes: int, stamp: int, counters: Int64s, like: CodeArray,
-) -> int:  # fmt: skip
+def prove_facts(arrays: Int64s, like: CodeArray, searched: Int64s, found: Int64s, assumes: int) -> int:
     """Prove the waiting facts of a stratum, and all facts of it that their proofs use.
 
-    Each gets a line in `found`; what proofs use of other strata is `met`, negated atoms only where joins
-    see their fact. With `assumes` a proof stops at facts that did not change. On NEEDS_ROOM the caller
-    gives longer arrays and calls again. `waiting` holds (relation, row), each seen already.
+    Each gets a line in `found`; what proofs use of other strata is met, negated atoms only where joins see
+    their fact. With `assumes` a proof stops at facts that did not change. On NEEDS_ROOM the caller gives
+    longer arrays and calls again. Requires `searched` to be the addresses of marks, waiting facts (seen
+    already), met facts and progress.
     """
-    registers = np.empty(REGISTERS, np.int64)
-    cursors = np.empty((DEPTH, 6), np.int64)
-    position = np.zeros(2, np.int64)
-    best = np.empty(found.shape[1], np.int64)
+    tables = open_tables(arrays, like)
+    progress = _progress_at(searched, 3)[np.int64(0)]
+    search = Search(marks_at(searched, 0), _waiting_at(searched, 1), _met_at(searched, 2), progress, found)
+    tables.counters.pause = NEVER
+    point_literals(tables, np.int64(0), arrays[4, 1], True)
     width = found.shape[1]
-    while progress[WAITING] > 0:
-        if (
-            progress[FOUND] == found.shape[0]
-            or progress[WAITING] + width > waiting.shape[0]
-            or progress[MET] + width > met.shape[0]
-        ):
+    while progress.waiting > 0:
+        if progress.found == found.shape[0]:
             return NEEDS_ROOM
-        progress[WAITING] -= 1
-        relation = np.int64(waiting[progress[WAITING], 0])
-        row = np.int64(waiting[progress[WAITING], 1])
-        line = progress[FOUND]
-        progress[FOUND] += 1
-        found[line, FOUND_RELATION] = relation
+        if progress.waiting + width > searched[1, 1] or progress.met + width > searched[2, 1]:
+            return NEEDS_ROOM
+        progress.waiting -= 1
+        fact = search.waiting[progress.waiting]
+        row, line = fact.row, progress.found
+        progress.found += 1
+        found[line, FOUND_RELATION] = fact.relation
         found[line, FOUND_ROW] = row
-        if assumes != 0 and load_byte(marks[relation, CHANGED], row) == 0:
+        relation = tables.relations[fact.relation]
+        if assumes != 0 and load_byte(search.marks[fact.relation].changed, row) == 0:
             found[line, FOUND_RULE] = ASSUMED
-            continue
-        if load_int32(relations[relation, LEVELS], row) == 0:
+        elif load_int32(relation.levels, row) == 0:
             found[line, FOUND_RULE] = GIVEN
-            continue
-        _find_proof(
-            relations, indexes, rules, literals, chains, variants, backs, code, constants, marks, relation,
-            row, registers, cursors, position, best, counters, like,
-        )  # fmt: skip
-        rule = np.int64(best[0])
-        found[line, FOUND_RULE] = rule
-        for other in range(rules[rule, RULE_LITERAL_COUNT]):
-            literal = rules[rule, RULE_FIRST_LITERAL] + other
-            premise = literals[literal, LITERAL_RELATION]
-            number = np.int64(best[1 + other])
-            found[line, FOUND_FIRST + other] = number
-            is_negated = literals[literal, LITERAL_IS_NEGATED]
-            if is_negated != 0:
-                if number >= 0 or marks[premise, IS_UNSURE] != 0:
-                    met[progress[MET], MET_RELATION] = premise
-                    met[progress[MET], MET_ROW] = number
-                    met[progress[MET], MET_IS_NEGATED] = 1
-                    progress[MET] += 1
-            elif _is_news(marks, premise, number, stamp):
-                if literals[literal, LITERAL_IS_OWN] != 0:
-                    waiting[progress[WAITING], 0] = premise
-                    waiting[progress[WAITING], 1] = number
-                    progress[WAITING] += 1
-                else:
-                    met[progress[MET], MET_RELATION] = premise
-                    met[progress[MET], MET_ROW] = number
-                    met[progress[MET], MET_IS_NEGATED] = 0
-                    progress[MET] += 1
+        else:
+            _find_proof(tables, search, relation, line)
+            _note_premises(tables, search, line)
     return DONE
 
 
 @inlined
-def _is_certain(relations: Int64s, marks: Int64s, relation: Integer, row: Integer) -> bool:
-    if marks[relation, IS_AFFECTED] == 0 or load_byte(marks[relation, CERTAIN], row) != 0:
+def _is_certain(relation: Relation, marks: ProofMarks, row: Integer) -> bool:
+    if marks.is_affected == 0 or load_byte(marks.certain, row) != 0:
         return True
-    if marks[relation, IS_OPAQUE] != 0:
+    if marks.is_opaque != 0:
         return False
-    # A given fact that nobody suspects.
-    return bool(
-        load_int32(relations[relation, LEVELS], row) == 0 and load_byte(marks[relation, SUSPECT], row) == 0
-    )
+    # An input fact that nobody suspects.
+    return bool(load_int32(relation.levels, row) == 0 and load_byte(marks.suspect, row) == 0)
+
+
+@inlined
+def _rests_on_certain(tables: Tables, marks_of: Table[ProofMarks], line: Int64s) -> bool:
+    """Say whether all premises of a fact hold in every world."""
+    rule = tables.rules[line[FOUND_RULE]]
+    for other in range(rule.literal_count):
+        literal = tables.literals[rule.first_literal + other]
+        marks = marks_of[literal.relation]
+        row = line[FOUND_FIRST + other]
+        if literal.is_negated != 0:
+            if row >= 0 or (marks.is_unsure != 0 and marks.is_affected != 0):
+                return False
+        elif not _is_certain(tables.relations[literal.relation], marks, row):
+            return False
+    return True
 
 
 @kernel
-def spread_certainty(
-    relations: Int64s, rules: Int64s, literals: Int64s, marks: Int64s, found: Int64s, order: Int64s
-) -> None:  # fmt: skip
+def spread_certainty(arrays: Int64s, like: CodeArray, searched: Int64s, found: Int64s, order: Int64s) -> None:
     """Mark the facts whose proofs rest on nothing that may be otherwise.
 
     Requires `order` to name lines of `found` by increasing level, and the facts met in other strata to
     be marked.
     """
+    tables = open_tables(arrays, like)
+    marks_of = marks_at(searched, 0)
     for line in order:
-        rule = found[line, FOUND_RULE]
-        relation = found[line, FOUND_RELATION]
-        if rule < 0:
-            continue
-        is_certain = True
-        for other in range(rules[rule, RULE_LITERAL_COUNT]):
-            literal = rules[rule, RULE_FIRST_LITERAL] + other
-            premise = literals[literal, LITERAL_RELATION]
-            number = found[line, FOUND_FIRST + other]
-            if literals[literal, LITERAL_IS_NEGATED] != 0:
-                is_sure = marks[premise, IS_UNSURE] == 0 or marks[premise, IS_AFFECTED] == 0
-                is_certain = number < 0 and is_sure
-            else:
-                is_certain = _is_certain(relations, marks, premise, number)
-            if not is_certain:
-                break
-        if is_certain:
-            store_byte(marks[relation, CERTAIN], found[line, FOUND_ROW], 1)
+        if found[line, FOUND_RULE] >= 0 and _rests_on_certain(tables, marks_of, found[line]):
+            store_byte(marks_of[found[line, FOUND_RELATION]].certain, found[line, FOUND_ROW], 1)

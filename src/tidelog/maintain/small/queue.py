@@ -4,25 +4,27 @@ import numpy as np
 
 from tidelog.maintain.small.layout import (
     DONE,
-    FIRST_OWN,
     LEVEL_LIMIT,
-    QUEUE,
     RELATION_BITS,
     RELATION_LIMIT,
     ROW_BITS,
     TOO_LARGE,
+    Counters,
+    Epoch,
+    Tables,
 )
-from tidelog.storage.kernel import Int64s, Integer, inlined
+from tidelog.storage.kernel import Integer, inlined
 
 
 @inlined
-def push(queue: Int64s, counters: Int64s, level: Integer, relation: Integer, row: Integer) -> int:
+def push(tables: Tables, epoch: Epoch, level: Integer, relation: Integer, row: Integer) -> int:
     """Put a row into the queue; return a status."""
-    count = counters[QUEUE]
-    if count == queue.shape[0] or level >= LEVEL_LIMIT:
+    queue, counters = epoch.queue, tables.counters
+    place = counters.queue_count
+    if place == counters.queue_room or level >= LEVEL_LIMIT:
         return TOO_LARGE
-    item = (((level << RELATION_BITS) | (relation - counters[FIRST_OWN])) << ROW_BITS) | row
-    place = count
+    counters.queue_count += 1
+    item = (((level << RELATION_BITS) | (relation - counters.first_own)) << ROW_BITS) | row
     while place > 0:
         parent = (place - 1) >> 1
         if queue[parent] <= item:
@@ -30,16 +32,16 @@ def push(queue: Int64s, counters: Int64s, level: Integer, relation: Integer, row
         queue[place] = queue[parent]
         place = parent
     queue[place] = item
-    counters[QUEUE] = count + 1
     return DONE
 
 
 @inlined
-def pop(queue: Int64s, counters: Int64s) -> Integer:
+def pop(tables: Tables, epoch: Epoch) -> np.int64:
     """Take the least place out of a queue that is not empty."""
-    count = counters[QUEUE] - 1
-    counters[QUEUE] = count
-    result = np.int64(queue[0])
+    queue = epoch.queue
+    tables.counters.queue_count -= 1
+    count = tables.counters.queue_count
+    result = queue[0]
     item = queue[count]
     place = 0
     while True:
@@ -57,18 +59,18 @@ def pop(queue: Int64s, counters: Int64s) -> Integer:
 
 
 @inlined
-def level_of(item: Integer) -> Integer:
+def level_of(item: np.int64) -> np.int64:
     """Return the level of a place in the queue."""
     return item >> (ROW_BITS + RELATION_BITS)
 
 
 @inlined
-def relation_of(item: Integer, counters: Int64s) -> Integer:
+def relation_of(item: np.int64, counters: Counters) -> Integer:
     """Return the relation of a place in the queue."""
-    return np.int64(((item >> ROW_BITS) & (RELATION_LIMIT - 1)) + counters[FIRST_OWN])
+    return ((item >> ROW_BITS) & (RELATION_LIMIT - 1)) + counters.first_own
 
 
 @inlined
-def row_of(item: Integer) -> Integer:
+def row_of(item: np.int64) -> np.int64:
     """Return the row of a place in the queue."""
     return item & np.int64(0xFFFFFFFF)

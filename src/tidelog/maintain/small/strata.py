@@ -6,280 +6,210 @@ happened so far in its tables, and goes on from there when it is called again.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from tidelog.maintain.small.kernel import find_affected, offer_levels, settle_offers
+from tidelog.maintain.small.kernel import update_stratum
 from tidelog.maintain.small.layout import (
-    ABSENT_LEVEL,
-    AFFECTED_COUNT,
-    ALIVE,
     ASKS,
-    CHANGED,
-    COME,
-    COME_COUNT,
-    COUNTS,
-    DELETED,
-    DEPTH,
     DONE,
-    FEW_ROWS,
-    FIRST_FORWARD,
-    FIRST_LITERAL,
-    FIRST_OWN,
-    FIRST_READ,
-    FIRST_RELATION,
-    FLAGS,
     FORCED,
-    FORWARD_COUNT,
-    FORWARD_IS_NEGATED,
-    FORWARD_RELATION,
-    GONE,
-    GONE_COUNT,
-    HANDLER,
-    HIGHEST,
-    INPUT_COME_COUNT,
-    INPUT_GONE_COUNT,
-    IS_GROWING,
-    JOURNAL,
     KERNEL,
-    LEVEL_COUNT,
-    LEVELS,
-    LITERAL_COUNT,
-    LITERAL_IS_NEGATED,
-    LITERAL_MUST_CHECK,
-    LITERAL_RELATION,
-    MARKS,
     NEEDS_JOURNAL,
-    PREVIOUS,
-    QUEUE,
-    REACHING,
-    READ_COUNT,
-    REGISTERS,
-    RELATION_COUNT,
-    ROW_LIMIT,
-    STRATUM,
-    STRATUM_LEVEL,
-    STRATUM_WORK,
-    TENTATIVE,
-    UNTOUCHED,
-    WORK,
-    WORK_LIMIT,
+    Epoch,
+    Relation,
+    Stratum,
+    Tables,
+    open_epoch,
+    open_tables,
 )
 from tidelog.storage.address import load_byte, load_int32, store_byte, store_int32
+from tidelog.storage.judge_row import ABSENT_LEVEL, UNTOUCHED
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 
-Float64s = npt.NDArray[np.float64]
+_MOST_WORK = 4e18
 
 
 @inlined
-def _reaching(strata: Int64s, stratum: Integer, reads: Int64s, relations: Int64s) -> Integer:
+def _reaching(tables: Tables, stratum: Stratum) -> Integer:
     """Return how many changed rows a stratum has to do with."""
     rows = np.int64(0)
-    first = strata[stratum, FIRST_RELATION]
-    for relation in range(first, first + strata[stratum, RELATION_COUNT]):
-        rows += relations[relation, INPUT_GONE_COUNT] + relations[relation, INPUT_COME_COUNT]
-    first = strata[stratum, FIRST_READ]
-    for read in range(first, first + strata[stratum, READ_COUNT]):
-        rows += relations[reads[read], GONE_COUNT] + relations[reads[read], COME_COUNT]
+    for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
+        relation = tables.relations[number]
+        rows += relation.input_deleted_count + relation.input_inserted_count
+    for read in range(stratum.first_read, stratum.first_read + stratum.read_count):
+        relation = tables.relations[tables.reads[read]]
+        rows += relation.deleted_count + relation.inserted_count
     return rows
 
 
 @inlined
-def _is_growing(strata: Int64s, stratum: Integer, forwards: Int64s, relations: Int64s) -> bool:
+def _is_growing(tables: Tables, stratum: Stratum) -> bool:
     """Say whether nothing can be lost: no deletion at a positive atom, no insertion at a negated one."""
-    first = strata[stratum, FIRST_RELATION]
-    for relation in range(first, first + strata[stratum, RELATION_COUNT]):
-        if relations[relation, INPUT_GONE_COUNT] > 0:
+    for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
+        if tables.relations[number].input_deleted_count > 0:
             return False
-    first = strata[stratum, FIRST_FORWARD]
-    for forward in range(first, first + strata[stratum, FORWARD_COUNT]):
-        is_negated = forwards[forward, FORWARD_IS_NEGATED] != 0
-        if relations[forwards[forward, FORWARD_RELATION], COME_COUNT if is_negated else GONE_COUNT] > 0:
+    for number in range(stratum.first_forward, stratum.first_forward + stratum.forward_count):
+        forward = tables.forwards[number]
+        relation = tables.relations[forward.relation]
+        if (relation.inserted_count if forward.is_negated != 0 else relation.deleted_count) > 0:
             return False
     return True
 
 
 @inlined
-def _prepare(
-    strata: Int64s, stratum: Integer, forwards: Int64s, relations: Int64s, literals: Int64s, counters: Int64s
-) -> None:
-    """Begin to count for a stratum, and say at which literals over earlier strata a derivation may fail."""
-    counters[FIRST_OWN] = strata[stratum, FIRST_RELATION]
-    counters[WORK] = 0
-    counters[LEVEL_COUNT] = 0
-    counters[HIGHEST] = 0
-    counters[QUEUE] = 0
-    counters[AFFECTED_COUNT] = 0
-    strata[stratum, IS_GROWING] = _is_growing(strata, stratum, forwards, relations)
-    first = strata[stratum, FIRST_LITERAL]
-    for literal in range(first, first + strata[stratum, LITERAL_COUNT]):
-        relation = literals[literal, LITERAL_RELATION]
-        is_changed = relations[relation, GONE_COUNT] + relations[relation, COME_COUNT] > 0
-        literals[literal, LITERAL_MUST_CHECK] = is_changed or literals[literal, LITERAL_IS_NEGATED] != 0
+def point_literals(tables: Tables, first: Integer, count: Integer, all_may_fail: bool) -> None:
+    """Say where the annotations of literals are, and which of them may fail or may have changed."""
+    for number in range(first, first + count):
+        literal = tables.literals[number]
+        relation = tables.relations[literal.relation]
+        literal.levels = relation.levels
+        literal.previous = relation.previous
+        literal.marks = relation.marks
+        literal.before = relation.before
+        is_changed = relation.deleted_count + relation.inserted_count > 0
+        literal.must_check = all_may_fail or is_changed or literal.is_negated != 0
 
 
 @inlined
-def _note_changes(
-    strata: Int64s, stratum: Integer, relations: Int64s, journal: Int64s, begin: Integer, changed: Int64s,
-    counters: Int64s,
-) -> None:  # fmt: skip
+def _prepare(tables: Tables, stratum: Stratum) -> None:
+    """Begin to count for a stratum."""
+    counters = tables.counters
+    counters.first_own = stratum.first_relation
+    counters.work = 0
+    counters.work_limit = np.int64(min(stratum.budget, _MOST_WORK))
+    counters.level_count = 0
+    counters.highest = 0
+    counters.queue_count = 0
+    counters.taken_count = 0
+    stratum.is_growing = _is_growing(tables, stratum)
+    point_literals(tables, stratum.first_literal, stratum.literal_count, False)
+
+
+@inlined
+def _change(relation: Relation, row: Integer) -> int:
+    """Return 1 for a row that became a fact, -1 for one that was a fact, otherwise 0."""
+    was = load_int32(relation.previous, row) != ABSENT_LEVEL
+    now = load_int32(relation.levels, row) != ABSENT_LEVEL
+    return int(now) - int(was)
+
+
+@inlined
+def _count_changes(tables: Tables, epoch: Epoch, begin: Integer, writes: bool) -> None:
+    """Count the rows that were or became facts and, once the places are known, write them."""
+    for position in range(begin, tables.counters.touched_count):
+        touched = epoch.journal[position]
+        relation = tables.relations[touched.relation]
+        change = _change(relation, touched.row)
+        if change > 0:
+            if writes:
+                epoch.changed[relation.first_inserted + relation.inserted_count] = touched.row
+            relation.inserted_count += 1
+        elif change < 0:
+            if writes:
+                epoch.changed[relation.first_deleted + relation.deleted_count] = touched.row
+            relation.deleted_count += 1
+
+
+@inlined
+def _note_changes(tables: Tables, epoch: Epoch, stratum: Stratum, begin: Integer) -> None:
     """Write the rows that were or became facts, those of one relation side by side."""
-    for position in range(begin, counters[JOURNAL]):
-        relation, row = journal[position, 0], journal[position, 1]
-        was = load_int32(relations[relation, PREVIOUS], row) != ABSENT_LEVEL
-        now = load_int32(relations[relation, LEVELS], row) != ABSENT_LEVEL
-        if was and not now:
-            relations[relation, GONE_COUNT] += 1
-        elif now and not was:
-            relations[relation, COME_COUNT] += 1
-    place = counters[CHANGED]
-    first = strata[stratum, FIRST_RELATION]
-    for relation in range(first, first + strata[stratum, RELATION_COUNT]):
-        relations[relation, GONE] = place
-        place += relations[relation, GONE_COUNT]
-        relations[relation, COME] = place
-        place += relations[relation, COME_COUNT]
-        # Counted again below, as places to write to.
-        relations[relation, GONE_COUNT] = 0
-        relations[relation, COME_COUNT] = 0
-    counters[CHANGED] = place
-    for position in range(begin, counters[JOURNAL]):
-        relation, row = journal[position, 0], journal[position, 1]
-        was = load_int32(relations[relation, PREVIOUS], row) != ABSENT_LEVEL
-        now = load_int32(relations[relation, LEVELS], row) != ABSENT_LEVEL
-        if was and not now:
-            changed[relations[relation, GONE] + relations[relation, GONE_COUNT]] = row
-            relations[relation, GONE_COUNT] += 1
-        elif now and not was:
-            changed[relations[relation, COME] + relations[relation, COME_COUNT]] = row
-            relations[relation, COME_COUNT] += 1
+    _count_changes(tables, epoch, begin, False)
+    place = tables.counters.changed_count
+    for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
+        relation = tables.relations[number]
+        relation.first_deleted = place
+        relation.first_inserted = place + relation.deleted_count
+        place += relation.deleted_count + relation.inserted_count
+        relation.deleted_count = 0
+        relation.inserted_count = 0
+    tables.counters.changed_count = place
+    _count_changes(tables, epoch, begin, True)
 
 
 @inlined
-def _forget(relations: Int64s, relation: Integer, row: Integer) -> None:
-    """Clear the marks of a row, and hide it if it is no fact."""
-    if load_int32(relations[relation, LEVELS], row) == ABSENT_LEVEL:
-        if load_byte(relations[relation, ALIVE], row) != 0:
-            store_byte(relations[relation, ALIVE], row, 0)
-            relations[relation, DELETED] += 1
-    store_byte(relations[relation, MARKS], row, UNTOUCHED)
-    store_byte(relations[relation, FLAGS], row, 0)
-    store_int32(relations[relation, TENTATIVE], row, 0)
+def _forget(relation: Relation, row: Integer) -> None:
+    """Clear the marks of a row, and hide it if it is not a fact."""
+    is_absent = load_int32(relation.levels, row) == ABSENT_LEVEL
+    if is_absent and load_byte(relation.alive, row) != 0:
+        store_byte(relation.alive, row, 0)
+        relation.hidden_count += 1
+    store_byte(relation.marks, row, UNTOUCHED)
+    store_byte(relation.flags, row, 0)
+    store_int32(relation.tentative, row, 0)
 
 
 @inlined
-def _undo(relations: Int64s, journal: Int64s, begin: Integer, counters: Int64s) -> None:
+def _undo(tables: Tables, epoch: Epoch, begin: Integer) -> None:
     """Restore the annotations of the rows in the journal from a place on."""
-    for position in range(begin, counters[JOURNAL]):
-        relation, row = journal[position, 0], journal[position, 1]
-        store_int32(relations[relation, COUNTS], row, journal[position, 2])
-        store_int32(relations[relation, LEVELS], row, load_int32(relations[relation, PREVIOUS], row))
-        _forget(relations, relation, row)
-    counters[JOURNAL] = begin
+    for position in range(begin, tables.counters.touched_count):
+        touched = epoch.journal[position]
+        relation = tables.relations[touched.relation]
+        store_int32(relation.counts, touched.row, touched.count)
+        store_int32(relation.levels, touched.row, load_int32(relation.previous, touched.row))
+        _forget(relation, touched.row)
+    tables.counters.touched_count = begin
 
 
 @kernel
-def undo_strata(relations: Int64s, journal: Int64s, counters: Int64s) -> None:
+def undo_strata(arrays: Int64s, like: CodeArray) -> None:
     """Go back to the old epoch in all strata that the kernel brought to the new one."""
-    _undo(relations, journal, np.int64(0), counters)
+    _undo(open_tables(arrays, like), open_epoch(arrays), np.int64(0))
 
 
 @kernel
-def commit_strata(relations: Int64s, journal: Int64s, counters: Int64s) -> None:
+def commit_strata(arrays: Int64s, like: CodeArray) -> None:
     """Forget the old epoch in all strata that the kernel brought to the new one."""
-    for position in range(counters[JOURNAL]):
-        relation, row = journal[position, 0], journal[position, 1]
-        store_int32(relations[relation, PREVIOUS], row, load_int32(relations[relation, LEVELS], row))
-        _forget(relations, relation, row)
-    counters[JOURNAL] = 0
+    tables, epoch = open_tables(arrays, like), open_epoch(arrays)
+    for position in range(tables.counters.touched_count):
+        touched = epoch.journal[position]
+        relation = tables.relations[touched.relation]
+        store_int32(relation.previous, touched.row, load_int32(relation.levels, touched.row))
+        _forget(relation, touched.row)
+    tables.counters.touched_count = 0
 
 
 @inlined
-def _update_stratum(
-    strata: Int64s, stratum: Integer, forwards: Int64s, relations: Int64s, indexes: Int64s, rules: Int64s,
-    literals: Int64s, chains: Int64s, variants: Int64s, uses: Int64s, backs: Int64s, code: Int64s,
-    constants: Int64s, changed: Int64s, queue: Int64s, journal: Int64s, affected: Int64s, settled: Int64s,
-    registers: Int64s, cursors: Int64s, counters: Int64s, like: CodeArray,
-) -> int:  # fmt: skip
-    """Bring one stratum to the new epoch and return a status."""
-    status = find_affected(
-        relations, indexes, rules, literals, chains, variants, uses, code, constants, strata, stratum,
-        forwards, changed, registers, cursors, queue, journal, affected, counters, like,
-    )  # fmt: skip
-    if status != DONE:
-        return status
-    status = offer_levels(
-        relations, indexes, rules, literals, chains, variants, backs, code, constants, strata, stratum,
-        forwards, changed, registers, cursors, queue, journal, affected, counters, like,
-    )  # fmt: skip
-    if status != DONE:
-        return status
-    first = strata[stratum, FIRST_RELATION]
-    return settle_offers(
-        relations, indexes, rules, literals, chains, variants, uses, code, constants, first,
-        first + strata[stratum, RELATION_COUNT], registers, cursors, queue, journal, settled, counters, like,
-    )  # fmt: skip
-
-
-@inlined
-def _may_run(
-    strata: Int64s, stratum: Integer, rows: Integer, is_decided: bool, rate: float, most_work: float,
-    journal: Int64s, journal_room: Integer, counters: Int64s,
-) -> int:  # fmt: skip
+def _may_run(tables: Tables, stratum: Stratum) -> int:
     """Return DONE if a stratum that rows reach is the kernel's, otherwise why not."""
-    if strata[stratum, HANDLER] != KERNEL:
+    counters = tables.counters
+    if stratum.handler != KERNEL:
         return ASKS
-    if journal.shape[0] - counters[JOURNAL] < journal_room:
+    if counters.journal_room - counters.touched_count < counters.journal_needed:
         return NEEDS_JOURNAL
-    if is_decided:
+    if counters.is_decided != 0:
         return DONE
-    if rows > max(strata[stratum, ROW_LIMIT], counters[FEW_ROWS]):
+    if stratum.reaching > max(stratum.row_limit, counters.few_rows):
         return ASKS
-    if rate * rows >= most_work and strata[stratum, FORWARD_COUNT] > 0:
+    if stratum.rate * stratum.reaching >= counters.most_work and stratum.forward_count > 0:
         return ASKS
     return DONE
 
 
 @kernel
-def update_strata(
-    strata: Int64s, reads: Int64s, forwards: Int64s, budgets: Float64s, rates: Float64s, relations: Int64s,
-    indexes: Int64s, rules: Int64s, literals: Int64s, chains: Int64s, variants: Int64s, uses: Int64s,
-    backs: Int64s, code: Int64s, constants: Int64s, changed: Int64s, queue: Int64s, journal: Int64s,
-    affected: Int64s, settled: Int64s, counters: Int64s, is_decided: bool, most_work: float,
-    journal_room: int, like: CodeArray,
-) -> int:  # fmt: skip
-    """Bring strata to the new epoch from `counters[STRATUM]` on, and return why it stopped there.
+def update_strata(arrays: Int64s, like: CodeArray, stratum_count: int) -> int:
+    """Bring strata to the new epoch from `counters.stratum` on, and return why it stopped there.
 
-    The tables are those of `layout`. `budgets` are the work each stratum may take, `rates` what it took per
-    row; one that is expected to take `most_work` is the caller's to decide, unless it `is_decided` that the
-    first one is done here. Requires labels and `alive` of all relations of strata that are the kernel's to
-    be as long as their rows, and indexes to cover all rows; `changed` has room for all of `journal`.
+    A stratum that is expected to take `counters.most_work` is the caller's to decide, unless it is decided
+    that the first one is done here. Requires annotations and `alive` of all relations of the kernel's strata
+    to be as long as their rows, and indexes to cover all rows; `changed` has room for all of `journal`.
     """
-    registers = np.empty(REGISTERS, np.int64)
-    cursors = np.empty((DEPTH, 6), np.int64)
-    while counters[STRATUM] < strata.shape[0]:
-        stratum = np.int64(counters[STRATUM])
-        rows = _reaching(strata, stratum, reads, relations)
-        strata[stratum, REACHING] = rows
-        if rows > 0 or strata[stratum, HANDLER] == FORCED:
-            status = _may_run(
-                strata, stratum, rows, is_decided, rates[stratum], most_work, journal, journal_room, counters
-            )
+    tables, epoch = open_tables(arrays, like), open_epoch(arrays)
+    counters = tables.counters
+    while counters.stratum < stratum_count:
+        stratum = tables.strata[counters.stratum]
+        stratum.reaching = _reaching(tables, stratum)
+        if stratum.reaching > 0 or stratum.handler == FORCED:
+            status = _may_run(tables, stratum)
             if status != DONE:
                 return status
-            begin = np.int64(counters[JOURNAL])
-            _prepare(strata, stratum, forwards, relations, literals, counters)
-            counters[WORK_LIMIT] = np.int64(min(budgets[stratum], 4e18))
-            status = _update_stratum(
-                strata, stratum, forwards, relations, indexes, rules, literals, chains, variants, uses, backs,
-                code, constants, changed, queue, journal, affected, settled, registers, cursors, counters,
-                like,
-            )  # fmt: skip
-            strata[stratum, STRATUM_WORK] = counters[WORK]
-            strata[stratum, STRATUM_LEVEL] = counters[HIGHEST]
+            begin = counters.touched_count
+            _prepare(tables, stratum)
+            status = update_stratum(tables, epoch, stratum, like)
+            stratum.work = counters.work
+            stratum.level = counters.highest
             if status != DONE:
-                _undo(relations, journal, begin, counters)
+                _undo(tables, epoch, begin)
                 return status
-            _note_changes(strata, stratum, relations, journal, begin, changed, counters)
-        is_decided = False
-        counters[STRATUM] = stratum + 1
+            _note_changes(tables, epoch, stratum, begin)
+        counters.is_decided = 0
+        counters.stratum += 1
     return DONE

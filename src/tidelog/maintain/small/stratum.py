@@ -1,21 +1,35 @@
 """Lays strata out for kernels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.small import layout
 from tidelog.maintain.small.chains import Instructions, NotSmall
+from tidelog.maintain.small.listing import list_derivations
+from tidelog.maintain.small.proving import (
+    FOUND_FIRST,
+    Met,
+    Progress,
+    Waiting,
+    prove_facts,
+    spread_certainty,
+)
 from tidelog.maintain.small.sync import Sync
-from tidelog.maintain.small.tables import LaidOut, Tables, extended
+from tidelog.maintain.small.tables import AnyArray, LaidOut, StrataTables, extended, extended_numbers
 from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
 from tidelog.plan.operators import Join, Operator
 from tidelog.storage import StoredRelation
+from tidelog.storage.kernel import Int64s
 from tidelog.storage.relation import IndexName
+from tidelog.storage.structs import Structs, addresses_of, words_of
+
+Result = TypeVar("Result")
 
 
-class SmallStratum(Tables):
+class SmallStratum(StrataTables):
     """The tables of one stratum on its own: its relations come first in `names`, then those it reads.
 
     `forward` are its chains by rule and place of a literal, those from heads are `backs`.
@@ -33,16 +47,56 @@ class SmallStratum(Tables):
         self.enter_strata([len(own)], [set(names) - set(own)])
         self.forward = _Layout(self, 0, own, rules, derivations).enter()
         self._sync = Sync(self, label=None)
-
-    @property
-    def widest_output(self) -> int:
-        """Return how many values the derivation of a chain can have."""
-        widths = self.rules[:, layout.RULE_ARITY] + self.rules[:, layout.RULE_LITERAL_COUNT]
-        return int(widths.max(initial=0)) + 1
+        self._idle: list[tuple[AnyArray, ...]] = []
 
     def refresh(self, relations: Mapping[str, StoredRelation]) -> None:
         """Bring addresses, sizes and counts up to date; indexes cover all rows then."""
         self._sync.write(relations)
+
+    def chains_back(self, name: str) -> Int64s:
+        """Return the chains from the head of a relation of the stratum."""
+        relation = self.relations[self.numbers[name]]
+        return self.backs[relation["first_back"] : relation["first_back"] + relation["back_count"]]
+
+    def run(self, kernel: Callable[..., Result], *arguments: object) -> Result:
+        """Run a kernel over the tables; threads that do so at once have registers of their own."""
+        try:
+            arrays = self._idle.pop()
+        except IndexError:
+            arrays = self.arrays(np.zeros(1, words_of(layout.Counters)))
+            arrays = addresses_of(*arrays), *arrays
+        try:
+            return kernel(arrays[0], self.like, *arguments)
+        finally:
+            self._idle.append(arrays)
+
+    def list(self, chains: Int64s, rows: Int64s, found: Int64s, ends: Int64s) -> int:
+        """Write the outputs of chains from rows as `list_derivations` does."""
+        return int(self.run(list_derivations, chains, rows, found, ends))
+
+    def prove(
+        self, marks: Structs, begun: Sequence[tuple[int, int]], search: int, *, assumes: bool, room: int
+    ) -> tuple[Int64s, Structs]:
+        """Return a line for each fact of the stratum that proofs of some facts use, and what else they use.
+
+        The facts are relations and rows; `room` is a number of facts that are expected to do.
+        """
+        waiting = np.zeros(max(room, len(begun)), words_of(Waiting))
+        waiting[: len(begun)] = np.array(begun, waiting.dtype)
+        met = np.zeros(room, words_of(Met))
+        found = np.full((room, FOUND_FIRST + int(self.rules["literal_count"].max(initial=0))), -1, np.int64)
+        progress = np.zeros(1, words_of(Progress))
+        progress["waiting"], progress["search"] = len(begun), search
+        while True:
+            searched = addresses_of(marks, waiting, met, progress)
+            if self.run(prove_facts, searched, found, int(assumes)) == layout.DONE:
+                return found[: progress["found"][0]], met[: progress["met"][0]]
+            waiting, met = (np.concatenate([each, np.zeros_like(each)]) for each in (waiting, met))
+            found = np.concatenate([found, np.full_like(found, -1)])
+
+    def spread_certainty(self, marks: Structs, lines: Int64s, order: Int64s) -> None:
+        """Mark the facts among proved ones whose proofs rest on nothing that may be otherwise."""
+        self.run(spread_certainty, addresses_of(marks), lines, order)
 
 
 def lay_out(
@@ -59,7 +113,7 @@ def lay_out(
 
 
 def enter_stratum(
-    tables: Tables,
+    tables: StrataTables,
     number: int,
     own: Sequence[str],
     rules: Sequence[MaintainedRule],
@@ -84,7 +138,7 @@ def _name(join: Join) -> IndexName:
 class _Layout:
     def __init__(
         self,
-        tables: Tables,
+        tables: StrataTables,
         number: int,
         own: Sequence[str],
         rules: Sequence[MaintainedRule],
@@ -98,9 +152,13 @@ class _Layout:
         # Of this stratum alone, so that a plan does not depend on what else was laid out before.
         self._keys: set[tuple[str, IndexName]] = set()
         self._instructions = Instructions(
-            tables.numbers.__getitem__, self._number_index, self._rest, derivations.encode,
-            constants=tables.constants.tolist(), offset=tables.code.size,
-        )  # fmt: skip
+            tables.numbers.__getitem__,
+            self._number_index,
+            self._rest,
+            derivations.encode,
+            constants=tables.constants.tolist(),
+            offset=tables.code.size,
+        )
         self._chains: list[tuple[int, int, int, int, int]] = []
         self._variants: list[int] = []
 
@@ -109,7 +167,7 @@ class _Layout:
         return self._tables.number_index(relation, name)
 
     def _rest(self, relation: str, key: tuple[int, ...]) -> Sequence[int]:
-        arity = int(self._tables.relations[self._tables.numbers[relation], layout.ARITY])
+        arity = int(self._tables.relations[self._tables.numbers[relation]]["arity"])
         return [column for column in range(arity) if column not in key]
 
     def enter(self) -> dict[tuple[int, int], int]:
@@ -129,17 +187,15 @@ class _Layout:
         first_rule, first_variant = len(tables.rules), tables.variants.size
         for (number, place, literal), (start, chosen), plan in zip(todo, first, plans, strict=True):
             starts = [start, *self._other_variants(plan, chosen)]
-            relation = self._rules[number].relation if literal is None else literal.relation
-            self._chains.append((
-                first_rule + number, place, tables.numbers[relation], first_variant + len(self._variants),
-                len(starts),
-            ))  # fmt: skip
+            relation = tables.numbers[self._rules[number].relation if literal is None else literal.relation]
+            variant = first_variant + len(self._variants)
+            self._chains.append((first_rule + number, place, relation, variant, len(starts)))
             self._variants.extend(starts)
         self._enter_chains([literal for _, _, literal in todo])
         self._enter_rules()
         tables.chains = extended(tables.chains, self._chains)
-        tables.variants = extended(tables.variants, self._variants)
-        tables.code = extended(tables.code, self._instructions.code)
+        tables.variants = extended_numbers(tables.variants, self._variants)
+        tables.code = extended_numbers(tables.code, self._instructions.code)
         tables.constants = np.array(self._instructions.constants, np.int64)
         names = {*self._own, *(literal.relation for rule in self._rules for literal in rule.literals)}
         tables.keep(self._number, LaidOut(self._own, names, self._keys))
@@ -176,40 +232,38 @@ class _Layout:
         backs: dict[str, list[int]] = {name: [] for name in self._own}
         forwards: list[tuple[int, int, int]] = []
         for position, (literal, row) in enumerate(zip(literals, self._chains, strict=True)):
-            chain = len(tables.chains) + position
-            name = tables.names[row[layout.CHAIN_RELATION]]
+            chain, relation = len(tables.chains) + position, row[2]
+            name = tables.names[relation]
             if literal is None:
                 backs[name].append(chain)
             elif name in uses:
                 uses[name].append(chain)
             else:
-                forwards.append((row[layout.CHAIN_RELATION], literal.is_negated, chain))
+                forwards.append((relation, literal.is_negated, chain))
         for name in self._own:
-            number = tables.numbers[name]
-            row_of = tables.relations[number]
-            row_of[layout.FIRST_USE], row_of[layout.USE_COUNT] = tables.uses.size, len(uses[name])
-            row_of[layout.FIRST_BACK], row_of[layout.BACK_COUNT] = tables.backs.size, len(backs[name])
-            tables.uses = extended(tables.uses, uses[name])
-            tables.backs = extended(tables.backs, backs[name])
-        row_of = tables.strata[self._number]
-        row_of[layout.FIRST_FORWARD], row_of[layout.FORWARD_COUNT] = len(tables.forwards), len(forwards)
+            of_relation = tables.relations[tables.numbers[name]]
+            of_relation["first_use"], of_relation["use_count"] = tables.uses.size, len(uses[name])
+            of_relation["first_back"], of_relation["back_count"] = tables.backs.size, len(backs[name])
+            tables.uses = extended_numbers(tables.uses, uses[name])
+            tables.backs = extended_numbers(tables.backs, backs[name])
+        stratum = tables.strata[self._number]
+        stratum["first_forward"], stratum["forward_count"] = len(tables.forwards), len(forwards)
         tables.forwards = extended(tables.forwards, forwards)
 
     def _enter_rules(self) -> None:
         tables = self._tables
-        rules: list[tuple[int, int, int, int, int]] = []
-        literals: list[tuple[int, int, int, int]] = []
+        rules: list[tuple[int, ...]] = []
+        literals: list[tuple[int, ...]] = []
         for rule in self._rules:
+            head, arity = tables.numbers[rule.relation], len(rule.rule.head.terms)
             is_recursive = any(literal.relation in self._own for literal in rule.literals)
-            rules.append((
-                tables.numbers[rule.relation], len(rule.rule.head.terms),
-                len(tables.literals) + len(literals), len(rule.literals), is_recursive,
-            ))  # fmt: skip
-            literals.extend(
-                (tables.numbers[x.relation], x.is_negated, x.relation in self._own, x.is_negated)
-                for x in rule.literals
-            )
-        row_of = tables.strata[self._number]
-        row_of[layout.FIRST_LITERAL], row_of[layout.LITERAL_COUNT] = len(tables.literals), len(literals)
+            first_literal = len(tables.literals) + len(literals)
+            rules.append((head, arity, first_literal, len(rule.literals), is_recursive))
+            for literal in rule.literals:
+                is_own = literal.relation in self._own
+                # Kernels fill in the rest.
+                literals.append((tables.numbers[literal.relation], literal.is_negated, is_own, *[0] * 5))
+        stratum = tables.strata[self._number]
+        stratum["first_literal"], stratum["literal_count"] = len(tables.literals), len(literals)
         tables.rules = extended(tables.rules, rules)
         tables.literals = extended(tables.literals, literals)

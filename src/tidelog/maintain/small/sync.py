@@ -5,38 +5,23 @@ from collections.abc import Set as AbstractSet
 from operator import attrgetter, is_
 
 import numpy as np
-import numpy.typing as npt
 
 from tidelog.maintain.labels import RelationLabels
-from tidelog.maintain.small import layout
-from tidelog.maintain.small.tables import Tables
+from tidelog.maintain.small.tables import AnyArray, StrataTables
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.address import address_of
-from tidelog.storage.kernel import Int64s
 from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.relation import IndexName
+from tidelog.storage.structs import columns
 
-AnyArray = npt.NDArray[np.generic]
-
-# Where the kernel looks for the address of each array, and what takes all of them at once.
-_ARRAY_PLACES = (layout.SLOTS, layout.ROWS, layout.ALIVE, layout.LEVELS, layout.PREVIOUS, layout.COUNTS)
-_ARRAYS_OF = attrgetter("slots", "rows", "alive", "levels", "previous", "counts")
-_LABEL_PLACES = (layout.MARKS, layout.FLAGS, layout.TENTATIVE, layout.TENTATIVE_COUNTS, layout.BEFORE)
-_LABEL_ARRAYS_OF = attrgetter("marks", "flags", "tentative", "tentative_counts", "before")
-_INDEX_PLACES = (
-    layout.INDEX_SLOTS,
-    layout.INDEX_KEYS,
-    layout.INDEX_GROUPS,
-    layout.INDEX_ARENA,
-    layout.INDEX_ARENA_STATE,
-    layout.INDEX_KEY_COLUMNS,
-    layout.INDEX_REST_COLUMNS,
-)
-_INDEX_ARRAYS_OF = attrgetter(
-    "slots", "keys", "groups", "arena", "arena_state", "key_columns", "rest_columns"
-)
-_COUNTS = slice(layout.COUNT, layout.DELETED + 1)
-_INDEX_COUNTS = slice(layout.INDEX_GROUP_COUNT, layout.INDEX_ROWS_INDEXED + 1)
+# The arrays of relations, of what an epoch knows about them, and of indexes; tables have the addresses under
+# the same names.
+_ARRAYS = ("slots", "rows", "alive", "levels", "previous", "counts")
+_LABEL_ARRAYS = ("marks", "flags", "tentative", "tentative_counts", "before")
+_INDEX_ARRAYS = ("slots", "keys", "groups", "arena", "arena_state", "key_columns", "rest_columns")
+_arrays_of = attrgetter(*_ARRAYS)
+_label_arrays_of = attrgetter(*_LABEL_ARRAYS)
+_index_arrays_of = attrgetter(*_INDEX_ARRAYS)
 
 
 class Sync:
@@ -47,7 +32,7 @@ class Sync:
     kernel only reads.
     """
 
-    def __init__(self, tables: Tables, label: Callable[[str], RelationLabels] | None) -> None:
+    def __init__(self, tables: StrataTables, label: Callable[[str], RelationLabels] | None) -> None:
         self._tables = tables
         self._label = label
         self._arrays: dict[str, tuple[AnyArray, ...]] = {}
@@ -61,6 +46,8 @@ class Sync:
         self._keys: list[tuple[str, IndexName]] = []
         self._numbers = np.empty(0, np.int64)
         self._index_numbers = np.empty(0, np.int64)
+        self._counts = columns(tables.relations, "count", "hidden_count")
+        self._index_counts = columns(tables.indexes, "group_count", "rows_indexed")
         # Counts as the tables have them, for each relation and each index.
         self._seen: list[list[int]] = []
         self._seen_indexes: list[list[int]] = []
@@ -71,17 +58,14 @@ class Sync:
         if self._version != tables.version:
             self._look_at_use()
         stored = [relations[name] for name in self._names]
-        ids = [
-            number for x in stored
-            for number in (id(x.slots), id(x.rows), id(x.alive), id(x.levels), id(x.previous), id(x.counts))
-        ]  # fmt: skip
+        ids = [id(array) for relation in stored for array in _arrays_of(relation)]
         if ids != self._ids:
             for name, relation in zip(self._names, stored, strict=True):
                 self._point(name, relation)
             self._ids = [id(array) for name in self._names for array in self._arrays[name]]
         counts = [[x.count, x.deleted] for x in stored]
         if stored and counts != self._seen:
-            tables.relations[self._numbers, _COUNTS] = counts
+            self._counts[self._numbers] = counts
         self._seen = counts
         # An index changes with the rows of its relation, or is made.
         states = [(x.version, x.count, len(x.indexes)) for x in stored]
@@ -98,6 +82,8 @@ class Sync:
         self._names, self._keys = list(tables.read), list(tables.used)
         self._numbers = np.array(list(tables.read.values()), np.int64)
         self._index_numbers = np.array(list(tables.used.values()), np.int64)
+        self._counts = columns(tables.relations, "count", "hidden_count")
+        self._index_counts = columns(tables.indexes, "group_count", "rows_indexed")
         # A relation whose stratum came into use has labels to point at, too.
         kept_names = tables.read.keys() - (tables.own.keys() - self._own)
         self._own = set(tables.own)
@@ -111,8 +97,8 @@ class Sync:
         tables, chosen = self._tables, set(names)
         for name in chosen & tables.read.keys():
             self._point(name, relations[name])
-            tables.relations[tables.read[name], _COUNTS] = relations[name].count, relations[name].deleted
-        self._seen = tables.relations[self._numbers, _COUNTS].tolist()
+            self._counts[tables.read[name]] = relations[name].count, relations[name].deleted
+        self._seen = self._counts[self._numbers].tolist()
         self._write_indexes(relations, chosen)
 
     def _point(self, name: str, relation: StoredRelation) -> None:
@@ -120,23 +106,23 @@ class Sync:
         label = self._label if name in self._tables.own else None
         if label is not None:
             relation.track_deletions()
-        arrays = _ARRAYS_OF(relation)
+        arrays = _arrays_of(relation)
         known = self._arrays.get(name)
         if known is not None and all(map(is_, known, arrays)):
             return
         row = self._tables.relations[self._tables.numbers[name]]
         self._arrays[name] = arrays
         self._ids = []
-        _write_addresses(row, _ARRAY_PLACES, arrays)
+        _write_addresses(row, _ARRAYS, arrays)
         if not relation.alive.size:
             # All rows are visible.
-            row[layout.ALIVE] = 0
-        row[layout.CAPACITY] = relation.rows.shape[0]
-        row[layout.SLOT_COUNT] = relation.slots.shape[0]
+            row["alive"] = 0
+        row["capacity"] = relation.rows.shape[0]
+        row["slot_count"] = relation.slots.shape[0]
         if label is not None:
             labels = label(name)
             labels.ensure_room()
-            _write_addresses(row, _LABEL_PLACES, _LABEL_ARRAYS_OF(labels))
+            _write_addresses(row, _LABEL_ARRAYS, _label_arrays_of(labels))
 
     def _write_indexes(self, relations: Mapping[str, StoredRelation], names: AbstractSet[str]) -> None:
         """Bring the indexes of some relations up to date."""
@@ -145,37 +131,36 @@ class Sync:
             if name in names:
                 index = index_named(relations[name], key)
                 self._point_index(number, index)
-                tables.indexes[number, _INDEX_COUNTS] = index.group_count, index.rows_indexed
-        self._seen_indexes = tables.indexes[self._index_numbers, _INDEX_COUNTS].tolist()
+                self._index_counts[number] = index.group_count, index.rows_indexed
+        self._seen_indexes = self._index_counts[self._index_numbers].tolist()
 
     def _point_index(self, number: int, index: Index) -> None:
         row = self._tables.indexes[number]
         if isinstance(index, OrderedIndex):
             index.cover_groups()
-            row[layout.INDEX_SORTED_LENGTHS] = address_of(index.sorted_lengths)
-            row[layout.INDEX_POSITION] = index.position
-        arrays = _INDEX_ARRAYS_OF(index)
+            row["sorted_lengths"] = address_of(index.sorted_lengths)
+            row["position"] = index.position
+        arrays = _index_arrays_of(index)
         known = self._index_arrays.get(number)
         if known is not None and all(map(is_, known, arrays)):
             return
         self._index_arrays[number] = arrays
-        _write_addresses(row, _INDEX_PLACES, arrays)
-        row[layout.INDEX_IS_DENSE] = index.is_dense
-        row[layout.INDEX_SLOT_COUNT] = index.slots.shape[0]
-        row[layout.INDEX_KEY_CAPACITY] = index.keys.shape[0]
-        row[layout.INDEX_GROUP_CAPACITY] = index.groups.shape[0]
-        row[layout.INDEX_ARENA_CAPACITY] = index.arena.shape[0]
+        _write_addresses(row, _INDEX_ARRAYS, arrays)
+        row["is_dense"] = index.is_dense
+        row["slot_count"] = index.slots.shape[0]
+        row["key_capacity"] = index.keys.shape[0]
+        row["group_capacity"] = index.groups.shape[0]
+        row["arena_capacity"] = index.arena.shape[0]
 
     def read(self, relations: Mapping[str, StoredRelation]) -> None:
         """Tell relations and indexes how many rows the kernel has appended or hidden."""
-        tables = self._tables
-        counts = tables.relations[self._numbers, _COUNTS].tolist()
+        counts = self._counts[self._numbers].tolist()
         if counts != self._seen:
             for name, now, before in zip(self._names, counts, self._seen, strict=True):
                 if now != before:
                     relations[name].count, relations[name].deleted = now
             self._seen = counts
-        index_counts = tables.indexes[self._index_numbers, _INDEX_COUNTS].tolist()
+        index_counts = self._index_counts[self._index_numbers].tolist()
         if index_counts != self._seen_indexes:
             for (name, key), now, before in zip(self._keys, index_counts, self._seen_indexes, strict=True):
                 if now != before:
@@ -199,6 +184,6 @@ def index_named(relation: StoredRelation, name: IndexName) -> Index:
     return relation.index(name)
 
 
-def _write_addresses(row: Int64s, places: tuple[int, ...], arrays: tuple[AnyArray, ...]) -> None:
-    for place, array in zip(places, arrays, strict=True):
-        row[place] = address_of(array)
+def _write_addresses(row: np.void, names: tuple[str, ...], arrays: tuple[AnyArray, ...]) -> None:
+    for name, array in zip(names, arrays, strict=True):
+        row[name] = address_of(array)

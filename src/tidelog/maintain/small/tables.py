@@ -9,12 +9,16 @@ import numpy.typing as npt
 
 from tidelog.maintain.small import layout
 from tidelog.storage import StoredRelation
+from tidelog.storage.judge_row import Literal
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.relation import IndexName
+from tidelog.storage.structs import Structs, words_of
+
+AnyArray = npt.NDArray[np.generic]
 
 
-class Tables:
-    """Relations are numbered as they are named, indexes and the rest as strata are laid out.
+class StrataTables:
+    """The arrays behind `layout.Tables`: relations as they are named, the rest as strata are laid out.
 
     `keys` are the indexes by relation and name. Strata that are laid out are used or not; `own` are the
     relations of those in use, `read` these and all others that they read, `used` the indexes.
@@ -30,31 +34,51 @@ class Tables:
         self._strata: dict[int, LaidOut] = {}
         # Counts how often what is in use changed.
         self.version = 0
-        self.relations = np.zeros((len(self.names), layout.RELATION_WIDTH), np.int64)
-        self.relations[:, layout.ARITY] = [relations[name].arity for name in self.names]
-        self.relations[:, layout.FIRST_INDEX] = -1
+        self.relations = _structs(layout.Relation, len(self.names))
+        self.relations["arity"] = [relations[name].arity for name in self.names]
+        self.relations["first_index"] = -1
         self.like: CodeArray = np.empty(0, relations[self.names[0]].dtype if self.names else np.int32)
-        self.indexes = _table(layout.INDEX_WIDTH)
-        self.rules = _table(5)
-        self.literals = _table(4)
-        self.forwards = _table(3)
-        self.chains = _table(5)
-        self.variants, self.uses, self.backs = _table(), _table(), _table()
-        self.code, self.constants = _table(), _table()
-        self.reads = _table()
-        self.strata = _table(layout.STRATUM_WIDTH)
+        self.strata = _structs(layout.Stratum)
+        self.indexes = _structs(layout.Index)
+        self.rules = _structs(layout.Rule)
+        self.literals = _structs(Literal)
+        self.chains = _structs(layout.Chain)
+        self.forwards = _structs(layout.Forward)
+        self.variants, self.uses, self.backs, self.reads, self.code, self.constants = (
+            np.empty(0, np.int64) for _ in range(6)
+        )
+
+    def arrays(self, counters: Structs) -> tuple[AnyArray, ...]:
+        """Return what `layout.open_tables` takes the addresses of, with room of its own for whoever asks."""
+        values = np.concatenate([np.empty(layout.REGISTERS, np.int64), self.constants])
+        widest = max(self.widest_output, int(self.relations["arity"].max(initial=0)))
+        cursors = np.empty(layout.DEPTH, words_of(layout.Cursor))
+        return (
+            *(
+                self.strata,
+                self.relations,
+                self.indexes,
+                self.rules,
+                self.literals,
+                self.chains,
+                self.forwards,
+            ),
+            *(self.variants, self.uses, self.backs, self.reads, self.code),
+            *(values, np.empty(widest, np.int64), cursors, counters),
+        )
+
+    @property
+    def widest_output(self) -> int:
+        """Return how many values the derivation of a chain can have."""
+        return int((self.rules["arity"] + self.rules["literal_count"]).max(initial=0)) + 1
 
     def enter_strata(self, relation_counts: Sequence[int], reads: Sequence[AbstractSet[str]]) -> None:
         """Say which of the relations belong to which stratum, in order, and which ones it reads."""
-        table = np.zeros((len(reads), layout.STRATUM_WIDTH), np.int64)
-        table[:, layout.RELATION_COUNT] = relation_counts
-        table[:, layout.READ_COUNT] = [len(read) for read in reads]
-        for count, first in (
-            (layout.RELATION_COUNT, layout.FIRST_RELATION),
-            (layout.READ_COUNT, layout.FIRST_READ),
-        ):
-            table[1:, first] = np.cumsum(table[:-1, count])
-        table[:, layout.HANDLER] = layout.CALLER
+        table = _structs(layout.Stratum, len(reads))
+        for noun, counts in ("relation", relation_counts), ("read", [len(read) for read in reads]):
+            table[f"{noun}_count"] = counts
+            table[f"first_{noun}"][1:] = np.cumsum(counts[:-1])
+        table["handler"] = layout.CALLER
         self.strata = table
         self.reads = np.array([self.numbers[name] for read in reads for name in sorted(read)], np.int64)
 
@@ -73,14 +97,14 @@ class Tables:
         self.own.update((name, self.numbers[name]) for name in laid_out.own)
         self.read.update((name, self.numbers[name]) for name in laid_out.names)
         self.used.update((key, self.keys[key]) for key in laid_out.keys)
-        self.indexes[[self.keys[key] for key in laid_out.keys], layout.INDEX_IS_USED] = 1
+        self.indexes["is_used"][[self.keys[key] for key in laid_out.keys]] = 1
         self.version += 1
 
     def use_only(self, strata: Iterable[int]) -> None:
         """Keep up to date what these strata need, and nothing else."""
         self.own, self.read, self.used = {}, {}, {}
         self.version += 1
-        self.indexes[:, layout.INDEX_IS_USED] = 0
+        self.indexes["is_used"] = 0
         for stratum in strata:
             self.use(stratum)
 
@@ -95,22 +119,22 @@ class Tables:
             number = len(self.keys)
             self.keys[relation, name] = number
             key = index_key(name)
-            row = np.zeros((1, layout.INDEX_WIDTH), np.int64)
-            row[0, layout.INDEX_KEY_WIDTH] = len(key)
+            index = _structs(layout.Index, 1)
             of_relation = self.relations[self.numbers[relation]]
-            row[0, layout.INDEX_REST_WIDTH] = of_relation[layout.ARITY] - len(set(key))
-            row[0, layout.NEXT_INDEX] = of_relation[layout.FIRST_INDEX]
-            of_relation[layout.FIRST_INDEX] = number
-            self.indexes = np.concatenate([self.indexes, row])
+            index["key_width"] = len(key)
+            index["rest_width"] = of_relation["arity"] - len(set(key))
+            index["next"] = of_relation["first_index"]
+            of_relation["first_index"] = number
+            self.indexes = np.concatenate([self.indexes, index])
         return number
 
     def forget_indexes(self, known: int) -> None:
         """Take the indexes from the table that were entered after so many of them."""
         for relation, name in reversed(list(self.keys)[known:]):
             number = self.keys.pop((relation, name))
-            following = self.indexes[number, layout.NEXT_INDEX]
-            self.relations[self.numbers[relation], layout.FIRST_INDEX] = following
+            self.relations[self.numbers[relation]]["first_index"] = self.indexes[number]["next"]
         self.indexes = self.indexes[:known]
+        self.version += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +151,15 @@ def index_key(name: IndexName) -> tuple[int, ...]:
     return name[0] if name and isinstance(name[0], tuple) else name
 
 
-def extended(table: Int64s, rows: npt.ArrayLike) -> Int64s:
-    """Return a table with more rows."""
-    more = np.asarray(rows, np.int64).reshape(-1, *table.shape[1:])
-    return np.concatenate([table, more])
+def extended(table: Structs, rows: Sequence[tuple[int, ...]]) -> Structs:
+    """Return a table with more structs."""
+    return np.concatenate([table, np.array(rows, table.dtype)])
 
 
-def _table(*width: int) -> Int64s:
-    return np.empty((0, *width), np.int64)
+def extended_numbers(table: Int64s, numbers: Sequence[int]) -> Int64s:
+    """Return a table with more numbers."""
+    return np.concatenate([table, np.array(numbers, np.int64)])
+
+
+def _structs(kind: type, count: int = 0) -> Structs:
+    return np.zeros(count, words_of(kind))

@@ -7,7 +7,6 @@ from operator import is_
 import numpy as np
 
 from tidelog.maintain import MaintainedEngine
-from tidelog.maintain.small.layout import BACK_COUNT, CHAIN_RULE, FIRST_BACK
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.plan.maintenance import maintained_rule, reason_to_recompute
 from tidelog.program.nodes import Program, Stratum
@@ -139,14 +138,12 @@ class Ground:
         number = self.stratum_of[name]
         small = self.tables.stratum(number)
         if small is not None:
-            place = small.names.index(name)
-            first = small.relations[place, FIRST_BACK]
-            chains = small.backs[first : first + small.relations[place, BACK_COUNT]]
+            chains = small.chains_back(name)
             listed = self.tables.list(number, chains, numbers)
             if listed is not None:
                 for chain, found in zip(chains, listed, strict=True):
                     if len(found):
-                        rule = self.stratum_rules[number][small.chains[chain, CHAIN_RULE]]
+                        rule = self.stratum_rules[number][small.chains[chain]["rule"]]
                         yield rule, found[:, : 1 + len(rule.literals)].copy()
                 return
         for rule in self.rules[name]:

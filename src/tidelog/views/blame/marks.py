@@ -6,20 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tidelog.engine.epoch import EpochResult
-from tidelog.maintain.small.proving import (
-    CERTAIN,
-    CHANGED,
-    IS_AFFECTED,
-    IS_OPAQUE,
-    IS_UNSURE,
-    MARK_WIDTH,
-    SEEN,
-    SUSPECT,
-)
+from tidelog.maintain.small.proving import ProofMarks
 from tidelog.storage import StoredRelation
 from tidelog.storage.address import address_of
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Bools, Int32s, Int64s
+from tidelog.storage.structs import Structs, words_of
 from tidelog.views.blame.ground import Ground, as_rows
 from tidelog.views.blame.suspects import Key, Rows
 
@@ -125,19 +117,14 @@ class Marks:
             marks.changed[numbers] = 0
         self._brought = []
 
-    def table(self, names: Sequence[str]) -> Int64s:
+    def table(self, names: Sequence[str]) -> Structs:
         """Return the marks of relations as kernels take them; good until a row is added."""
-        table = np.zeros((len(names), MARK_WIDTH), np.int64)
+        table = np.zeros(len(names), words_of(ProofMarks))
         for line, name in zip(table, names, strict=True):
             marks = self.of(name)
-            for place, array in (
-                (CHANGED, marks.changed),
-                (SEEN, marks.seen),
-                (CERTAIN, marks.certain),
-                (SUSPECT, marks.suspect),
-            ):
-                line[place] = address_of(array)
-            line[IS_AFFECTED] = name in self.affected
-            line[IS_UNSURE] = name in self._ground.unsure
-            line[IS_OPAQUE] = name in self._ground.opaque
+            for field_name in ("changed", "seen", "certain", "suspect"):
+                line[field_name] = address_of(getattr(marks, field_name))
+            line["is_affected"] = name in self.affected
+            line["is_unsure"] = name in self._ground.unsure
+            line["is_opaque"] = name in self._ground.opaque
         return table

@@ -16,27 +16,12 @@ from typing import Final
 
 import numpy as np
 
-from tidelog.maintain.small import layout
-from tidelog.maintain.small.proving import (
-    ASSUMED,
-    FOUND,
-    FOUND_FIRST,
-    FOUND_RELATION,
-    FOUND_ROW,
-    FOUND_RULE,
-    GIVEN,
-    MET,
-    MET_IS_NEGATED,
-    MET_RELATION,
-    MET_ROW,
-    WAITING,
-    prove_facts,
-    spread_certainty,
-)
+from tidelog.maintain.small.proving import ASSUMED, FOUND_RELATION, FOUND_ROW, FOUND_RULE, GIVEN
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
+from tidelog.storage.structs import Structs
 from tidelog.views.blame.cone import Cones
 from tidelog.views.blame.explanation import Derivation, Explanation, Place, Proved
 from tidelog.views.blame.ground import Ground, as_rows
@@ -68,7 +53,7 @@ class Explainer:
         self._assumes = assumes
         self._end = end
         self._search = 0
-        self._tables: dict[int, tuple[SmallStratum, Int64s] | None] = {}
+        self._tables: dict[int, tuple[SmallStratum, Structs] | None] = {}
 
     def explain(self, facts: Iterable[Key], *, are_there: bool) -> Explanation:
         """Return why the facts are all there, or all not there.
@@ -139,7 +124,7 @@ class Explainer:
         for name, numbers in waiting.items():
             self._prove_slowly(name, numbers, found, present, absent)
 
-    def _tables_of(self, number: int) -> tuple[SmallStratum, Int64s] | None:
+    def _tables_of(self, number: int) -> tuple[SmallStratum, Structs] | None:
         if number not in self._tables:
             small = self._ground.tables.stratum(number)
             if small is not None:
@@ -150,28 +135,26 @@ class Explainer:
         return self._tables[number]
 
     def _prove_fast(  # noqa: PLR0913, PLR0917 - where facts come from and go to
-        self, number: int, tables: tuple[SmallStratum, Int64s], waiting: Mapping[str, Int64s],
+        self, number: int, tables: tuple[SmallStratum, Structs], waiting: Mapping[str, Int64s],
         found: Explanation, present: _Rows, absent: dict[str, set[int]],
     ) -> None:  # fmt: skip
         small, marks = tables
-        lines = [
-            np.column_stack((np.full(rows.size, small.names.index(name)), rows))
-            for name, rows in waiting.items()
-        ]
-        proved, met = _run(small, marks, np.concatenate(lines), self._search, assumes=self._assumes)
+        begun = [(small.numbers[name], row) for name, rows in waiting.items() for row in rows.tolist()]
+        room = max(_FIRST_ROOM, 2 * len(begun))
+        proved, met = small.prove(marks, begun, self._search, assumes=self._assumes, room=room)
         found.proved.append(Proved(number, small, self._ground.stratum_rules[number], proved))
         for kind in (GIVEN, ASSUMED):
             chosen = proved[proved[:, FOUND_RULE] == kind]
             for place in set(chosen[:, FOUND_RELATION].tolist()):
                 rows = chosen[chosen[:, FOUND_RELATION] == place, FOUND_ROW]
                 self._leaves(small.names[place], rows, found, is_given=kind == GIVEN)
-        for place in set(met[:, MET_RELATION].tolist()):
-            own = met[met[:, MET_RELATION] == place]
-            is_negated = own[:, MET_IS_NEGATED] != 0
+        for place in set(met["relation"].tolist()):
+            own = met[met["relation"] == place]
+            is_negated = own["is_negated"] != 0
             name = small.names[place]
             if not is_negated.all():
-                present.setdefault(name, []).append(own[~is_negated, MET_ROW].copy())
-            self._deny(name, own[is_negated, MET_ROW].tolist(), found, absent)
+                present.setdefault(name, []).append(own["row"][~is_negated])
+            self._deny(name, own["row"][is_negated].tolist(), found, absent)
 
     def _leaves(self, name: str, numbers: Int64s, found: Explanation, *, is_given: bool) -> None:
         """Note given facts that are suspects, or facts that are taken for granted."""
@@ -293,7 +276,7 @@ class Explainer:
             is_own = lines[:, FOUND_RELATION] == place
             levels[is_own] = self._ground.relation(small.names[place]).levels[lines[is_own, FOUND_ROW]]
         order = np.argsort(levels, kind="stable")
-        spread_certainty(small.relations, small.rules, small.literals, marks, lines, order)
+        small.spread_certainty(marks, lines, order)
 
     def _is_certain(self, literal: RuleLiteral, row: int) -> bool:
         name = literal.relation
@@ -414,31 +397,6 @@ class Explainer:
     def _by_cone(self, name: str, numbers: Int64s, found: Explanation) -> None:
         for key in self._ground.keys(name, numbers):
             self._note(self._cones.of(key), found)
-
-
-def _run(
-    small: SmallStratum, marks: Int64s, begun: Int64s, search: int, *, assumes: bool
-) -> tuple[Int64s, Int64s]:
-    """Return lines for all facts that proofs of some facts of a stratum use, and what else is met."""
-    width = FOUND_FIRST + int(small.rules[:, layout.RULE_LITERAL_COUNT].max(initial=0))
-    room = max(_FIRST_ROOM, 2 * len(begun))
-    waiting = np.empty((room, 2), np.int64)
-    waiting[: len(begun)] = begun
-    found, met = np.full((room, width), -1, np.int64), np.empty((room, 3), np.int64)
-    progress = np.zeros(3, np.int64)
-    progress[WAITING] = len(begun)
-    counters = np.zeros(layout.COUNTER_COUNT, np.int64)
-    while True:
-        status = prove_facts(
-            small.relations, small.indexes, small.rules, small.literals, small.chains, small.variants,
-            small.backs, small.code, small.constants, marks, waiting, found, met, progress, int(assumes),
-            search, counters, small.like,
-        )  # fmt: skip
-        if status == layout.DONE:
-            return found[: progress[FOUND]], met[: progress[MET]]
-        waiting, found, met = (
-            np.concatenate([each, np.full_like(each, -1)]) for each in (waiting, found, met)
-        )
 
 
 def _place(derivation: Derivation, place: int) -> tuple[bool, str, int]:

@@ -6,8 +6,6 @@ from typing import Final
 import numpy as np
 
 from tidelog.maintain import MaintainedEngine
-from tidelog.maintain.small import layout
-from tidelog.maintain.small.listing import list_derivations
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.storage.kernel import Int64s
 
@@ -26,7 +24,6 @@ class Tables:
         self._engine = engine
         self._laid: dict[int, SmallStratum | None] = {}
         self._fresh: set[int] = set()
-        self._counters = np.zeros(layout.COUNTER_COUNT, np.int64)
         self._found = np.empty((0, 0), np.int64)
 
     def forget(self) -> None:
@@ -56,10 +53,7 @@ class Tables:
         if self._found.shape[1] < tables.widest_output:
             self._found = np.empty((_ROOM, tables.widest_output), np.int64)
         ends = np.empty(len(chains), np.int64)
-        count = list_derivations(
-            tables.relations, tables.indexes, tables.chains, tables.variants, tables.code, tables.constants,
-            np.asarray(chains, np.int64), rows, self._found, ends, self._counters, tables.like,
-        )  # fmt: skip
+        count = tables.list(np.asarray(chains, np.int64), rows, self._found, ends)
         if count < 0:
             return None
         starts = [0, *ends[:-1].tolist()]

@@ -1,0 +1,119 @@
+"""Kernel parts: the derivations of a chain around one row, found one binding at a time."""
+
+import numpy as np
+
+from tidelog.maintain.small.joins import compute, next_entry, open_join, passes
+from tidelog.maintain.small.layout import (
+    COMPARE,
+    DIVIDE,
+    END,
+    FIND,
+    FIND_WIDTH,
+    JOIN,
+    JOIN_WIDTH,
+    REMAINDER,
+    Chain,
+    Tables,
+)
+from tidelog.maintain.small.lookup import find_posting, find_visible, gather
+from tidelog.storage.address import load_code, load_int64
+from tidelog.storage.kernel import Integer, inlined
+from tidelog.storage.postings import LENGTH
+
+# What there is instead of a derivation, and instead of an instruction to go on with.
+EXHAUSTED = -1
+PAUSED = -2
+_BACKTRACK = -1
+
+
+@inlined
+def _cheapest_variant(tables: Tables, chain: Chain) -> Integer:
+    """Return the variant whose first join has the shortest posting for the row in the registers."""
+    best = tables.variants[chain.first_variant]
+    if chain.variant_count == 1:
+        return best
+    least = np.int64(-1)
+    for variant in range(chain.first_variant, chain.first_variant + chain.variant_count):
+        place = tables.variants[variant]
+        size = np.int64(0)
+        if tables.code[place] == JOIN:
+            index = tables.indexes[tables.code[place + 1]]
+            group = find_posting(tables, index, place + JOIN_WIDTH)
+            if group >= 0:
+                size = load_int64(index.groups, group * 3 + LENGTH)
+        if least < 0 or size < least:
+            least = size
+            best = place
+    return best
+
+
+@inlined
+def begin_chain(tables: Tables, chain: Chain, row: Integer) -> None:
+    """Stand before the first derivation of a chain from one row."""
+    relation = tables.relations[chain.relation]
+    for column in range(relation.arity):
+        place = row * relation.arity + column
+        tables.values[column] = load_code(relation.rows, place, tables.codes)
+    tables.values[relation.arity] = row
+    tables.counters.instruction = _cheapest_variant(tables, chain)
+    tables.counters.open_joins = 0
+
+
+@inlined
+def _step(tables: Tables, at: Integer) -> Integer:
+    """Follow an instruction; return the next one, or that there is none for this binding."""
+    code, values = tables.code, tables.values
+    op = code[at]
+    if op == JOIN:
+        group = find_posting(tables, tables.indexes[code[at + 1]], at + JOIN_WIDTH)
+        if group >= 0:
+            open_join(tables, at, group)
+        return _BACKTRACK
+    if op == FIND:
+        count = code[at + 4]
+        gather(tables, at + FIND_WIDTH, count)
+        found = find_visible(tables, tables.relations[code[at + 1]])
+        values[code[at + 2]] = found
+        return at + FIND_WIDTH + count if found >= 0 or code[at + 3] != 0 else _BACKTRACK
+    if op == COMPARE:
+        return at + 4 if passes(tables, at + 1, 1) else _BACKTRACK
+    functor, right = code[at + 1], values[code[at + 4]]
+    if functor in (DIVIDE, REMAINDER) and right == 0:
+        return _BACKTRACK
+    values[code[at + 2]] = compute(functor, values[code[at + 3]], right)
+    return at + 5
+
+
+@inlined
+def _next_binding(tables: Tables) -> Integer:
+    """Take the next entry of the deepest join that has one; return the instruction after it."""
+    counters = tables.counters
+    while counters.open_joins > 0:
+        cursor = tables.cursors[counters.open_joins - 1]
+        if next_entry(tables, cursor):
+            return cursor.next
+        counters.open_joins -= 1
+    return _BACKTRACK
+
+
+@inlined
+def next_derivation(tables: Tables) -> Integer:
+    """Gather the outputs of the next derivation; return their number, EXHAUSTED, or PAUSED to go on later."""
+    counters = tables.counters
+    at = counters.instruction
+    while True:
+        if at == _BACKTRACK:
+            at = _next_binding(tables)
+            if at == _BACKTRACK:
+                return EXHAUSTED
+            if counters.work >= counters.pause:
+                counters.instruction = at
+                return PAUSED
+        if tables.code[at] == END:
+            break
+        at = _step(tables, at)
+    counters.work += 1
+    counters.instruction = _BACKTRACK
+    outputs = tables.code[at + 1]
+    gather(tables, at + 2, outputs)
+    return outputs

@@ -1,0 +1,132 @@
+"""Kernel parts: the rows and postings that equal values in registers."""
+
+import numpy as np
+
+from tidelog.maintain.small.layout import NEEDS_ROOM, NEEDS_WIDE_CODES, Index, Relation, Tables
+from tidelog.storage.address import (
+    load_byte,
+    load_code,
+    load_word,
+    store_byte,
+    store_code,
+    store_int32,
+    store_word,
+)
+from tidelog.storage.hashing import mix
+from tidelog.storage.judge_row import ABSENT_LEVEL
+from tidelog.storage.kernel import Integer, inlined
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_EMPTY = np.uint64(0)
+_ONE = np.uint64(1)
+_NARROW = np.int64(2**31)
+
+
+@inlined
+def gather(tables: Tables, place: Integer, count: Integer) -> None:
+    """Gather the values that operands in the code name."""
+    for position in range(count):
+        tables.gathered[position] = tables.values[tables.code[place + position]]
+
+
+@inlined
+def _hash_gathered(tables: Tables, width: Integer) -> np.uint64:
+    """Return the hash of the values gathered, as `storage.hashing` computes it."""
+    state = np.uint64(width)
+    for position in range(width):
+        state = mix(state ^ np.uint64(tables.gathered[position]))
+    return state & _LOW
+
+
+@inlined
+def _is_at(tables: Tables, stored: Integer, number: Integer, width: Integer) -> bool:
+    """Say whether the values gathered are those of a row of stored codes."""
+    for position in range(width):
+        if load_code(stored, number * width + position, tables.codes) != tables.gathered[position]:
+            return False
+    return True
+
+
+@inlined
+def _find_slot(
+    tables: Tables, slots: Integer, slot_count: Integer, stored: Integer, width: Integer, digest: np.uint64
+) -> Integer:
+    """Return the number that the slots have for the values gathered, or -1."""
+    mask = np.uint64(slot_count - 1)
+    slot = digest & mask
+    while True:
+        word = load_word(slots, np.int64(slot))
+        if word == _EMPTY:
+            return np.int64(-1)
+        if word >> _HALF == digest:
+            number = np.int64(word & _LOW) - 1
+            if _is_at(tables, stored, number, width):
+                return number
+        slot = (slot + _ONE) & mask
+
+
+@inlined
+def find_posting(tables: Tables, index: Index, place: Integer) -> Integer:
+    """Return the group of the key whose operands are at a place of the code, or -1."""
+    if index.is_dense != 0:
+        group = tables.values[tables.code[place]]
+        return group if 0 <= group < index.group_capacity else np.int64(-1)
+    gather(tables, place, index.key_width)
+    digest = _hash_gathered(tables, index.key_width)
+    return _find_slot(tables, index.slots, index.slot_count, index.keys, index.key_width, digest)
+
+
+@inlined
+def _find_row(tables: Tables, relation: Relation, digest: np.uint64) -> Integer:
+    return _find_slot(tables, relation.slots, relation.slot_count, relation.rows, relation.arity, digest)
+
+
+@inlined
+def find_row(tables: Tables, relation: Relation) -> Integer:
+    """Return the number of the row that was gathered, alive or not, or -1."""
+    return _find_row(tables, relation, _hash_gathered(tables, relation.arity))
+
+
+@inlined
+def find_visible(tables: Tables, relation: Relation) -> Integer:
+    """Return the number of the row that was gathered, or -1 if joins see none.
+
+    A hidden row is not a fact, neither of the old epoch nor of the new one.
+    """
+    found = find_row(tables, relation)
+    if found >= 0 and relation.alive != 0 and load_byte(relation.alive, found) == 0:
+        return np.int64(-1)
+    return found
+
+
+@inlined
+def locate_row(tables: Tables, relation: Relation) -> Integer:
+    """Return the number of the row that was gathered, appended as absent if it is not there.
+
+    A negative number is a status, negated.
+    """
+    digest = _hash_gathered(tables, relation.arity)
+    found = _find_row(tables, relation, digest)
+    if found >= 0:
+        return found
+    number = np.int64(relation.count)
+    if number == relation.capacity or (number + 1) * 2 > relation.slot_count:
+        return np.int64(-NEEDS_ROOM)
+    for column in range(relation.arity):
+        value = tables.gathered[column]
+        if tables.has_narrow_codes and (value >= _NARROW or value < -_NARROW):
+            return np.int64(-NEEDS_WIDE_CODES)
+        store_code(relation.rows, number * relation.arity + column, value, tables.codes)
+    store_byte(relation.alive, number, 0)
+    store_int32(relation.levels, number, ABSENT_LEVEL)
+    store_int32(relation.previous, number, ABSENT_LEVEL)
+    store_int32(relation.counts, number, 0)
+    mask = np.uint64(relation.slot_count - 1)
+    slot = digest & mask
+    while load_word(relation.slots, np.int64(slot)) != _EMPTY:
+        slot = (slot + _ONE) & mask
+    store_word(relation.slots, np.int64(slot), (digest << _HALF) | np.uint64(number + 1))
+    relation.count = number + 1
+    relation.hidden_count += 1
+    return number

@@ -1,0 +1,152 @@
+"""Kernel parts: does a derivation count, and at which level?
+
+A derivation is a rule and the rows of its literals. It was possible in the old epoch if all literals held
+then, and is possible now if all hold now. Its level is the largest among its facts of the rule's own
+stratum, 0 without any; it gives its head one more. Two levels, as it was and as it is now, ABSENT_LEVEL
+where it is not possible, tell all that anybody asks:
+
+    lost      was < now == absent    tight if `was + 1` is the level of the head
+    gained    now < was == absent    offers `now + 1`
+    improved  now < was < absent     offers `now + 1`
+
+While an epoch is under way, "was" and "now" are what is known so far. How to read a row depends on the sweep:
+
+    reading   at a literal of an earlier stratum   at a fact of the own stratum
+              was         now                      was                        now
+    LOSING    old epoch   new epoch                its level                  absent if marked, else its level
+    GAINING   old epoch   new epoch                its level                  its level
+    HOLDING   new epoch   new epoch                its level                  its level
+    SETTLING  new epoch   new epoch                level before if current    its level
+
+A derivation that changes at several literals counts at one of them: the first that changed in an earlier
+stratum, else the first affected fact (these were found at lower levels), else the first current one.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tidelog.storage.address import load_byte, load_int32
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined, kernel
+from tidelog.storage.structs import Table, struct, table_of
+
+# The level of a row that is not a fact.
+ABSENT_LEVEL = np.int64(2**31 - 1)
+
+# Marks of rows; what is being processed is current: just found to be affected, or just settled.
+UNTOUCHED = 0
+AFFECTED = 1
+CURRENT = 2
+
+# The marks are also the order in which changed facts of the own stratum find derivations; literals of
+# earlier strata come before them.
+_BY_EARLIER = 0
+_UNCHANGED = 3
+
+LOSING = 0
+GAINING = 1
+HOLDING = 2
+SETTLING = 3
+
+
+@struct
+class Literal:
+    """A literal of a rule; what is named for an array is its address, and earlier strata have no marks.
+
+    A literal of an earlier stratum that need not be checked holds in both epochs.
+    """
+
+    relation: Integer
+    is_negated: Integer
+    is_own: Integer
+    must_check: Integer
+    levels: Integer
+    previous: Integer
+    marks: Integer
+    before: Integer
+
+
+literals_at = table_of(Literal)
+
+
+class Question(NamedTuple):
+    """What is asked about derivations of a rule: its literals, and how they are found and read.
+
+    `place` is the literal through which they are found; at -1 they are not found through any.
+    """
+
+    literals: Table[Literal]
+    first: Integer
+    count: Integer
+    place: Integer
+    reading: Integer
+
+
+@inlined
+def _earlier_level(literal: Literal, levels: Integer, row: Integer) -> np.int64:
+    """Return 0 if a literal of an earlier stratum holds in the epoch of these levels."""
+    is_fact = row >= 0 and load_int32(levels, row) != ABSENT_LEVEL
+    return np.int64(0) if is_fact != (literal.is_negated != 0) else ABSENT_LEVEL
+
+
+@inlined
+def _read(literal: Literal, row: Integer, reading: Integer) -> tuple[np.int64, np.int64, Integer]:
+    """Return the level of a literal's fact as it was and as it is now, and when it finds derivations."""
+    if literal.is_own == 0:
+        now = _earlier_level(literal, literal.levels, row)
+        if reading in (HOLDING, SETTLING):
+            return now, now, np.int64(_UNCHANGED)
+        was = _earlier_level(literal, literal.previous, row)
+        return was, now, np.int64(_UNCHANGED if was == now else _BY_EARLIER)
+    level = load_int32(literal.levels, row)
+    if reading in (GAINING, HOLDING):
+        return level, level, np.int64(_UNCHANGED)
+    mark = load_byte(literal.marks, row)
+    if mark == UNTOUCHED:
+        return level, level, np.int64(_UNCHANGED)
+    if reading == LOSING:
+        return level, ABSENT_LEVEL, mark
+    return load_int32(literal.before, row) if mark == CURRENT else level, level, mark
+
+
+@inlined
+def judge_row(
+    question: Question, rows: Table[np.int64] | CodeArray, offset: Integer
+) -> tuple[np.int64, np.int64]:
+    """Return the level of a derivation as it was and as it is now; `rows[offset]` is its first literal's.
+
+    Both are absent for a derivation that counts at another literal, or was not possible (LOSING), or is not
+    possible now (other readings).
+    """
+    literals, first, count, place, reading = question
+    # With no literal to be found through, nothing comes before it.
+    is_by_own = place >= 0 and literals[first + place].is_own != 0
+    own_turn = CURRENT if is_by_own else _BY_EARLIER
+    was = np.int64(0)
+    now = np.int64(0)
+    for other in range(count):
+        literal = literals[first + other]
+        if literal.is_own == 0 and literal.must_check == 0:
+            continue
+        literal_was, literal_now, turn = _read(literal, np.int64(rows[offset + other]), reading)
+        if (literal_was if reading == LOSING else literal_now) == ABSENT_LEVEL:
+            return ABSENT_LEVEL, ABSENT_LEVEL
+        if turn < own_turn or (turn == own_turn and other < place):
+            return ABSENT_LEVEL, ABSENT_LEVEL
+        was = max(was, literal_was)
+        now = max(now, literal_now)
+    return was, now
+
+
+@kernel
+def judge_batch(
+    literals: Int64s, batch: CodeArray, first: int, place: int, reading: int, was: Int32s, now: Int32s
+) -> None:
+    """Write what `judge_row` says of each row of a batch, whose column `first` is that of the first literal.
+
+    Requires `literals` to say where the structs of the rule's literals are: `addresses_of` a table of them.
+    """
+    table, count = literals_at(literals, 0), literals[0, 1]
+    question = Question(table, np.int64(0), count, np.int64(place), np.int64(reading))
+    for row in range(batch.shape[0]):
+        was[row], now[row] = judge_row(question, batch[row], first)
