@@ -28,7 +28,7 @@ import numpy as np
 
 from tidelog.storage.address import load_byte, load_int32
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined, kernel
-from tidelog.storage.structs import Table, struct, table_of
+from tidelog.storage.structs import Table, Word, struct, table_of
 
 # The level of a row that is not a fact.
 ABSENT_LEVEL = np.int64(2**31 - 1)
@@ -56,14 +56,14 @@ class Literal:
     A literal of an earlier stratum that need not be checked holds in both epochs.
     """
 
-    relation: Integer
-    is_negated: Integer
-    is_own: Integer
-    must_check: Integer
-    levels: Integer
-    previous: Integer
-    marks: Integer
-    before: Integer
+    relation: Word
+    is_negated: Word
+    is_own: Word
+    must_check: Word
+    levels: Word
+    previous: Word
+    marks: Word
+    before: Word
 
 
 literals_at = table_of(Literal)
@@ -76,8 +76,8 @@ class Question(NamedTuple):
     """
 
     literals: Table[Literal]
-    first: Integer
-    count: Integer
+    first_literal: Integer
+    literal_count: Integer
     place: Integer
     reading: Integer
 

@@ -100,7 +100,7 @@ def _next_binding(tables: Tables) -> Integer:
 def next_derivation(tables: Tables) -> Integer:
     """Gather the outputs of the next derivation; return their number, EXHAUSTED, or PAUSED to go on later."""
     counters = tables.counters
-    at = counters.instruction
+    at: Integer = counters.instruction
     while True:
         if at == _BACKTRACK:
             at = _next_binding(tables)

@@ -88,7 +88,7 @@ def _take_level(tables: Tables, epoch: Epoch, first: Integer, reading: Integer) 
             epoch.taken[last] = item
             last += 1
     if reading == SETTLING:
-        counters.highest = max(counters.highest, level)
+        counters.highest = max(np.int64(counters.highest), level)
     return last
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tidelog.storage.judge_row import Literal, literals_at
-from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined
-from tidelog.storage.structs import Table, codes_like, struct, table_of
+from tidelog.storage.kernel import CodeArray, Int64s, inlined
+from tidelog.storage.structs import RealWord, Table, Word, codes_like, struct, table_of
 
 REGISTERS = 64
 DEPTH = 16
@@ -23,35 +23,35 @@ class Relation:
     fields are ranges of the changed rows: what stops and starts being an input fact, and being a fact.
     """
 
-    rows: Integer
-    capacity: Integer
-    arity: Integer
-    count: Integer
-    hidden_count: Integer
-    slots: Integer
-    slot_count: Integer
-    alive: Integer
-    levels: Integer
-    previous: Integer
-    counts: Integer
-    marks: Integer
-    flags: Integer
-    tentative: Integer
-    tentative_counts: Integer
-    before: Integer
-    first_use: Integer
-    use_count: Integer
-    first_back: Integer
-    back_count: Integer
-    first_index: Integer
-    first_input_deleted: Integer
-    input_deleted_count: Integer
-    first_input_inserted: Integer
-    input_inserted_count: Integer
-    first_deleted: Integer
-    deleted_count: Integer
-    first_inserted: Integer
-    inserted_count: Integer
+    rows: Word
+    capacity: Word
+    arity: Word
+    count: Word
+    hidden_count: Word
+    slots: Word
+    slot_count: Word
+    alive: Word
+    levels: Word
+    previous: Word
+    counts: Word
+    marks: Word
+    flags: Word
+    tentative: Word
+    tentative_counts: Word
+    before: Word
+    first_use: Word
+    use_count: Word
+    first_back: Word
+    back_count: Word
+    first_index: Word
+    first_input_deleted: Word
+    input_deleted_count: Word
+    first_input_inserted: Word
+    input_inserted_count: Word
+    first_deleted: Word
+    deleted_count: Word
+    first_inserted: Word
+    inserted_count: Word
 
 
 @struct
@@ -62,26 +62,26 @@ class Index:
     ordered column is in an entry. One that is not used is not kept up to date, and may not even exist.
     """
 
-    slots: Integer
-    keys: Integer
-    groups: Integer
-    arena: Integer
-    arena_state: Integer
-    key_columns: Integer
-    rest_columns: Integer
-    key_width: Integer
-    rest_width: Integer
-    slot_count: Integer
-    key_capacity: Integer
-    group_capacity: Integer
-    arena_capacity: Integer
-    is_dense: Integer
-    group_count: Integer
-    rows_indexed: Integer
-    sorted_lengths: Integer
-    position: Integer
-    next: Integer
-    is_used: Integer
+    slots: Word
+    keys: Word
+    groups: Word
+    arena: Word
+    arena_state: Word
+    key_columns: Word
+    rest_columns: Word
+    key_width: Word
+    rest_width: Word
+    slot_count: Word
+    key_capacity: Word
+    group_capacity: Word
+    arena_capacity: Word
+    is_dense: Word
+    group_count: Word
+    rows_indexed: Word
+    sorted_lengths: Word
+    position: Word
+    next: Word
+    is_used: Word
 
 
 @struct
@@ -92,42 +92,42 @@ class Stratum:
     rate is the work that a row took so far.
     """
 
-    handler: Integer
-    first_relation: Integer
-    relation_count: Integer
-    first_literal: Integer
-    literal_count: Integer
-    first_forward: Integer
-    forward_count: Integer
-    first_read: Integer
-    read_count: Integer
-    row_limit: Integer
-    budget: float
-    rate: float
-    reaching: Integer
-    work: Integer
-    level: Integer
-    is_growing: Integer
+    handler: Word
+    first_relation: Word
+    relation_count: Word
+    first_literal: Word
+    literal_count: Word
+    first_forward: Word
+    forward_count: Word
+    first_read: Word
+    read_count: Word
+    row_limit: Word
+    budget: RealWord
+    rate: RealWord
+    reaching: Word
+    work: Word
+    level: Word
+    is_growing: Word
 
 
 @struct
 class Forward:
     """A literal over an earlier stratum, and the chain that begins there."""
 
-    relation: Integer
-    is_negated: Integer
-    chain: Integer
+    relation: Word
+    is_negated: Word
+    chain: Word
 
 
 @struct
 class Rule:
     """A rule; one that reads its own stratum is asked backward for derivations of affected facts."""
 
-    head: Integer
-    arity: Integer
-    first_literal: Integer
-    literal_count: Integer
-    asks_backward: Integer
+    head: Word
+    arity: Word
+    first_literal: Word
+    literal_count: Word
+    asks_backward: Word
 
 
 @struct
@@ -137,37 +137,37 @@ class Chain:
     Variants are places in the code; they differ in what they join first.
     """
 
-    rule: Integer
-    place: Integer
-    relation: Integer
-    first_variant: Integer
-    variant_count: Integer
+    rule: Word
+    place: Word
+    relation: Word
+    first_variant: Word
+    variant_count: Word
 
 
 @struct
 class Cursor:
     """An open join: the entries left, those of an unsorted tail after them, and what to do with each."""
 
-    entry: Integer
-    end: Integer
-    tail: Integer
-    tail_end: Integer
-    arena: Integer
-    width: Integer
-    alive: Integer
-    binds: Integer
-    bind_count: Integer
-    filter_count: Integer
-    next: Integer
+    entry: Word
+    end: Word
+    tail: Word
+    tail_end: Word
+    arena: Word
+    width: Word
+    alive: Word
+    binds: Word
+    bind_count: Word
+    filter_count: Word
+    next: Word
 
 
 @struct
 class Touched:
     """A row that an epoch touched, and the count it had before."""
 
-    relation: Integer
-    row: Integer
-    count: Integer
+    relation: Word
+    row: Word
+    count: Word
 
 
 @struct
@@ -178,29 +178,29 @@ class Counters:
     caller looks at the work. The fields from `first_own` to `taken_count` belong to one stratum.
     """
 
-    instruction: Integer
-    open_joins: Integer
-    pause: Integer
-    work: Integer
-    stratum: Integer
-    touched_count: Integer
-    changed_count: Integer
-    free_work: Integer
-    work_per_level: Integer
-    most_work: float
-    few_rows: Integer
-    is_decided: Integer
-    queue_room: Integer
-    journal_room: Integer
-    journal_needed: Integer
-    short_index: Integer
-    short_key: Integer
-    first_own: Integer
-    work_limit: Integer
-    level_count: Integer
-    highest: Integer
-    queue_count: Integer
-    taken_count: Integer
+    instruction: Word
+    open_joins: Word
+    pause: Word
+    work: Word
+    stratum: Word
+    touched_count: Word
+    changed_count: Word
+    free_work: Word
+    work_per_level: Word
+    most_work: RealWord
+    few_rows: Word
+    is_decided: Word
+    queue_room: Word
+    journal_room: Word
+    journal_needed: Word
+    short_index: Word
+    short_key: Word
+    first_own: Word
+    work_limit: Word
+    level_count: Word
+    highest: Word
+    queue_count: Word
+    taken_count: Word
 
 
 _relations_at, _indexes_at, _strata_at = table_of(Relation), table_of(Index), table_of(Stratum)

@@ -10,7 +10,7 @@ from tidelog.maintain.small.strata import point_literals
 from tidelog.storage.address import load_byte, load_int32, store_byte, store_int32
 from tidelog.storage.judge_row import HOLDING, Question, judge_row
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
-from tidelog.storage.structs import Table, struct, table_of
+from tidelog.storage.structs import Table, Word, struct, table_of
 
 # What stands in place of a rule for facts without a derivation.
 GIVEN = -1
@@ -27,40 +27,40 @@ FOUND_FIRST = 3
 class ProofMarks:
     """What is known of the rows of a relation while faults are looked into; see `views.blame.marks`."""
 
-    changed: Integer
-    seen: Integer
-    certain: Integer
-    suspect: Integer
-    is_affected: Integer
-    is_unsure: Integer
-    is_opaque: Integer
+    changed: Word
+    seen: Word
+    certain: Word
+    suspect: Word
+    is_affected: Word
+    is_unsure: Word
+    is_opaque: Word
 
 
 @struct
 class Waiting:
     """A fact of the stratum that waits for a proof."""
 
-    relation: Integer
-    row: Integer
+    relation: Word
+    row: Word
 
 
 @struct
 class Met:
     """A fact of another stratum that a proof uses, or whose absence it uses."""
 
-    relation: Integer
-    row: Integer
-    is_negated: Integer
+    relation: Word
+    row: Word
+    is_negated: Word
 
 
 @struct
 class Progress:
     """How many facts wait, are found and are met, and the number of this search."""
 
-    waiting: Integer
-    found: Integer
-    met: Integer
-    search: Integer
+    waiting: Word
+    found: Word
+    met: Word
+    search: Word
 
 
 marks_at, _waiting_at = table_of(ProofMarks), table_of(Waiting)
@@ -104,7 +104,7 @@ def _find_proof(tables: Tables, search: Search, relation: Relation, line: Intege
     found = search.found
     row = found[line, FOUND_ROW]
     level = load_int32(relation.levels, row)
-    least = np.int64(-1)
+    least: Integer = np.int64(-1)
     for back in range(relation.first_back, relation.first_back + relation.back_count):
         chain = tables.chains[tables.backs[back]]
         rule = tables.rules[chain.rule]

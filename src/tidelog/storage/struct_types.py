@@ -1,0 +1,136 @@
+"""How tables of structs are compiled: as pointers, with elements and fields read and written in place."""
+# mypy: disable-error-code="no-untyped-call, untyped-decorator"
+# Numba has no types for most of what extensions are made of.
+
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    AttributeTemplate,
+    infer_getattr,
+    infer_global,
+    signature,
+)
+from numba.extending import (
+    intrinsic,
+    lower_builtin,
+    lower_getattr_generic,
+    lower_setattr_generic,
+    models,
+    register_model,
+)
+
+_WORD = 8
+
+
+class StructType(types.Type):
+    """A struct as kernels know it: where its words begin."""
+
+    def __init__(self, name: str, fields: dict[str, Any]) -> None:
+        self.fields = fields
+        super().__init__(name=name)
+
+
+class TableType(types.Type):
+    """A table as kernels know it: where its first struct, or number, begins."""
+
+    def __init__(self, element: Any) -> None:
+        self.dtype = element
+        super().__init__(name=f"table({element})")
+
+
+@register_model(StructType)
+@register_model(TableType)
+class _PointerModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, ir.IntType(8).as_pointer())
+
+
+def _element(context: Any, builder: Any, element: Any, table: Any, number: Any) -> Any:
+    """Return the pointer to an element of a table."""
+    if isinstance(element, StructType):
+        return builder.gep(table, [builder.mul(number, number.type(len(element.fields) * _WORD))])
+    return builder.gep(builder.bitcast(table, context.get_value_type(element).as_pointer()), [number])
+
+
+@infer_global(operator.getitem)
+class _ElementOfTable(AbstractTemplate):
+    def generic(self, arguments: Any, _keywords: Any) -> Any:
+        table, number = arguments
+        if isinstance(table, TableType) and isinstance(number, types.Integer):
+            return signature(table.dtype, table, types.int64)
+        return None
+
+
+@lower_builtin(operator.getitem, TableType, types.int64)
+def _read_element(context: Any, builder: Any, sign: Any, arguments: Any) -> Any:
+    place = _element(context, builder, sign.return_type, *arguments)
+    return place if isinstance(sign.return_type, StructType) else builder.load(place)
+
+
+@infer_global(operator.setitem)
+class _NewElementOfTable(AbstractTemplate):
+    def generic(self, arguments: Any, _keywords: Any) -> Any:
+        table, number, _value = arguments
+        if isinstance(table, TableType) and isinstance(number, types.Integer):
+            return signature(types.none, table, types.int64, table.dtype)
+        return None
+
+
+@lower_builtin(operator.setitem, TableType, types.int64, types.Any)
+def _write_element(context: Any, builder: Any, sign: Any, arguments: Any) -> Any:
+    table, number, value = arguments
+    builder.store(value, _element(context, builder, sign.args[0].dtype, table, number))
+    return context.get_dummy_value()
+
+
+@infer_getattr
+class _FieldOfStruct(AttributeTemplate):
+    key = StructType
+
+    def generic_resolve(self, kind: Any, name: str) -> Any:  # type: ignore[override]  # numba has no types
+        return kind.fields.get(name)
+
+
+def _field_pointer(context: Any, builder: Any, kind: Any, place: Any, name: str) -> Any:
+    words = builder.bitcast(place, context.get_value_type(kind.fields[name]).as_pointer())
+    return builder.gep(words, [ir.IntType(64)(list(kind.fields).index(name))])
+
+
+@lower_getattr_generic(StructType)
+def _read_field(context: Any, builder: Any, kind: Any, place: Any, name: str) -> Any:
+    return builder.load(_field_pointer(context, builder, kind, place, name))
+
+
+@lower_setattr_generic(StructType)
+def _write_field(context: Any, builder: Any, sign: Any, arguments: Any, name: str) -> None:
+    place, value = arguments
+    builder.store(value, _field_pointer(context, builder, sign.args[0], place, name))
+
+
+def compiled_table_of(element: Any) -> Any:
+    """Return what makes a table of elements from addresses of tables and its number among them."""
+
+    @intrinsic
+    def table_at(_typing_context: Any, arrays: Any, _number: Any) -> Any:
+        def generate(context: Any, builder: Any, sign: Any, arguments: Any) -> Any:
+            addresses = context.make_array(arrays)(context, builder, arguments[0]).data
+            place = builder.gep(addresses, [builder.mul(arguments[1], ir.IntType(64)(2))])
+            return builder.inttoptr(builder.load(place), context.get_value_type(sign.return_type))
+
+        return TableType(element)(arrays, types.int64), generate
+
+    return table_at
+
+
+@intrinsic
+def compiled_codes_like(_typing_context: Any, array: Any) -> Any:
+    """Return a table without any place, of codes as wide as those of an array."""
+
+    def generate(context: Any, _builder: Any, sign: Any, _arguments: Any) -> Any:
+        return context.get_constant_null(sign.return_type)
+
+    return TableType(array.dtype)(array), generate
