@@ -36,10 +36,13 @@ def _offer(tables: Tables, epoch: Epoch, rule: Rule, level: Integer, reading: In
     row = locate_row(tables, head)
     if row < 0:
         return int(-row)
-    if reading == GAINING and load_byte(head.marks, row) == AFFECTED:
-        # It found this derivation going backward, unless the rule is asked only of input facts.
-        if rule.asks_backward != 0 or load_int32(head.previous, row) == 0:
-            return DONE
+    if (
+        reading == GAINING
+        and load_byte(head.marks, row) == AFFECTED
+        # Going backward it found this derivation, unless the rule is asked only of input facts.
+        and (rule.asks_backward != 0 or load_int32(head.previous, row) == 0)
+    ):
+        return DONE
     return offer_level(tables, epoch, rule.head, row, level)
 
 

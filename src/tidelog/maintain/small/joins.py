@@ -59,19 +59,22 @@ def compute(functor: Integer, left: np.int64, right: np.int64) -> np.int64:
 
 
 @inlined
-def _first_place(
-    tables: Tables, index: Index, start: Integer, end: Integer, value: Integer, after: bool
-) -> np.int64:
-    """Return the first entry of a sorted run that is at least a value, or `after` it."""
-    width = index.rest_width + 1
+def _bound(tables: Tables, index: Index, cursor: Cursor, kind: Integer, value: Integer) -> None:
+    """Leave the entries of a sorted run that are on one side of a value."""
+    # The first entry that is at least the value, or after it.
+    is_after = kind in (ABOVE, AT_MOST)
+    start, end = cursor.entry, cursor.end
     while start < end:
         middle = (start + end) >> 1
-        found = load_code(index.arena, middle * width + index.position, tables.codes)
-        if found < value or (after and found == value):
+        found = load_code(index.arena, middle * cursor.width + index.position, tables.codes)
+        if found < value or (is_after and found == value):
             start = middle + 1
         else:
             end = middle
-    return np.int64(start)
+    if kind in (ABOVE, AT_LEAST):
+        cursor.entry = start
+    else:
+        cursor.end = start
 
 
 @inlined
@@ -89,22 +92,14 @@ def open_join(tables: Tables, at: Integer, group: Integer) -> None:
     cursor.filter_count = code[at + 5]
     bounds = cursor.binds + 2 * cursor.bind_count + 3 * cursor.filter_count
     cursor.next = bounds + 2 * code[at + 6]
-    start = load_int64(index.groups, group * 3 + START)
-    end = start + load_int64(index.groups, group * 3 + LENGTH)
-    cursor.tail = end
-    cursor.tail_end = end
+    cursor.entry = load_int64(index.groups, group * 3 + START)
+    cursor.tail_end = cursor.entry + load_int64(index.groups, group * 3 + LENGTH)
+    cursor.tail = cursor.tail_end
     if bounds < cursor.next:
-        end = start + load_int64(index.sorted_lengths, group)
-        cursor.tail = end
-        for bound in range(bounds, cursor.next, 2):
-            kind, value = code[bound], tables.values[code[bound + 1]]
-            place = _first_place(tables, index, start, end, value, kind in (ABOVE, AT_MOST))
-            if kind in (ABOVE, AT_LEAST):
-                start = place
-            else:
-                end = place
-    cursor.entry = start
-    cursor.end = end
+        cursor.tail = cursor.entry + load_int64(index.sorted_lengths, group)
+    cursor.end = cursor.tail
+    for bound in range(bounds, cursor.next, 2):
+        _bound(tables, index, cursor, code[bound], tables.values[code[bound + 1]])
 
 
 @inlined

@@ -47,7 +47,10 @@ def _take_inputs(tables: Tables, epoch: Epoch, stratum: Stratum, reading: Intege
 
 @inlined
 def _take_changes(tables: Tables, epoch: Epoch, stratum: Stratum, reading: Integer) -> int:
-    """Follow the rows of earlier strata that take derivations away, or make them possible."""
+    """Take input facts and rows of earlier strata that take derivations away, or make them possible."""
+    status = _take_inputs(tables, epoch, stratum, reading)
+    if status != DONE:
+        return status
     for number in range(stratum.first_forward, stratum.first_forward + stratum.forward_count):
         forward = tables.forwards[number]
         relation = tables.relations[forward.relation]
@@ -167,13 +170,9 @@ def _settle_offers(tables: Tables, epoch: Epoch, stratum: Stratum, like: CodeArr
 @inlined
 def update_stratum(tables: Tables, epoch: Epoch, stratum: Stratum, like: CodeArray) -> int:
     """Bring one stratum to the new epoch and return a status."""
-    status = _take_inputs(tables, epoch, stratum, LOSING)
-    if status == DONE:
-        status = _take_changes(tables, epoch, stratum, LOSING)
+    status = _take_changes(tables, epoch, stratum, LOSING)
     if status == DONE:
         status = _find_affected(tables, epoch)
-    if status == DONE:
-        status = _take_inputs(tables, epoch, stratum, GAINING)
     if status == DONE:
         status = _ask_backward(tables, epoch)
     if status == DONE:

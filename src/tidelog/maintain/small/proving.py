@@ -6,7 +6,7 @@ import numpy as np
 
 from tidelog.maintain.small.interpreter import EXHAUSTED, begin_chain, next_derivation
 from tidelog.maintain.small.layout import DONE, NEEDS_ROOM, NEVER, Relation, Rule, Tables, open_tables
-from tidelog.maintain.small.strata import point_literals
+from tidelog.maintain.small.strata import point_literal
 from tidelog.storage.address import load_byte, load_int32, store_byte, store_int32
 from tidelog.storage.judge_row import HOLDING, Question, judge_row
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
@@ -176,7 +176,8 @@ def prove_facts(arrays: Int64s, like: CodeArray, searched: Int64s, found: Int64s
     progress = _progress_at(searched, 3)[np.int64(0)]
     search = Search(marks_at(searched, 0), _waiting_at(searched, 1), _met_at(searched, 2), progress, found)
     tables.counters.pause = NEVER
-    point_literals(tables, np.int64(0), arrays[4, 1], True)
+    for number in range(arrays[4, 1]):
+        point_literal(tables, tables.literals[number])
     width = found.shape[1]
     while progress.waiting > 0:
         if progress.found == found.shape[0]:

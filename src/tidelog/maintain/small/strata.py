@@ -22,7 +22,7 @@ from tidelog.maintain.small.layout import (
     open_tables,
 )
 from tidelog.storage.address import load_byte, load_int32, store_byte, store_int32
-from tidelog.storage.judge_row import ABSENT_LEVEL, UNTOUCHED
+from tidelog.storage.judge_row import ABSENT_LEVEL, UNTOUCHED, Literal
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 
 _MOST_WORK = 4e18
@@ -56,22 +56,18 @@ def _is_growing(tables: Tables, stratum: Stratum) -> bool:
 
 
 @inlined
-def point_literals(tables: Tables, first: Integer, count: Integer, all_may_fail: bool) -> None:
-    """Say where the annotations of literals are, and which of them may fail or may have changed."""
-    for number in range(first, first + count):
-        literal = tables.literals[number]
-        relation = tables.relations[literal.relation]
-        literal.levels = relation.levels
-        literal.previous = relation.previous
-        literal.marks = relation.marks
-        literal.before = relation.before
-        is_changed = relation.deleted_count + relation.inserted_count > 0
-        literal.must_check = all_may_fail or is_changed or literal.is_negated != 0
+def point_literal(tables: Tables, literal: Literal) -> None:
+    """Say where the annotations of the rows of a literal are."""
+    relation = tables.relations[literal.relation]
+    literal.levels = relation.levels
+    literal.previous = relation.previous
+    literal.marks = relation.marks
+    literal.before = relation.before
 
 
 @inlined
 def _prepare(tables: Tables, stratum: Stratum) -> None:
-    """Begin to count for a stratum."""
+    """Begin to count for a stratum, and say at which literals over earlier strata a derivation may fail."""
     counters = tables.counters
     counters.first_own = stratum.first_relation
     counters.work = 0
@@ -81,7 +77,12 @@ def _prepare(tables: Tables, stratum: Stratum) -> None:
     counters.queue_count = 0
     counters.taken_count = 0
     stratum.is_growing = _is_growing(tables, stratum)
-    point_literals(tables, stratum.first_literal, stratum.literal_count, False)
+    for number in range(stratum.first_literal, stratum.first_literal + stratum.literal_count):
+        literal = tables.literals[number]
+        point_literal(tables, literal)
+        relation = tables.relations[literal.relation]
+        is_changed = relation.deleted_count + relation.inserted_count > 0
+        literal.must_check = int(is_changed or literal.is_negated != 0)
 
 
 @inlined
@@ -93,18 +94,18 @@ def _change(relation: Relation, row: Integer) -> int:
 
 
 @inlined
-def _count_changes(tables: Tables, epoch: Epoch, begin: Integer, writes: bool) -> None:
+def _count_changes(tables: Tables, epoch: Epoch, begin: Integer, writes: Integer) -> None:
     """Count the rows that were or became facts and, once the places are known, write them."""
     for position in range(begin, tables.counters.touched_count):
         touched = epoch.journal[position]
         relation = tables.relations[touched.relation]
         change = _change(relation, touched.row)
         if change > 0:
-            if writes:
+            if writes != 0:
                 epoch.changed[relation.first_inserted + relation.inserted_count] = touched.row
             relation.inserted_count += 1
         elif change < 0:
-            if writes:
+            if writes != 0:
                 epoch.changed[relation.first_deleted + relation.deleted_count] = touched.row
             relation.deleted_count += 1
 
@@ -112,7 +113,7 @@ def _count_changes(tables: Tables, epoch: Epoch, begin: Integer, writes: bool) -
 @inlined
 def _note_changes(tables: Tables, epoch: Epoch, stratum: Stratum, begin: Integer) -> None:
     """Write the rows that were or became facts, those of one relation side by side."""
-    _count_changes(tables, epoch, begin, False)
+    _count_changes(tables, epoch, begin, 0)
     place = tables.counters.changed_count
     for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
         relation = tables.relations[number]
@@ -122,7 +123,7 @@ def _note_changes(tables: Tables, epoch: Epoch, stratum: Stratum, begin: Integer
         relation.deleted_count = 0
         relation.inserted_count = 0
     tables.counters.changed_count = place
-    _count_changes(tables, epoch, begin, True)
+    _count_changes(tables, epoch, begin, 1)
 
 
 @inlined

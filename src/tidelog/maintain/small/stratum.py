@@ -46,6 +46,8 @@ class SmallStratum(StrataTables):
         super().__init__(names, relations)
         self.enter_strata([len(own)], [set(names) - set(own)])
         self.forward = _Layout(self, 0, own, rules, derivations).enter()
+        # Kernels meet rows that are facts in other worlds.
+        self.literals["must_check"] = 1
         self._sync = Sync(self, label=None)
         self._idle: list[tuple[AnyArray, ...]] = []
 
