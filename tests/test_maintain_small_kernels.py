@@ -34,8 +34,7 @@ from tidelog.maintain.small.proving import (
 )
 from tidelog.maintain.small.strata import commit_strata, undo_strata, update_strata
 from tidelog.maintain.small.stratum import SmallStratum
-from tidelog.plan.flatten import FlatRule
-from tidelog.plan.maintenance import maintained_rule
+from tidelog.plan.flatten import FlatRule, flatten_rule
 from tidelog.program.nodes import Atom, NegatedAtom
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.structs import addresses_of, words_of
@@ -83,13 +82,13 @@ class Case:
             tables = self.engine.tables(number) if is_plain else None
             if tables is not None:
                 tables.refresh(self.relations)
-                yield number, tables, [maintained_rule(rule, self.program) for rule in stratum.rules]
+                yield number, tables, [flatten_rule(rule, self.program) for rule in stratum.rules]
 
     def derivations(self, rules: list[FlatRule]) -> list[Derivation]:
         """Return all derivations of a stratum, whether or not their negated atoms hold."""
         found = []
         for number, maintained in enumerate(rules):
-            rule = name_wildcards(maintained.rule)
+            rule = name_wildcards(maintained)
             self._solver.terms.enter(rule.id)
             positive = tuple(each for each in rule.body if not isinstance(each, NegatedAtom))
             for binding in self._solver.bindings(positive, {}):

@@ -11,7 +11,8 @@ from programs import build
 from tidelog.plan import plan_stratum
 from tidelog.plan.body import Body
 from tidelog.plan.chain import build_chain
-from tidelog.plan.maintenance import chain_variants, maintained_rule
+from tidelog.plan.flatten import flatten_rule
+from tidelog.plan.maintenance import chain_variants
 from tidelog.plan.operators import Check, Join, View
 from tidelog.plan.order import best_chain, best_chain_in_pairs
 from tidelog.plan.statistics import KnownSizes
@@ -104,7 +105,7 @@ def test_chains_from_every_atom_of_a_long_body_follow_its_variables():
     """Maintenance begins a chain at each atom and at the head; none of them makes a cross product."""
     program = long_rule()
     (rule,) = program.rules
-    maintained = maintained_rule(rule, program)
+    maintained = flatten_rule(rule, program)
 
     starts = (*maintained.literals, None)
     chains = [chain_variants(maintained, start, program, KnownSizes())[0] for start in starts]

@@ -13,7 +13,7 @@ from benchmarks.joins.graphs import Arcs
 from tidelog.engine.epoch import MaintenanceSettings, RelationChange, Strategy
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.maintain import MaintainedEngine
-from tidelog.plan.maintenance import maintained_rule
+from tidelog.plan.flatten import flatten_rule
 from tidelog.program import build_program
 from tidelog.source import Source
 from tidelog.syntax import parse
@@ -89,7 +89,7 @@ class _Run:
 
     def __init__(self, arcs: Arcs, far: Arcs) -> None:
         program = build_program(parse(Source("meet.dl", PROGRAM)))[0]
-        self._rule = maintained_rule(program.rules[0], program)
+        self._rule = flatten_rule(program.rules[0], program)
         self._engine = MaintainedEngine(program, Codec(program.types), Settings(jobs=1), {})
         for name, rows in (("e", arcs), ("far", far), ("open", np.unique(arcs[:, 1]).reshape(-1, 1))):
             self._engine.insert(name, _columns(rows))

@@ -139,7 +139,7 @@ def changed_derivations(
 
     for rule, place, lost, rows in _changed_literals(rules, earlier):
         derivations.forward(rule, rule.literals[place], rows, sink_at(rule, place, lost=lost))
-    return collected.take(len(rules[0].rule.head.terms))
+    return collected.take(len(rules[0].head.terms))
 
 
 def _changed_literals(

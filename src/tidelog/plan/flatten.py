@@ -51,11 +51,6 @@ class FlatRule:
         return hash((self.id, self.head, self.body))
 
     @property
-    def rule(self) -> "FlatRule":
-        """Return the rule itself."""
-        return self
-
-    @property
     def relation(self) -> str:
         """Return the relation the rule derives."""
         return self.head.relation

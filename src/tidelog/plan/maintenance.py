@@ -16,9 +16,6 @@ from tidelog.program.walk_nodes import walk
 
 HEAD_ROW = "%head"
 
-MaintainedRule = FlatRule
-maintained_rule = flatten_rule
-
 
 def derivation_chain(
     rule: FlatRule, literal: RuleLiteral | None, program: nodes.Program, statistics: Statistics
@@ -118,13 +115,3 @@ def _reason_in_rule(rule: nodes.Rule, program: nodes.Program) -> str | None:
         if isinstance(literal, nodes.Constraint) and isinstance(literal.right, nodes.Aggregate):
             return f"a rule of `{rule.head.relation}` negates an atom with a wildcard inside a record"
     return None
-
-
-__all__ = [
-    "MaintainedRule",
-    "RuleLiteral",
-    "chain_variants",
-    "derivation_chain",
-    "maintained_rule",
-    "reason_to_recompute",
-]

@@ -36,7 +36,7 @@ from tidelog.maintain.row_change import NO_CHANGE, NO_ROWS, RowChange, changed_r
 from tidelog.maintain.strata import Outcome
 from tidelog.maintain.sweeps import OverBudget, Sweeps
 from tidelog.maintain.work import evaluation_work, stratum_work, update_budget
-from tidelog.plan.maintenance import maintained_rule
+from tidelog.plan.flatten import flatten_rule
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.annotations import ABSENT
@@ -88,7 +88,7 @@ class PartnerEngine:
         self._labels: dict[str, RelationLabels] = {}
         self._recomputed = Recomputed(self.state)
         self._rules = [
-            tuple(maintained_rule(rule, program) for rule in stratum.rules) for stratum in program.strata
+            tuple(flatten_rule(rule, program) for rule in stratum.rules) for stratum in program.strata
         ]
         self._read = [earlier_relations(stratum) for stratum in program.strata]
         self.work: list[int] = [0] * len(program.strata)

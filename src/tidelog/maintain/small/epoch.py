@@ -17,7 +17,7 @@ from tidelog.maintain.small.strata import commit_strata, undo_strata, update_str
 from tidelog.maintain.small.stratum import SmallStratum, enter_stratum, lay_out
 from tidelog.maintain.small.sync import Sync, index_named
 from tidelog.maintain.small.tables import AnyArray, StrataTables
-from tidelog.plan.maintenance import MaintainedRule
+from tidelog.plan.flatten import FlatRule
 from tidelog.program.nodes import Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import Int64s
@@ -79,7 +79,7 @@ class SmallEpochs:
     def __init__(
         self,
         strata: Sequence[Stratum],
-        rules: Sequence[Sequence[MaintainedRule]],
+        rules: Sequence[Sequence[FlatRule]],
         reads: Sequence[AbstractSet[str]],
         relations: Callable[[], Mapping[str, StoredRelation]],
         derivations: Callable[[], LocalDerivations],

@@ -19,7 +19,7 @@ from tidelog.maintain.small.proving import (
 )
 from tidelog.maintain.small.sync import Sync
 from tidelog.maintain.small.tables import AnyArray, LaidOut, StrataTables, extended, extended_numbers
-from tidelog.plan.maintenance import MaintainedRule, RuleLiteral
+from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.plan.operators import Join, Operator
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import Int64s
@@ -37,7 +37,7 @@ class SmallStratum(StrataTables):
 
     def __init__(
         self,
-        rules: Sequence[MaintainedRule],
+        rules: Sequence[FlatRule],
         own: Sequence[str],
         relations: Mapping[str, StoredRelation],
         derivations: LocalDerivations,
@@ -102,7 +102,7 @@ class SmallStratum(StrataTables):
 
 
 def lay_out(
-    rules: Sequence[MaintainedRule],
+    rules: Sequence[FlatRule],
     own: Sequence[str],
     relations: Mapping[str, StoredRelation],
     derivations: LocalDerivations,
@@ -118,7 +118,7 @@ def enter_stratum(
     tables: StrataTables,
     number: int,
     own: Sequence[str],
-    rules: Sequence[MaintainedRule],
+    rules: Sequence[FlatRule],
     derivations: LocalDerivations,
 ) -> bool:
     """Enter a stratum into the tables; return False if a rule needs what the kernel does not have."""
@@ -143,7 +143,7 @@ class _Layout:
         tables: StrataTables,
         number: int,
         own: Sequence[str],
-        rules: Sequence[MaintainedRule],
+        rules: Sequence[FlatRule],
         derivations: LocalDerivations,
     ) -> None:
         self._tables = tables
@@ -257,7 +257,7 @@ class _Layout:
         rules: list[tuple[int, ...]] = []
         literals: list[tuple[int, ...]] = []
         for rule in self._rules:
-            head, arity = tables.numbers[rule.relation], len(rule.rule.head.terms)
+            head, arity = tables.numbers[rule.relation], len(rule.head.terms)
             is_recursive = any(literal.relation in self._own for literal in rule.literals)
             first_literal = len(tables.literals) + len(literals)
             rules.append((head, arity, first_literal, len(rule.literals), is_recursive))

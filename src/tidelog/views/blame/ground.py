@@ -7,8 +7,8 @@ from operator import is_
 import numpy as np
 
 from tidelog.maintain import MaintainedEngine
-from tidelog.plan.flatten import FlatRule, RuleLiteral
-from tidelog.plan.maintenance import maintained_rule, reason_to_recompute
+from tidelog.plan.flatten import FlatRule, RuleLiteral, flatten_rule
+from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import aggregates_in, relations_read
 from tidelog.storage import StoredRelation
@@ -60,7 +60,7 @@ class Ground:
             self.unsure.update(stratum.relations)
             return
         for rule in stratum.rules:
-            followed = maintained_rule(rule, self.program)
+            followed = flatten_rule(rule, self.program)
             self.rules[rule.head.relation].append(followed)
             self.stratum_rules[number].append(followed)
             for literal in followed.literals:
