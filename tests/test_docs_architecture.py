@@ -3,6 +3,8 @@
 import re
 import tomllib
 
+import pytest
+
 from doc_pages import ROOT
 from tidelog.engine.epoch import Strategy
 
@@ -48,6 +50,19 @@ def test_words_in_code_are_in_the_files_named() -> None:
     assert [
         each.value for each in Strategy if each.value not in ("auto", "recompute") and each.value not in PAGE
     ] == []
+
+
+@pytest.mark.parametrize("walk", ["One fact", "One deletion", "One aggregate", "One stratum on Spark"])
+def test_each_walk_through_the_code_is_short_and_names_files(walk: str) -> None:
+    """What happens to one thing is followed through named files, in under 200 words."""
+    section = re.search(rf"^## {walk}.*?(?=^## )", PAGE, re.MULTILINE | re.DOTALL)
+    assert section is not None
+
+    text = re.sub(r"```.*?```", "", section[0], flags=re.DOTALL)
+    words = re.sub(r"\]\([^)]*\)", "]", text).split()
+
+    assert len(words) < 200
+    assert len(re.findall(r"\]\(src/tidelog/", text)) >= 6
 
 
 def test_the_rules_in_the_readme_are_those_of_the_example() -> None:
