@@ -65,22 +65,6 @@ def _load_byte(_typing_context: Any, _address: Any, _place: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
-@intrinsic
-def _load_word(_typing_context: Any, _address: Any, _place: Any) -> Any:
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.load(_element(context, builder, arguments, types.uint64))
-
-    return types.uint64(types.int64, types.int64), generate
-
-
-@intrinsic
-def _load_int64(_typing_context: Any, _address: Any, _place: Any) -> Any:
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.load(_element(context, builder, arguments, types.int64))
-
-    return types.int64(types.int64, types.int64), generate
-
-
 def _store(element: Any, context: Any, builder: Any, arguments: Any) -> Any:
     pointer = _element(context, builder, arguments, element)
     value = arguments[2]
@@ -97,30 +81,6 @@ def _store_code(_typing_context: Any, _address: Any, _place: Any, _value: Any, l
         return _store(like.dtype, context, builder, arguments)
 
     return types.none(types.int64, types.int64, types.int64, like), generate
-
-
-@intrinsic
-def _store_int32(_typing_context: Any, _address: Any, _place: Any, _value: Any) -> Any:
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return _store(types.int32, context, builder, arguments)
-
-    return types.none(types.int64, types.int64, types.int64), generate
-
-
-@intrinsic
-def _store_byte(_typing_context: Any, _address: Any, _place: Any, _value: Any) -> Any:
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return _store(types.uint8, context, builder, arguments)
-
-    return types.none(types.int64, types.int64, types.int64), generate
-
-
-@intrinsic
-def _store_word(_typing_context: Any, _address: Any, _place: Any, _value: Any) -> Any:
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return _store(types.uint64, context, builder, arguments)
-
-    return types.none(types.int64, types.int64, types.uint64), generate
 
 
 @intrinsic
@@ -154,39 +114,14 @@ def _plain_load_int32(address: Integer, place: Integer) -> np.int64:
     return np.int64(_at(address, place, ctypes.c_int32).value)
 
 
-def _plain_load_int64(address: Integer, place: Integer) -> np.int64:
-    """Return an element of an array of 64-bit integers."""
-    return np.int64(_at(address, place, ctypes.c_int64).value)
-
-
 def _plain_load_byte(address: Integer, place: Integer) -> np.int64:
     """Return an element of an array of bytes."""
     return np.int64(_at(address, place, ctypes.c_uint8).value)
 
 
-def _plain_load_word(address: Integer, place: Integer) -> np.uint64:
-    """Return an element of an array of unsigned 64-bit integers."""
-    return np.uint64(_at(address, place, ctypes.c_uint64).value)
-
-
 def _plain_store_code(address: Integer, place: Integer, value: Integer, like: npt.NDArray[Any]) -> None:
     """Write an element of an array of codes as wide as those of `like`."""
     _at(address, place, _code_type(like)).value = int(value)
-
-
-def _plain_store_int32(address: Integer, place: Integer, value: Integer) -> None:
-    """Write an element of an array of 32-bit integers."""
-    _at(address, place, ctypes.c_int32).value = int(value)
-
-
-def _plain_store_byte(address: Integer, place: Integer, value: Integer) -> None:
-    """Write an element of an array of bytes."""
-    _at(address, place, ctypes.c_uint8).value = int(value)
-
-
-def _plain_store_word(address: Integer, place: Integer, value: np.uint64) -> None:
-    """Write an element of an array of unsigned 64-bit integers."""
-    _at(address, place, ctypes.c_uint64).value = int(value)
 
 
 def _chosen(plain: Operation, emitted: object) -> Operation:
@@ -196,11 +131,6 @@ def _chosen(plain: Operation, emitted: object) -> Operation:
 
 load_code = _chosen(_plain_load_code, _load_code)
 load_int32 = _chosen(_plain_load_int32, _load_int32)
-load_int64 = _chosen(_plain_load_int64, _load_int64)
 load_byte = _chosen(_plain_load_byte, _load_byte)
-load_word = _chosen(_plain_load_word, _load_word)
 store_code = _chosen(_plain_store_code, _store_code)
-store_int32 = _chosen(_plain_store_int32, _store_int32)
-store_byte = _chosen(_plain_store_byte, _store_byte)
-store_word = _chosen(_plain_store_word, _store_word)
 array_pointer = _chosen(_plain_array_pointer, _array_pointer)

@@ -26,9 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidelog.storage.address import load_byte, load_int32
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined, kernel
-from tidelog.storage.structs import Table, Word, struct, table_of
+from tidelog.storage.structs import ByteArray, Elements, Int32Array, Table, Word, struct, table_of
 
 # The level of a row that is not a fact.
 ABSENT_LEVEL = np.int64(2**31 - 1)
@@ -60,10 +59,10 @@ class Literal:
     is_negated: Word
     is_own: Word
     must_check: Word
-    levels: Word
-    previous: Word
-    marks: Word
-    before: Word
+    levels: Int32Array
+    previous: Int32Array
+    marks: ByteArray
+    before: Int32Array
 
 
 literals_at = table_of(Literal)
@@ -83,9 +82,9 @@ class Question(NamedTuple):
 
 
 @inlined
-def _earlier_level(literal: Literal, levels: Integer, row: Integer) -> np.int64:
+def _earlier_level(literal: Literal, levels: Elements, row: Integer) -> np.int64:
     """Return 0 if a literal of an earlier stratum holds in the epoch of these levels."""
-    is_fact = row >= 0 and load_int32(levels, row) != ABSENT_LEVEL
+    is_fact = row >= 0 and levels[row] != ABSENT_LEVEL
     return np.int64(0) if is_fact != (literal.is_negated != 0) else ABSENT_LEVEL
 
 
@@ -98,15 +97,15 @@ def _read(literal: Literal, row: Integer, reading: Integer) -> tuple[np.int64, n
             return now, now, np.int64(_UNCHANGED)
         was = _earlier_level(literal, literal.previous, row)
         return was, now, np.int64(_UNCHANGED if was == now else _BY_EARLIER)
-    level = load_int32(literal.levels, row)
+    level = literal.levels[row]
     if reading in (GAINING, HOLDING):
         return level, level, np.int64(_UNCHANGED)
-    mark = load_byte(literal.marks, row)
+    mark = literal.marks[row]
     if mark == UNTOUCHED:
         return level, level, np.int64(_UNCHANGED)
     if reading == LOSING:
         return level, ABSENT_LEVEL, mark
-    return load_int32(literal.before, row) if mark == CURRENT else level, level, mark
+    return literal.before[row] if mark == CURRENT else level, level, mark
 
 
 @inlined

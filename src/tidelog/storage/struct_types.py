@@ -17,6 +17,7 @@ from numba.core.typing.templates import (
 from numba.extending import (
     intrinsic,
     lower_builtin,
+    lower_getattr,
     lower_getattr_generic,
     lower_setattr_generic,
     models,
@@ -49,6 +50,11 @@ class _PointerModel(models.PrimitiveModel):
         super().__init__(manager, kind, ir.IntType(8).as_pointer())
 
 
+def _seen_as(element: Any) -> Any:
+    """Return what kernels take an element for: integers narrower than 64 bits are widened."""
+    return types.int64 if element in {types.uint8, types.int32} else element
+
+
 def _element(context: Any, builder: Any, element: Any, table: Any, number: Any) -> Any:
     """Return the pointer to an element of a table."""
     if isinstance(element, StructType):
@@ -61,14 +67,17 @@ class _ElementOfTable(AbstractTemplate):
     def generic(self, arguments: Any, _keywords: Any) -> Any:
         table, number = arguments
         if isinstance(table, TableType) and isinstance(number, types.Integer):
-            return signature(table.dtype, table, types.int64)
+            return signature(_seen_as(table.dtype), table, types.int64)
         return None
 
 
 @lower_builtin(operator.getitem, TableType, types.int64)
 def _read_element(context: Any, builder: Any, sign: Any, arguments: Any) -> Any:
-    place = _element(context, builder, sign.return_type, *arguments)
-    return place if isinstance(sign.return_type, StructType) else builder.load(place)
+    element = sign.args[0].dtype
+    place = _element(context, builder, element, *arguments)
+    if isinstance(element, StructType):
+        return place
+    return context.cast(builder, builder.load(place), element, sign.return_type)
 
 
 @infer_global(operator.setitem)
@@ -76,15 +85,30 @@ class _NewElementOfTable(AbstractTemplate):
     def generic(self, arguments: Any, _keywords: Any) -> Any:
         table, number, _value = arguments
         if isinstance(table, TableType) and isinstance(number, types.Integer):
-            return signature(types.none, table, types.int64, table.dtype)
+            return signature(types.none, table, types.int64, _seen_as(table.dtype))
         return None
 
 
 @lower_builtin(operator.setitem, TableType, types.int64, types.Any)
 def _write_element(context: Any, builder: Any, sign: Any, arguments: Any) -> Any:
     table, number, value = arguments
-    builder.store(value, _element(context, builder, sign.args[0].dtype, table, number))
+    element = sign.args[0].dtype
+    stored = context.cast(builder, value, sign.args[2], element)
+    builder.store(stored, _element(context, builder, element, table, number))
     return context.get_dummy_value()
+
+
+@infer_getattr
+class _AddressOfTable(AttributeTemplate):
+    key = TableType
+
+    def generic_resolve(self, _kind: Any, name: str) -> Any:  # type: ignore[override]  # numba has no types
+        return types.int64 if name == "address" else None
+
+
+@lower_getattr(TableType, "address")
+def _read_address(_context: Any, builder: Any, _kind: Any, table: Any) -> Any:
+    return builder.ptrtoint(table, ir.IntType(64))
 
 
 @infer_getattr

@@ -1,18 +1,18 @@
 """Tables of structs that kernels read and write by name, each through its address alone.
 
-A struct is declared as a class with a field for each of its 64-bit words:
+A struct is declared as a class with a field for each of its 64-bit words. A word may be an array's address:
 
     @struct
-    class Rule:
-        head: Word
-        arity: Word
+    class Relation:
+        count: Word
+        levels: Int32Array
 
-    rules_at = table_of(Rule)
+    relations_at = table_of(Relation)
 
-Outside of kernels a table is a NumPy array of `words_of(Rule)`. A kernel takes the addresses of many tables
-as one array and uses fields by name: `rules_at(arrays, 0)[rule].arity`. To the compiler a table is a
-pointer, so that a named tuple of many of them is cheap to pass on; an array would bring its owner, shape and
-strides along. Whoever makes the table keeps the array alive while the kernel runs.
+Outside of kernels a table is a NumPy array of `words_of(Relation)`. A kernel takes the addresses of many
+tables as one array and uses fields by name: `relations_at(arrays, 0)[relation].levels[row]`. To the compiler
+a table is a pointer, so that a named tuple of many of them is cheap to pass on; an array would bring its
+owner, shape and strides along. Whoever makes the table keeps all arrays alive while the kernel runs.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ from numba import types
 
 from tidelog.storage.address import address_of
 from tidelog.storage.kernel import IS_COMPILED, CodeArray, Int64s, Integer
-from tidelog.storage.struct_types import StructType, compiled_codes_like, compiled_table_of
+from tidelog.storage.struct_types import StructType, TableType, compiled_codes_like, compiled_table_of
 
 Row = TypeVar("Row")
 StructClass = TypeVar("StructClass", bound=type)
@@ -61,6 +61,58 @@ class RealWord(Word):
 
     def __set__(self, row: Any, value: float) -> None:  # type: ignore[override]  # see above
         row.words.view(self.dtype)[self.place] = value
+
+
+class Elements:
+    """The array at an address, of integers of some kind."""
+
+    def __init__(self, address: int, kind: Any) -> None:
+        self.address = address
+        self._kind = kind
+
+    def _at(self, place: Integer) -> Any:
+        return self._kind.from_address(int(self.address) + int(place) * ctypes.sizeof(self._kind))
+
+    def __getitem__(self, place: Integer) -> np.int64:
+        value = self._at(place).value
+        return cast("np.int64", np.uint64(value)) if self._kind is ctypes.c_uint64 else np.int64(value)
+
+    def __setitem__(self, place: Integer, value: Integer | np.uint64) -> None:
+        self._at(place).value = int(value)
+
+
+class ByteArray(Word):
+    """A field of a struct: the address of an array of bytes. Kernels see any integer as 64 bits wide."""
+
+    compiled = TableType(types.uint8)
+    kind: Any = ctypes.c_uint8
+
+    def __get__(self, row: Any, _owner: type) -> Elements:  # type: ignore[override]  # see above
+        return Elements(row.words[self.place], self.kind)
+
+    def __set__(self, row: Any, value: Elements) -> None:  # type: ignore[override]  # see above
+        row.words[self.place] = value.address
+
+
+class Int32Array(ByteArray):
+    """A field of a struct: the address of an array of 32-bit integers."""
+
+    compiled = TableType(types.int32)
+    kind = ctypes.c_int32
+
+
+class Int64Array(ByteArray):
+    """A field of a struct: the address of an array of 64-bit integers."""
+
+    compiled = TableType(types.int64)
+    kind = ctypes.c_int64
+
+
+class SlotArray(ByteArray):
+    """A field of a struct: the address of the slots of an index or a membership, unsigned words."""
+
+    compiled = TableType(types.uint64)
+    kind = ctypes.c_uint64
 
 
 def struct(declared: StructClass) -> StructClass:

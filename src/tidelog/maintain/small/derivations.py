@@ -14,7 +14,6 @@ from tidelog.maintain.small.layout import (
     Tables,
 )
 from tidelog.maintain.small.lookup import find_row, locate_row
-from tidelog.storage.address import load_byte, load_int32
 from tidelog.storage.judge_row import ABSENT_LEVEL, AFFECTED, GAINING, HOLDING, LOSING, Question, judge_row
 from tidelog.storage.kernel import Integer, inlined
 
@@ -24,7 +23,7 @@ def _lose(tables: Tables, epoch: Epoch, rule: Rule, level: Integer) -> int:
     """Take a lost derivation that gave its head a level from it if it was tight."""
     head = tables.relations[rule.head]
     row = find_row(tables, head)
-    if row < 0 or load_int32(head.levels, row) != level:
+    if row < 0 or head.levels[row] != level:
         return DONE
     return lose_derivation(tables, epoch, rule.head, row)
 
@@ -38,9 +37,9 @@ def _offer(tables: Tables, epoch: Epoch, rule: Rule, level: Integer, reading: In
         return int(-row)
     if (
         reading == GAINING
-        and load_byte(head.marks, row) == AFFECTED
+        and head.marks[row] == AFFECTED
         # Going backward it found this derivation, unless the rule is asked only of input facts.
-        and (rule.asks_backward != 0 or load_int32(head.previous, row) == 0)
+        and (rule.asks_backward != 0 or head.previous[row] == 0)
     ):
         return DONE
     return offer_level(tables, epoch, rule.head, row, level)

@@ -36,7 +36,7 @@ def _index_rows(tables: Tables, relation: Relation, index: Index, like: CodeArra
     if status != DONE:
         return status
     done = append_entries(
-        carray(array_pointer(index.groups), (index.group_capacity, 3), np.int64),
+        carray(array_pointer(index.groups.address), (index.group_capacity, 3), np.int64),
         carray(array_pointer(index.arena), (index.arena_capacity, index.rest_width + 1), like.dtype),
         carray(array_pointer(index.arena_state), (1 + FREE_LISTS,), np.int64),
         rows,
@@ -65,7 +65,7 @@ def _find_groups(tables: Tables, index: Index, rows: CodeArray, groups: Int64s) 
     needed = index.group_count + groups.shape[0]
     if needed > index.key_capacity or needed > index.group_capacity or needed * 2 > index.slot_count:
         return NEEDS_ROOM
-    slots = carray(array_pointer(index.slots), (index.slot_count,), np.uint64)
+    slots = carray(array_pointer(index.slots.address), (index.slot_count,), np.uint64)
     keys = carray(array_pointer(index.keys), (index.key_capacity, index.key_width), rows.dtype)
     index.group_count = number_groups(
         slots, keys, rows, columns, first, first + groups.shape[0], index.group_count, groups

@@ -16,7 +16,7 @@ from tidelog.maintain.small.layout import (
     Tables,
 )
 from tidelog.maintain.small.lookup import find_posting, find_visible, gather
-from tidelog.storage.address import load_code, load_int64
+from tidelog.storage.address import load_code
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.postings import LENGTH
 
@@ -40,7 +40,7 @@ def _cheapest_variant(tables: Tables, chain: Chain) -> Integer:
             index = tables.indexes[tables.code[place + 1]]
             group = find_posting(tables, index, place + JOIN_WIDTH)
             if group >= 0:
-                size = load_int64(index.groups, group * 3 + LENGTH)
+                size = index.groups[group * 3 + LENGTH]
         if least < 0 or size < least:
             least = size
             best = place

@@ -13,7 +13,7 @@ from tidelog.maintain.small.layout import (
     Index,
     Tables,
 )
-from tidelog.storage.address import load_byte, load_code, load_int64
+from tidelog.storage.address import load_code
 from tidelog.storage.join import EQUAL, LESS, UNEQUAL
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST
@@ -92,11 +92,11 @@ def open_join(tables: Tables, at: Integer, group: Integer) -> None:
     cursor.filter_count = code[at + 5]
     bounds = cursor.binds + 2 * cursor.bind_count + 3 * cursor.filter_count
     cursor.next = bounds + 2 * code[at + 6]
-    cursor.entry = load_int64(index.groups, group * 3 + START)
-    cursor.tail_end = cursor.entry + load_int64(index.groups, group * 3 + LENGTH)
+    cursor.entry = index.groups[group * 3 + START]
+    cursor.tail_end = cursor.entry + index.groups[group * 3 + LENGTH]
     cursor.tail = cursor.tail_end
     if bounds < cursor.next:
-        cursor.tail = cursor.entry + load_int64(index.sorted_lengths, group)
+        cursor.tail = cursor.entry + index.sorted_lengths[group]
     cursor.end = cursor.tail
     for bound in range(bounds, cursor.next, 2):
         _bound(tables, index, cursor, code[bound], tables.values[code[bound + 1]])
@@ -116,9 +116,9 @@ def next_entry(tables: Tables, cursor: Cursor) -> bool:
             cursor.tail = cursor.tail_end
         entry = cursor.entry * cursor.width
         cursor.entry += 1
-        if cursor.alive != 0:
+        if cursor.alive.address != 0:
             row = load_code(cursor.arena, entry + cursor.width - 1, tables.codes)
-            if load_byte(cursor.alive, row) == 0:
+            if cursor.alive[row] == 0:
                 continue
         filters = cursor.binds + 2 * cursor.bind_count
         for bind in range(cursor.binds, filters, 2):

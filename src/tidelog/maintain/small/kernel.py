@@ -12,7 +12,6 @@ from tidelog.maintain.small.heads import lose_derivation, offer_level, settle_ro
 from tidelog.maintain.small.indexing import index_new_rows
 from tidelog.maintain.small.layout import DONE, LEVEL_WORK, TOO_LARGE, Epoch, Relation, Stratum, Tables
 from tidelog.maintain.small.queue import level_of, pop, relation_of, row_of
-from tidelog.storage.address import load_byte, load_int32, store_byte, store_int32
 from tidelog.storage.judge_row import (
     ABSENT_LEVEL,
     AFFECTED,
@@ -68,8 +67,8 @@ def _take_changes(tables: Tables, epoch: Epoch, stratum: Stratum, reading: Integ
 def _take(relation: Relation, row: Integer, level: Integer, reading: Integer) -> bool:
     """Say whether a row that waited is to be processed at this level, and settle it if it is an offer."""
     if reading == LOSING:
-        return bool(load_byte(relation.marks, row) == UNTOUCHED)
-    if load_int32(relation.tentative, row) != level + 1:
+        return bool(relation.marks[row] == UNTOUCHED)
+    if relation.tentative[row] != level + 1:
         return False
     settle_row(relation, row, level)
     return True
@@ -87,7 +86,7 @@ def _take_level(tables: Tables, epoch: Epoch, first: Integer, reading: Integer) 
         if _take(relation, row, level, reading):
             if last == counters.queue_room:
                 return np.int64(-1)
-            store_byte(relation.marks, row, CURRENT)
+            relation.marks[row] = CURRENT
             epoch.taken[last] = item
             last += 1
     if reading == SETTLING:
@@ -109,7 +108,7 @@ def _use_rows(tables: Tables, epoch: Epoch, first: Integer, last: Integer, readi
     mark = AFFECTED if reading == LOSING else UNTOUCHED
     for position in range(first, last):
         item = epoch.taken[position]
-        store_byte(tables.relations[relation_of(item, counters)].marks, row_of(item), mark)
+        tables.relations[relation_of(item, counters)].marks[row_of(item)] = mark
     counters.level_count += 1
     counters.work += LEVEL_WORK
     return spend(counters)
@@ -129,7 +128,7 @@ def _find_affected(tables: Tables, epoch: Epoch) -> int:
         counters.taken_count = last
     for position in range(counters.taken_count):
         item = epoch.taken[position]
-        store_int32(tables.relations[relation_of(item, counters)].levels, row_of(item), ABSENT_LEVEL)
+        tables.relations[relation_of(item, counters)].levels[row_of(item)] = ABSENT_LEVEL
     return DONE
 
 
@@ -141,7 +140,7 @@ def _ask_backward(tables: Tables, epoch: Epoch) -> int:
         relation, row = tables.relations[relation_of(item, tables.counters)], row_of(item)
         for back in range(relation.first_back, relation.first_back + relation.back_count):
             rule = tables.rules[tables.chains[tables.backs[back]].rule]
-            if rule.asks_backward != 0 or load_int32(relation.previous, row) == 0:
+            if rule.asks_backward != 0 or relation.previous[row] == 0:
                 status = walk(tables, epoch, tables.backs[back], row, HOLDING)
                 if status != DONE:
                     return status

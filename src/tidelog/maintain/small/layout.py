@@ -9,7 +9,18 @@ import numpy as np
 
 from tidelog.storage.judge_row import Literal, literals_at
 from tidelog.storage.kernel import CodeArray, Int64s, inlined
-from tidelog.storage.structs import RealWord, Table, Word, codes_like, struct, table_of
+from tidelog.storage.structs import (
+    ByteArray,
+    Int32Array,
+    Int64Array,
+    RealWord,
+    SlotArray,
+    Table,
+    Word,
+    codes_like,
+    struct,
+    table_of,
+)
 
 REGISTERS = 64
 DEPTH = 16
@@ -28,17 +39,17 @@ class Relation:
     arity: Word
     count: Word
     hidden_count: Word
-    slots: Word
+    slots: SlotArray
     slot_count: Word
-    alive: Word
-    levels: Word
-    previous: Word
-    counts: Word
-    marks: Word
-    flags: Word
-    tentative: Word
-    tentative_counts: Word
-    before: Word
+    alive: ByteArray
+    levels: Int32Array
+    previous: Int32Array
+    counts: Int32Array
+    marks: ByteArray
+    flags: ByteArray
+    tentative: Int32Array
+    tentative_counts: Int32Array
+    before: Int32Array
     first_use: Word
     use_count: Word
     first_back: Word
@@ -62,9 +73,9 @@ class Index:
     ordered column is in an entry. One that is not used is not kept up to date, and may not even exist.
     """
 
-    slots: Word
+    slots: SlotArray
     keys: Word
-    groups: Word
+    groups: Int64Array
     arena: Word
     arena_state: Word
     key_columns: Word
@@ -78,7 +89,7 @@ class Index:
     is_dense: Word
     group_count: Word
     rows_indexed: Word
-    sorted_lengths: Word
+    sorted_lengths: Int64Array
     position: Word
     next: Word
     is_used: Word
@@ -154,7 +165,7 @@ class Cursor:
     tail_end: Word
     arena: Word
     width: Word
-    alive: Word
+    alive: ByteArray
     binds: Word
     bind_count: Word
     filter_count: Word

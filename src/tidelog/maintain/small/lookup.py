@@ -4,17 +4,13 @@ import numpy as np
 
 from tidelog.maintain.small.layout import NEEDS_ROOM, NEEDS_WIDE_CODES, Index, Relation, Tables
 from tidelog.storage.address import (
-    load_byte,
     load_code,
-    load_word,
-    store_byte,
     store_code,
-    store_int32,
-    store_word,
 )
 from tidelog.storage.hashing import mix
 from tidelog.storage.judge_row import ABSENT_LEVEL
 from tidelog.storage.kernel import Integer, inlined
+from tidelog.storage.structs import Elements
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -50,13 +46,13 @@ def _is_at(tables: Tables, stored: Integer, number: Integer, width: Integer) -> 
 
 @inlined
 def _find_slot(
-    tables: Tables, slots: Integer, slot_count: Integer, stored: Integer, width: Integer, digest: np.uint64
+    tables: Tables, slots: Elements, slot_count: Integer, stored: Integer, width: Integer, digest: np.uint64
 ) -> Integer:
     """Return the number that the slots have for the values gathered, or -1."""
     mask = np.uint64(slot_count - 1)
     slot = digest & mask
     while True:
-        word = load_word(slots, np.int64(slot))
+        word = slots[np.int64(slot)]
         if word == _EMPTY:
             return np.int64(-1)
         if word >> _HALF == digest:
@@ -95,7 +91,7 @@ def find_visible(tables: Tables, relation: Relation) -> Integer:
     A hidden row is not a fact, neither of the old epoch nor of the new one.
     """
     found = find_row(tables, relation)
-    if found >= 0 and relation.alive != 0 and load_byte(relation.alive, found) == 0:
+    if found >= 0 and relation.alive.address != 0 and relation.alive[found] == 0:
         return np.int64(-1)
     return found
 
@@ -118,15 +114,15 @@ def locate_row(tables: Tables, relation: Relation) -> Integer:
         if tables.has_narrow_codes and (value >= _NARROW or value < -_NARROW):
             return np.int64(-NEEDS_WIDE_CODES)
         store_code(relation.rows, number * relation.arity + column, value, tables.codes)
-    store_byte(relation.alive, number, 0)
-    store_int32(relation.levels, number, ABSENT_LEVEL)
-    store_int32(relation.previous, number, ABSENT_LEVEL)
-    store_int32(relation.counts, number, 0)
+    relation.alive[number] = 0
+    relation.levels[number] = ABSENT_LEVEL
+    relation.previous[number] = ABSENT_LEVEL
+    relation.counts[number] = 0
     mask = np.uint64(relation.slot_count - 1)
     slot = digest & mask
-    while load_word(relation.slots, np.int64(slot)) != _EMPTY:
+    while relation.slots[np.int64(slot)] != _EMPTY:
         slot = (slot + _ONE) & mask
-    store_word(relation.slots, np.int64(slot), (digest << _HALF) | np.uint64(number + 1))
+    relation.slots[np.int64(slot)] = (digest << _HALF) | np.uint64(number + 1)
     relation.count = number + 1
     relation.hidden_count += 1
     return number

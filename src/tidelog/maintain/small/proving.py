@@ -7,10 +7,9 @@ import numpy as np
 from tidelog.maintain.small.interpreter import EXHAUSTED, begin_chain, next_derivation
 from tidelog.maintain.small.layout import DONE, NEEDS_ROOM, NEVER, Relation, Rule, Tables, open_tables
 from tidelog.maintain.small.strata import point_literal
-from tidelog.storage.address import load_byte, load_int32, store_byte, store_int32
 from tidelog.storage.judge_row import HOLDING, Question, judge_row
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
-from tidelog.storage.structs import Table, Word, struct, table_of
+from tidelog.storage.structs import ByteArray, Int32Array, Table, Word, struct, table_of
 
 # What stands in place of a rule for facts without a derivation.
 GIVEN = -1
@@ -27,10 +26,10 @@ FOUND_FIRST = 3
 class ProofMarks:
     """What is known of the rows of a relation while faults are looked into; see `views.blame.marks`."""
 
-    changed: Word
-    seen: Word
-    certain: Word
-    suspect: Word
+    changed: ByteArray
+    seen: Int32Array
+    certain: ByteArray
+    suspect: ByteArray
     is_affected: Word
     is_unsure: Word
     is_opaque: Word
@@ -94,7 +93,7 @@ def _score(tables: Tables, search: Search, rule: Rule, level: Integer) -> Intege
         if literal.is_negated != 0:
             score += row >= 0
         else:
-            score += load_byte(search.marks[literal.relation].changed, row) != 0
+            score += search.marks[literal.relation].changed[row] != 0
     return score
 
 
@@ -103,7 +102,7 @@ def _find_proof(tables: Tables, search: Search, relation: Relation, line: Intege
     """Write a derivation of a fact with as few changed facts as possible: its rule, and row numbers."""
     found = search.found
     row = found[line, FOUND_ROW]
-    level = load_int32(relation.levels, row)
+    level = relation.levels[row]
     least: Integer = np.int64(-1)
     for back in range(relation.first_back, relation.first_back + relation.back_count):
         chain = tables.chains[tables.backs[back]]
@@ -123,11 +122,11 @@ def _find_proof(tables: Tables, search: Search, relation: Relation, line: Intege
 @inlined
 def _is_news(marks: ProofMarks, row: Integer, search: Integer) -> bool:
     """Say whether a fact is to be proved that nobody has seen in this search; it is seen then."""
-    if marks.is_affected == 0 or load_byte(marks.certain, row) != 0:
+    if marks.is_affected == 0 or marks.certain[row] != 0:
         return False
-    if load_int32(marks.seen, row) == search:
+    if marks.seen[row] == search:
         return False
-    store_int32(marks.seen, row, search)
+    marks.seen[row] = search
     return True
 
 
@@ -191,9 +190,9 @@ def prove_facts(arrays: Int64s, like: CodeArray, searched: Int64s, found: Int64s
         found[line, FOUND_RELATION] = fact.relation
         found[line, FOUND_ROW] = row
         relation = tables.relations[fact.relation]
-        if assumes != 0 and load_byte(search.marks[fact.relation].changed, row) == 0:
+        if assumes != 0 and search.marks[fact.relation].changed[row] == 0:
             found[line, FOUND_RULE] = ASSUMED
-        elif load_int32(relation.levels, row) == 0:
+        elif relation.levels[row] == 0:
             found[line, FOUND_RULE] = GIVEN
         else:
             _find_proof(tables, search, relation, line)
@@ -203,12 +202,12 @@ def prove_facts(arrays: Int64s, like: CodeArray, searched: Int64s, found: Int64s
 
 @inlined
 def _is_certain(relation: Relation, marks: ProofMarks, row: Integer) -> bool:
-    if marks.is_affected == 0 or load_byte(marks.certain, row) != 0:
+    if marks.is_affected == 0 or marks.certain[row] != 0:
         return True
     if marks.is_opaque != 0:
         return False
     # An input fact that nobody suspects.
-    return bool(load_int32(relation.levels, row) == 0 and load_byte(marks.suspect, row) == 0)
+    return bool(relation.levels[row] == 0 and marks.suspect[row] == 0)
 
 
 @inlined
@@ -238,4 +237,4 @@ def spread_certainty(arrays: Int64s, like: CodeArray, searched: Int64s, found: I
     marks_of = marks_at(searched, 0)
     for line in order:
         if found[line, FOUND_RULE] >= 0 and _rests_on_certain(tables, marks_of, found[line]):
-            store_byte(marks_of[found[line, FOUND_RELATION]].certain, found[line, FOUND_ROW], 1)
+            marks_of[found[line, FOUND_RELATION]].certain[found[line, FOUND_ROW]] = 1

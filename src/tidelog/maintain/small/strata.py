@@ -21,7 +21,6 @@ from tidelog.maintain.small.layout import (
     open_epoch,
     open_tables,
 )
-from tidelog.storage.address import load_byte, load_int32, store_byte, store_int32
 from tidelog.storage.judge_row import ABSENT_LEVEL, UNTOUCHED, Literal
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 
@@ -88,8 +87,8 @@ def _prepare(tables: Tables, stratum: Stratum) -> None:
 @inlined
 def _change(relation: Relation, row: Integer) -> int:
     """Return 1 for a row that became a fact, -1 for one that was a fact, otherwise 0."""
-    was = load_int32(relation.previous, row) != ABSENT_LEVEL
-    now = load_int32(relation.levels, row) != ABSENT_LEVEL
+    was = relation.previous[row] != ABSENT_LEVEL
+    now = relation.levels[row] != ABSENT_LEVEL
     return int(now) - int(was)
 
 
@@ -129,13 +128,13 @@ def _note_changes(tables: Tables, epoch: Epoch, stratum: Stratum, begin: Integer
 @inlined
 def _forget(relation: Relation, row: Integer) -> None:
     """Clear the marks of a row, and hide it if it is not a fact."""
-    is_absent = load_int32(relation.levels, row) == ABSENT_LEVEL
-    if is_absent and load_byte(relation.alive, row) != 0:
-        store_byte(relation.alive, row, 0)
+    is_absent = relation.levels[row] == ABSENT_LEVEL
+    if is_absent and relation.alive[row] != 0:
+        relation.alive[row] = 0
         relation.hidden_count += 1
-    store_byte(relation.marks, row, UNTOUCHED)
-    store_byte(relation.flags, row, 0)
-    store_int32(relation.tentative, row, 0)
+    relation.marks[row] = UNTOUCHED
+    relation.flags[row] = 0
+    relation.tentative[row] = 0
 
 
 @inlined
@@ -144,8 +143,8 @@ def _undo(tables: Tables, epoch: Epoch, begin: Integer) -> None:
     for position in range(begin, tables.counters.touched_count):
         touched = epoch.journal[position]
         relation = tables.relations[touched.relation]
-        store_int32(relation.counts, touched.row, touched.count)
-        store_int32(relation.levels, touched.row, load_int32(relation.previous, touched.row))
+        relation.counts[touched.row] = touched.count
+        relation.levels[touched.row] = relation.previous[touched.row]
         _forget(relation, touched.row)
     tables.counters.touched_count = begin
 
@@ -163,7 +162,7 @@ def commit_strata(arrays: Int64s, like: CodeArray) -> None:
     for position in range(tables.counters.touched_count):
         touched = epoch.journal[position]
         relation = tables.relations[touched.relation]
-        store_int32(relation.previous, touched.row, load_int32(relation.levels, touched.row))
+        relation.previous[touched.row] = relation.levels[touched.row]
         _forget(relation, touched.row)
     tables.counters.touched_count = 0
 
