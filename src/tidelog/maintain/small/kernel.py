@@ -47,9 +47,6 @@ def _take_inputs(tables: Tables, epoch: Epoch, stratum: Stratum, reading: Intege
 @inlined
 def _take_changes(tables: Tables, epoch: Epoch, stratum: Stratum, reading: Integer) -> int:
     """Take input facts and rows of earlier strata that take derivations away, or make them possible."""
-    status = _take_inputs(tables, epoch, stratum, reading)
-    if status != DONE:
-        return status
     for number in range(stratum.first_forward, stratum.first_forward + stratum.forward_count):
         forward = tables.forwards[number]
         relation = tables.relations[forward.relation]
@@ -60,7 +57,8 @@ def _take_changes(tables: Tables, epoch: Epoch, stratum: Stratum, reading: Integ
             status = walk(tables, epoch, forward.chain, epoch.changed[position], reading)
             if status != DONE:
                 return status
-    return spend(tables.counters)
+    status = spend(tables.counters)
+    return _take_inputs(tables, epoch, stratum, reading) if status == DONE else status
 
 
 @inlined
@@ -158,9 +156,8 @@ def _settle_offers(tables: Tables, epoch: Epoch, stratum: Stratum, like: CodeArr
         if last < 0:
             return TOO_LARGE
         status = index_new_rows(tables, stratum, like)
-        if status != DONE:
-            return status
-        status = _use_rows(tables, epoch, np.int64(0), last, SETTLING)
+        if status == DONE:
+            status = _use_rows(tables, epoch, np.int64(0), last, SETTLING)
         if status != DONE:
             return status
     return DONE
