@@ -24,7 +24,7 @@ from tidelog.maintain.small.proving import (
     FOUND_RELATION,
     FOUND_ROW,
     FOUND_RULE,
-    GIVEN,
+    INPUT,
     Met,
     Progress,
     ProofMarks,
@@ -259,7 +259,7 @@ def test_proofs_are_the_least_changed_and_certainty_spreads(
                 assert line[FOUND_RULE] == ASSUMED
                 continue
             if case.level(name, row) == 0:
-                assert line[FOUND_RULE] == GIVEN
+                assert line[FOUND_RULE] == INPUT
                 continue
             literals = rules[line[FOUND_RULE]].literals
             premises = line[FOUND_FIRST : FOUND_FIRST + len(literals)]

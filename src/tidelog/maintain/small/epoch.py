@@ -72,8 +72,8 @@ class EpochLimits:
 class SmallEpochs:
     """The strata of a program as the kernel takes them, laid out when first needed.
 
-    An epoch is `begin`, then `advance` as often as there are strata that the caller brings to the new epoch
-    and tells of by `note`, then `commit` or `undo`.
+    An epoch is `begin`, then `advance` until it returns DONE, with a `note` of each stratum that the caller
+    updated in between, then `commit` or `undo`.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class SmallEpochs:
         self._arrays: tuple[AnyArray, ...] = ()
         self._version = -1
         self._addresses = np.empty((0, 2), np.int64)
-        # Rows in `changed` that the caller told of.
+        # Rows in `changed` that the caller entered.
         self._noted = 0
         self._alone: dict[int, SmallStratum | None] = {}
         self._attempts: dict[int, int] = {}
@@ -157,7 +157,7 @@ class SmallEpochs:
         ranges[:] = first, middle - first, middle, last - middle
 
     def advance(self, stratum: int, *, is_decided: bool = False) -> tuple[int, int]:
-        """Bring strata to the new epoch, from this one on; return why the kernel stopped, and where.
+        """Update strata from this one on; return why the kernel stopped, and where.
 
         With `is_decided` the first one is tried whatever it is expected to take.
         """
@@ -229,15 +229,15 @@ class SmallEpochs:
         return True
 
     def _stop_using(self, names: AbstractSet[str]) -> None:
-        """Let go of the strata that have to do with relations that were replaced, until they are reached.
+        """Stop keeping up to date the strata that use relations that were replaced, until they are reached.
 
-        Their indexes are gone, and not everybody who recomputes goes on with small epochs.
+        Their indexes do not exist any more, and after a recompute small epochs may never follow.
         """
         used = np.flatnonzero(self._is_used).tolist()
-        gone = [stratum for stratum in used if self._tables.needs(stratum, names)]
-        self._is_used[gone] = False
+        stopped = [stratum for stratum in used if self._tables.needs(stratum, names)]
+        self._is_used[stopped] = False
         handlers = self._tables.strata["handler"]
-        handlers[gone] = np.maximum(handlers[gone], layout.CALLER)
+        handlers[stopped] = np.maximum(handlers[stopped], layout.CALLER)
         self._tables.use_only(np.flatnonzero(self._is_used).tolist())
 
     def _next_reached(self, stratum: int) -> int:
@@ -295,13 +295,13 @@ class SmallEpochs:
         return changes
 
     def commit(self) -> None:
-        """Forget the old epoch in the strata that the kernel brought to the new one."""
+        """Forget the old epoch in the strata that the kernel updated."""
         if self._counters.touched_count:
             self._run(commit_strata)
             self._sync.read(self._relations())
 
     def undo(self) -> None:
-        """Go back to the old epoch in the strata that the kernel brought to the new one."""
+        """Go back to the old epoch in the strata that the kernel updated."""
         if self._counters.touched_count:
             self._sync.write(self._relations())
             self._run(undo_strata)

@@ -49,7 +49,7 @@ def _cheapest_variant(tables: Tables, chain: Chain) -> Integer:
 
 @inlined
 def begin_chain(tables: Tables, chain: Chain, row: Integer) -> None:
-    """Stand before the first derivation of a chain from one row."""
+    """Begin to list the derivations of a chain from one row."""
     relation = tables.relations[chain.relation]
     for column in range(relation.arity):
         place = row * relation.arity + column

@@ -165,7 +165,7 @@ def _settle_offers(tables: Tables, epoch: Epoch, stratum: Stratum, like: CodeArr
 
 @inlined
 def update_stratum(tables: Tables, epoch: Epoch, stratum: Stratum, like: CodeArray) -> int:
-    """Bring one stratum to the new epoch and return a status."""
+    """Update one stratum and return a status."""
     status = _take_changes(tables, epoch, stratum, LOSING)
     if status == DONE:
         status = _find_affected(tables, epoch)

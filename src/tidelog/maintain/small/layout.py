@@ -258,7 +258,7 @@ class Epoch(NamedTuple):
 
 @inlined
 def open_tables(arrays: Int64s, like: CodeArray) -> Tables:
-    """Return the tables whose addresses and lengths are given, in the order of the fields of `Tables`."""
+    """Return the tables from their addresses and lengths, in the order of the fields of `Tables`."""
     return Tables(
         _strata_at(arrays, 0),
         _relations_at(arrays, 1),

@@ -11,8 +11,8 @@ from tidelog.storage.judge_row import HOLDING, Question, judge_row
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 from tidelog.storage.structs import ByteArray, Int32Array, Table, Word, struct, table_of
 
-# What stands in place of a rule for facts without a derivation.
-GIVEN = -1
+# What a fact without a derivation has instead of a rule: it is an input fact, or is taken for granted.
+INPUT = -1
 ASSUMED = -2
 
 # Columns of what is found: a fact of the stratum, a rule, and the row numbers of its literals.
@@ -193,7 +193,7 @@ def prove_facts(arrays: Int64s, like: CodeArray, searched: Int64s, found: Int64s
         if assumes != 0 and search.marks[fact.relation].changed[row] == 0:
             found[line, FOUND_RULE] = ASSUMED
         elif relation.levels[row] == 0:
-            found[line, FOUND_RULE] = GIVEN
+            found[line, FOUND_RULE] = INPUT
         else:
             _find_proof(tables, search, relation, line)
             _note_premises(tables, search, line)

@@ -1,7 +1,7 @@
 """Kernel: one epoch of all strata, as far as it goes without help.
 
-What changes in a stratum reaches those that read it, so strata are gone through in order; nothing is
-done for one that nothing reaches. The kernel stops before a stratum that is not its own, with all that
+What changes in a stratum reaches those that read it, so strata are updated in order; nothing is done
+for one that nothing reaches. The kernel stops before a stratum that is not its own, with all that
 happened so far in its tables, and goes on from there when it is called again.
 """
 
@@ -151,13 +151,13 @@ def _undo(tables: Tables, epoch: Epoch, begin: Integer) -> None:
 
 @kernel
 def undo_strata(arrays: Int64s, like: CodeArray) -> None:
-    """Go back to the old epoch in all strata that the kernel brought to the new one."""
+    """Go back to the old epoch in all strata that the kernel updated."""
     _undo(open_tables(arrays, like), open_epoch(arrays), np.int64(0))
 
 
 @kernel
 def commit_strata(arrays: Int64s, like: CodeArray) -> None:
-    """Forget the old epoch in all strata that the kernel brought to the new one."""
+    """Forget the old epoch in all strata that the kernel updated."""
     tables, epoch = open_tables(arrays, like), open_epoch(arrays)
     for position in range(tables.counters.touched_count):
         touched = epoch.journal[position]
@@ -186,7 +186,7 @@ def _may_run(tables: Tables, stratum: Stratum) -> int:
 
 @kernel
 def update_strata(arrays: Int64s, like: CodeArray, stratum_count: int) -> int:
-    """Bring strata to the new epoch from `counters.stratum` on, and return why it stopped there.
+    """Update strata from `counters.stratum` on, and return why it stopped there.
 
     A stratum that is expected to take `counters.most_work` is the caller's to decide, unless it is decided
     that the first one is done here. Requires annotations and `alive` of all relations of the kernel's strata

@@ -76,7 +76,7 @@ class Sync:
             self._states = [(x.version, x.count, len(x.indexes)) for x in stored]
 
     def _look_at_use(self) -> None:
-        """Note what is used now; the arrays of what is no longer used are let go."""
+        """Note what is used now, and release the arrays of what is no longer used."""
         tables = self._tables
         self._version = tables.version
         self._names, self._keys = list(tables.read), list(tables.used)

@@ -49,7 +49,7 @@ class StrataTables:
         )
 
     def arrays(self, counters: Structs) -> tuple[AnyArray, ...]:
-        """Return what `layout.open_tables` takes the addresses of, with room of its own for whoever asks."""
+        """Return the arrays that `layout.open_tables` takes, with registers for one caller alone."""
         values = np.concatenate([np.empty(layout.REGISTERS, np.int64), self.constants])
         widest = max(self.widest_output, int(self.relations["arity"].max(initial=0)))
         cursors = np.empty(layout.DEPTH, words_of(layout.Cursor))

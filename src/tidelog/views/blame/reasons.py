@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from tidelog.maintain.small.proving import ASSUMED, FOUND_RELATION, FOUND_ROW, FOUND_RULE, GIVEN
+from tidelog.maintain.small.proving import ASSUMED, FOUND_RELATION, FOUND_ROW, FOUND_RULE, INPUT
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.storage.annotations import ABSENT
@@ -143,11 +143,11 @@ class Explainer:
         room = max(_FIRST_ROOM, 2 * len(begun))
         proved, met = small.prove(marks, begun, self._search, assumes=self._assumes, room=room)
         found.proved.append(Proved(number, small, self._ground.stratum_rules[number], proved))
-        for kind in (GIVEN, ASSUMED):
+        for kind in (INPUT, ASSUMED):
             chosen = proved[proved[:, FOUND_RULE] == kind]
             for place in set(chosen[:, FOUND_RELATION].tolist()):
                 rows = chosen[chosen[:, FOUND_RELATION] == place, FOUND_ROW]
-                self._leaves(small.names[place], rows, found, is_given=kind == GIVEN)
+                self._leaves(small.names[place], rows, found, is_given=kind == INPUT)
         for place in set(met["relation"].tolist()):
             own = met[met["relation"] == place]
             is_negated = own["is_negated"] != 0
