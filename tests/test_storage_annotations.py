@@ -8,8 +8,6 @@ from code_rows import as_rows, as_tuples, distinct, row_lists, widths
 from kernel_oracles import oracle_of
 from tidelog.storage.annotations import (
     first_touched,
-    largest_level,
-    largest_level_before,
     locate_rows,
     lose_derivations,
     relax,
@@ -116,24 +114,3 @@ def test_offers_are_taken_once(tentative, numbers, offer):
     expected = [row for row in distinct(numbers) if tentative[row] == offer]
     assert taken[:found].tolist() == expected
     assert array.tolist() == [-value if row in expected else value for row, value in enumerate(tentative)]
-
-
-@oracle_of(largest_level, largest_level_before)
-@given(
-    levels=levels_of_rows,
-    before=levels_of_rows,
-    marks=st.lists(st.integers(0, 2), min_size=ROWS, max_size=ROWS),
-    pairs=st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(0, 5)), max_size=20),
-)
-def test_largest_level_of_a_derivation(levels, before, marks, pairs):
-    """A derivation's level is raised to that of its row, or to the one before it was marked."""
-    batch = as_rows([(9, row) for row, _ in pairs], 2)
-    now, then = int32s([level for _, level in pairs]), int32s([level for _, level in pairs])
-
-    largest_level(int32s(levels), batch, 1, now)
-    largest_level_before(int32s(levels), int32s(before), np.array(marks, np.uint8), 2, batch, 1, then)
-
-    assert now.tolist() == [max(level, levels[row]) for row, level in pairs]
-    assert then.tolist() == [
-        max(level, before[row] if marks[row] == 2 else levels[row]) for row, level in pairs
-    ]

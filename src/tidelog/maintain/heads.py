@@ -8,11 +8,12 @@ import numpy as np
 
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.judge import EpochJudge, Mask
-from tidelog.maintain.labels import AFFECTED, UNTOUCHED, RelationLabels, rows_by_level
+from tidelog.maintain.labels import RelationLabels, rows_by_level
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.sweeps import Asking, OverBudget, Rows
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
+from tidelog.storage.judge_row import AFFECTED, UNTOUCHED
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 

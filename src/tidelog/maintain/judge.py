@@ -1,95 +1,66 @@
-"""What an epoch makes of a derivation: lost, standing, possible or better, and the level it gives its head.
+"""What an epoch makes of derivations: lost, standing, possible or better, and the level each gives its head.
 
-A derivation comes as a row of a batch: what is known of its head, then the row of each literal, from the
-column `first` on. Every answer is the mask of the derivations that count, and the level that each of
-them gives its head. Whoever enumerates derivations of plain rules asks here.
+Batches of derivations are judged here, one at a time in the kernel of small epochs; `storage.judge_row` has
+the one answer to both. A derivation comes as a row of a batch: what is known of its head, then the row of
+each literal, from the column `first` on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.maintain.labels import CURRENT, UNTOUCHED, RelationLabels
+from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
-from tidelog.plan.flatten import FlatRule, RuleLiteral
+from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
-from tidelog.storage.annotations import ABSENT, largest_level, largest_level_before
-from tidelog.storage.kernel import CodeArray, Int32s
+from tidelog.storage.address import address_of
+from tidelog.storage.annotations import ABSENT
+from tidelog.storage.judge_row import GAINING, HOLDING, LOSING, SETTLING, judge_batch
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+from tidelog.storage.structs import addresses_of
 
 Mask = npt.NDArray[np.bool_]
+# In place of a literal: derivations that are not found through any.
+NOWHERE = -1
 
 
 @dataclass(frozen=True)
 class EpochJudge:
     """Judges the derivations of one stratum in one epoch.
 
-    `labels` are those of the stratum's own relations, `earlier` what changed in earlier strata.
+    `labels` are those of the stratum's own relations, `earlier` what changed in earlier strata. Every answer
+    is the mask of those `among` the derivations that count, and the level each of them gives its head.
     """
 
     relations: Mapping[str, StoredRelation]
     labels: Mapping[str, RelationLabels]
     earlier: Mapping[str, RowChange]
 
-    def lost(
-        self, rule: FlatRule, batch: CodeArray, place: int, among: Mask, *, by_earlier: bool
-    ) -> tuple[Mask, Int32s]:
-        """Return the derivations that were lost at a literal, and the level each gave its head.
-
-        A derivation lost through several literals is lost at the first of them: changed literals of
-        earlier strata first, then affected facts in the order in which they were found. With `place` -1
-        the rule itself is deleted.
-        """
-        first = len(rule.head.terms)
-        keep, level = among, np.zeros(batch.shape[0], np.int32)
-        for other, literal in enumerate(rule.literals):
-            rows = batch[:, first + other]
-            if literal.relation in self.labels:
-                self._raise_to(literal, batch, first + other, level)
-                if not by_earlier and other != place:
-                    marks = self.labels[literal.relation].marks[rows]
-                    keep &= (marks == UNTOUCHED) | ((marks == CURRENT) & (other > place))
-            elif self._must_check(literal) and other != place:
-                keep &= self._held(literal, rows, new=False)
-                if not by_earlier or other < place:
-                    keep &= self._held(literal, rows, new=True)
-        if by_earlier:
-            keep &= level != ABSENT
-        return keep, level[keep] + 1
+    def lost(self, rule: FlatRule, batch: CodeArray, place: int, among: Mask) -> tuple[Mask, Int32s]:
+        """Return the derivations that were lost at a literal; with `NOWHERE` the rule itself is deleted."""
+        was, now = self._levels(rule, batch, len(rule.head.terms), place, LOSING)
+        keep = among & (was != ABSENT) if place == NOWHERE else among & (was < now)
+        return keep, was[keep] + 1
 
     def standing(self, rule: FlatRule, batch: CodeArray, first: int, among: Mask) -> tuple[Mask, Int32s]:
         """Return the derivations that no changed literal and no affected fact takes away."""
-        keep, level = among, np.zeros(batch.shape[0], np.int32)
-        for other, literal in enumerate(rule.literals):
-            rows = batch[:, first + other]
-            if literal.relation in self.labels:
-                self._raise_to(literal, batch, first + other, level)
-                keep &= self.labels[literal.relation].marks[rows] == UNTOUCHED
-            elif self._must_check(literal):
-                keep &= self._held(literal, rows, new=False) & self._held(literal, rows, new=True)
-        keep &= level != ABSENT
-        return keep, level[keep] + 1
+        _, now = self._levels(rule, batch, first, NOWHERE, LOSING)
+        keep = among & (now != ABSENT)
+        return keep, now[keep] + 1
 
-    def possible(
-        self, rule: FlatRule, batch: CodeArray, first: int, place: int | None, among: Mask
-    ) -> tuple[Mask, Int32s]:
-        """Return the derivations that hold in the new epoch.
+    def holding(self, rule: FlatRule, batch: CodeArray, first: int, among: Mask) -> tuple[Mask, Int32s]:
+        """Return the derivations that hold in the new epoch."""
+        _, now = self._levels(rule, batch, first, NOWHERE, HOLDING)
+        keep = among & (now != ABSENT)
+        return keep, now[keep] + 1
 
-        With `place`, -1 for a rule that is new itself, those count that belong to the first literal that
-        became true.
-        """
-        keep, level = among, np.zeros(batch.shape[0], np.int32)
-        for other, literal in enumerate(rule.literals):
-            rows = batch[:, first + other]
-            if literal.relation in self.labels:
-                self._raise_to(literal, batch, first + other, level)
-            elif self._must_check(literal) and other != place:
-                keep &= self._held(literal, rows, new=True)
-                if place is not None and other < place:
-                    keep &= self._held(literal, rows, new=False)
-        keep &= level != ABSENT
-        return keep, level[keep] + 1
+    def gained(self, rule: FlatRule, batch: CodeArray, place: int, among: Mask) -> tuple[Mask, Int32s]:
+        """Return the derivations that became possible at a literal."""
+        was, now = self._levels(rule, batch, len(rule.head.terms), place, GAINING)
+        keep = among & (now < was)
+        return keep, now[keep] + 1
 
     def improved(
         self, rule: FlatRule, batch: CodeArray, place: int, among: Mask
@@ -98,49 +69,52 @@ class EpochJudge:
 
         What had none has the level `ABSENT`.
         """
-        first = len(rule.head.terms)
-        keep, level = among, np.zeros(batch.shape[0], np.int32)
-        before = np.zeros(batch.shape[0], np.int32)
-        for other, literal in enumerate(rule.literals):
-            column = first + other
-            labels = self.labels.get(literal.relation)
-            if labels is not None:
-                levels = labels.relation.levels
-                largest_level(levels, batch, column, level)
-                largest_level_before(levels, labels.before, labels.marks, CURRENT, batch, column, before)
-                if other < place:
-                    keep &= labels.marks[batch[:, column]] != CURRENT
-            elif self._must_check(literal):
-                keep &= self._held(literal, batch[:, column], new=True)
-        keep &= level < before
-        was = before[keep]
-        return keep, level[keep] + 1, np.where(was == ABSENT, ABSENT, was + 1)
+        was, now = self._levels(rule, batch, len(rule.head.terms), place, SETTLING)
+        keep = among & (now < was)
+        before = was[keep]
+        return keep, now[keep] + 1, np.where(before == ABSENT, ABSENT, before + 1)
 
     def is_recursive(self, rule: FlatRule) -> bool:
         """Say whether a rule reads its own stratum."""
         return any(literal.relation in self.labels for literal in rule.literals)
 
-    def _raise_to(self, literal: RuleLiteral, batch: CodeArray, column: int, level: Int32s) -> None:
-        largest_level(self.relations[literal.relation].levels, batch, column, level)
-
-    def _must_check(self, literal: RuleLiteral) -> bool:
-        """Say whether a derivation pushed by the engine may fail at this literal of an earlier stratum."""
-        return literal.is_negated or literal.relation in self.earlier
-
-    def _held(self, literal: RuleLiteral, rows: CodeArray, *, new: bool) -> Mask:
-        """Say where a literal over an earlier stratum held in the new epoch, or in the old one."""
-        relation = self.relations[literal.relation]
-        return _holds(literal, rows, relation.levels if new else relation.previous)
-
-
-def holds_now(relations: Mapping[str, StoredRelation], rule: FlatRule, batch: CodeArray, first: int) -> Mask:
-    """Say which derivations are of facts that are there now, whatever the epoch makes of them."""
-    holds = np.ones(batch.shape[0], np.bool_)
-    for place, literal in enumerate(rule.literals):
-        holds &= _holds(literal, batch[:, first + place], relations[literal.relation].levels)
-    return holds
+    def _levels(
+        self, rule: FlatRule, batch: CodeArray, first: int, place: int, reading: int
+    ) -> tuple[Int32s, Int32s]:
+        """Return the level of each derivation as it was and as it is now."""
+        literals = []
+        for literal in rule.literals:
+            relation, labels = self.relations[literal.relation], self.labels.get(literal.relation)
+            # The engine pushes derivations of facts: at unchanged atoms they hold in both epochs.
+            must_check = literal.is_negated or literal.relation in self.earlier
+            flags = (0, literal.is_negated, labels is not None, must_check)
+            marks = (0, 0) if labels is None else (address_of(labels.marks), address_of(labels.before))
+            literals.append((*flags, address_of(relation.levels), address_of(relation.previous), *marks))
+        return _judged(literals, batch, first, place, reading)
 
 
-def _holds(literal: RuleLiteral, rows: CodeArray, levels: Int32s) -> Mask:
-    present: Mask = (rows >= 0) & (levels[np.maximum(rows, 0)] != ABSENT)
-    return ~present if literal.is_negated else present
+def levels_now(
+    relations: Mapping[str, StoredRelation],
+    own: Collection[str],
+    rule: FlatRule,
+    batch: CodeArray,
+    first: int,
+) -> Int32s:
+    """Return the level of each derivation whose facts are there now, `ABSENT` for the others.
+
+    `own` are the relations of the rule's stratum.
+    """
+    literals = []
+    for literal in rule.literals:
+        levels = address_of(relations[literal.relation].levels)
+        literals.append((0, literal.is_negated, literal.relation in own, 1, levels, levels, 0, 0))
+    return _judged(literals, batch, first, NOWHERE, HOLDING)[1]
+
+
+def _judged(
+    literals: Sequence[tuple[int, ...]], batch: CodeArray, first: int, place: int, reading: int
+) -> tuple[Int32s, Int32s]:
+    table: Int64s = np.array(literals, np.int64).reshape(len(literals), 8)
+    was, now = np.empty(batch.shape[0], np.int32), np.empty(batch.shape[0], np.int32)
+    judge_batch(addresses_of(table), batch, first, place, reading, was, now)
+    return was, now

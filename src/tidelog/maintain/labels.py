@@ -7,12 +7,9 @@ import numpy as np
 from tidelog.maintain.row_change import RowChange
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched, lose_derivations, relax, take_offers
+from tidelog.storage.judge_row import CURRENT, UNTOUCHED
 from tidelog.storage.kernel import Bools, Int32s, Int64s
 from tidelog.storage.memory import enlarged
-
-UNTOUCHED = 0
-AFFECTED = 1
-CURRENT = 2
 
 
 class RelationLabels:

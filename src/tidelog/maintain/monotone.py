@@ -16,7 +16,7 @@ import numpy as np
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Sink
-from tidelog.maintain.judge import Mask, holds_now
+from tidelog.maintain.judge import Mask, levels_now
 from tidelog.maintain.labels import RelationLabels, row_changes
 from tidelog.maintain.row_change import RowChange
 from tidelog.plan.flatten import FlatRule, RuleLiteral
@@ -165,7 +165,8 @@ class MonotoneUpdate:
 
     def _hold(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:
         """Say which derivations are of facts that are there now."""
-        return holds_now(self.state.relations, rule, batch, first)
+        holds: Mask = levels_now(self.state.relations, (), rule, batch, first) != ABSENT
+        return holds
 
     # --- shared ------------------------------------------------------------------------------------
 

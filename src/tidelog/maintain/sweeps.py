@@ -28,13 +28,14 @@ import numpy as np
 
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.steps import Sink
-from tidelog.maintain.judge import EpochJudge, Mask
-from tidelog.maintain.labels import AFFECTED, CURRENT, UNTOUCHED, row_changes
+from tidelog.maintain.judge import NOWHERE, EpochJudge, Mask
+from tidelog.maintain.labels import row_changes
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
+from tidelog.storage.judge_row import AFFECTED, CURRENT, UNTOUCHED
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 Rows = Mapping[str, Int64s]
@@ -156,7 +157,7 @@ class Sweeps:
                 found[name].append(rows)
             self._mark(current, CURRENT)
             for rule, place, rows in self._own_literals(self.kept, current):
-                sink = self.losing(rule, place, by_earlier=False)
+                sink = self.losing(rule, place)
                 self.derivations.forward(rule, rule.literals[place], rows, sink)
             self._mark(current, AFFECTED)
         return {name: np.concatenate(rows) for name, rows in found.items()}
@@ -164,20 +165,20 @@ class Sweeps:
     def push_lost(self) -> None:
         """Push the derivations that changes of earlier strata and of rules take away."""
         for rule, place, rows in self.changed_literals(self.kept, lost=True):
-            sink = self.losing(rule, place, by_earlier=True)
+            sink = self.losing(rule, place)
             self.derivations.forward(rule, rule.literals[place], rows, sink)
         for rule in self.rule_change.deleted:
             relation = self._first_relation(rule)
             rows = np.flatnonzero(relation.previous[: relation.count] != ABSENT)
-            self.derivations.forward(rule, rule.literals[0], rows, self.losing(rule, -1, by_earlier=True))
+            self.derivations.forward(rule, rule.literals[0], rows, self.losing(rule, NOWHERE))
 
-    def losing(self, rule: FlatRule, place: int, *, by_earlier: bool) -> Sink:
+    def losing(self, rule: FlatRule, place: int) -> Sink:
         """Return the sink that takes lost derivations from their heads."""
         arity = len(rule.head.terms)
 
         def sink(batch: CodeArray) -> None:
             mine = self.heads.claim(rule, batch, arity)
-            keep, levels = self.judge.lost(rule, batch, place, mine, by_earlier=by_earlier)
+            keep, levels = self.judge.lost(rule, batch, place, mine)
             self.heads.lose(rule.relation, np.ascontiguousarray(batch[keep, :arity]), levels)
 
         return sink
@@ -200,7 +201,7 @@ class Sweeps:
 
     def _offering_again(self, rule: FlatRule) -> Sink:
         def sink(batch: CodeArray) -> None:
-            keep, levels = self.judge.possible(rule, batch, 1, None, self.heads.claim(rule, batch, 1))
+            keep, levels = self.judge.holding(rule, batch, 1, self.heads.claim(rule, batch, 1))
             self.heads.offer_again(rule.relation, batch[keep, 0].astype(np.int64), levels)
 
         return sink
@@ -212,16 +213,22 @@ class Sweeps:
         for rule in self.rule_change.inserted:
             relation = self._first_relation(rule)
             rows = np.flatnonzero(relation.levels[: relation.count] != ABSENT)
-            self.derivations.forward(rule, rule.literals[0], rows, self.offering_new(rule, -1))
+            self.derivations.forward(rule, rule.literals[0], rows, self.offering_new(rule, NOWHERE))
 
     def offering_new(self, rule: FlatRule, place: int) -> Sink:
-        """Return the sink that offers the level of each newly possible derivation to its head."""
+        """Return the sink that offers the level of each newly possible derivation to its head.
+
+        With `NOWHERE` the rule is new: all derivations that hold are newly possible.
+        """
         arity = len(rule.head.terms)
         asked_by_all = self._is_asked_by_all(rule)
 
         def sink(batch: CodeArray) -> None:
             mine = self.heads.claim(rule, batch, arity)
-            keep, levels = self.judge.possible(rule, batch, arity, place, mine)
+            if place == NOWHERE:
+                keep, levels = self.judge.holding(rule, batch, arity, mine)
+            else:
+                keep, levels = self.judge.gained(rule, batch, place, mine)
             heads = np.ascontiguousarray(batch[keep, :arity])
             self.heads.offer_new(rule.relation, heads, levels, asked_by_all=asked_by_all)
 

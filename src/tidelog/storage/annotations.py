@@ -101,24 +101,3 @@ def take_offers(tentative: Int32s, numbers: Int64s, offer: int, taken: Int64s) -
             taken[found] = row
             found += 1
     return found
-
-
-@kernel
-def largest_level(levels: Int32s, batch: CodeArray, column: int, result: Int32s) -> None:
-    """Raise `result` to the level of the row named in a column of the batch."""
-    for row in range(batch.shape[0]):
-        level = levels[batch[row, column]]
-        if level > result[row]:
-            result[row] = level
-
-
-@kernel
-def largest_level_before(
-    levels: Int32s, before: Int32s, marks: Bools, settling: int, batch: CodeArray, column: int, result: Int32s
-) -> None:
-    """Raise `result` to the level a row had before it was marked as settling."""
-    for row in range(batch.shape[0]):
-        number = batch[row, column]
-        level = before[number] if marks[number] == settling else levels[number]
-        if level > result[row]:
-            result[row] = level

@@ -21,13 +21,13 @@ from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
 from tidelog.maintain.heads import LocalHeads, WorkMeter, take_offered
 from tidelog.maintain.judge import EpochJudge, Mask
-from tidelog.maintain.labels import UNTOUCHED
 from tidelog.maintain.partners.parcels import Kind, LevelNote, Outbox, notes_in
 from tidelog.maintain.row_change import RowChange
 from tidelog.maintain.sweeps import Asking, OverBudget, Rows
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage.annotations import ABSENT
+from tidelog.storage.judge_row import UNTOUCHED
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 _NEVER = int(ABSENT)

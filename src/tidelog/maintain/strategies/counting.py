@@ -13,11 +13,11 @@ import numpy as np
 
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.heads import LocalHeads, WorkMeter
-from tidelog.maintain.judge import EpochJudge, holds_now
+from tidelog.maintain.judge import EpochJudge, levels_now
 from tidelog.maintain.sweeps import Asking, Rows
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
-from tidelog.storage.annotations import ABSENT, largest_level
+from tidelog.storage.annotations import ABSENT
 from tidelog.storage.join import find_groups
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, kernel
 from tidelog.storage.postings import LENGTH, START
@@ -83,12 +83,9 @@ def count_iterations(
         head = relations[rule.relation]
 
         def sink(batch: CodeArray, rule: FlatRule = rule) -> None:
-            level = np.zeros(batch.shape[0], np.int32)
-            keep = holds_now(relations, rule, batch, 1)
-            for other, literal in enumerate(rule.literals):
-                if literal.relation in result:
-                    largest_level(relations[literal.relation].levels, batch, 1 + other, level)
-            result[rule.relation].add(batch[keep, 0].astype(np.int64), level[keep] + 1, 1)
+            levels = levels_now(relations, result, rule, batch, 1)
+            keep = levels != ABSENT
+            result[rule.relation].add(batch[keep, 0].astype(np.int64), levels[keep] + 1, 1)
 
         present_heads = np.flatnonzero(head.levels[: head.count] != ABSENT)
         derivations.backward(rule, present_heads, sink)

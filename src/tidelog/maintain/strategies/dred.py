@@ -9,7 +9,7 @@ so the counts of facts of level 1 are those counters.
 import numpy as np
 
 from tidelog.maintain.heads import LocalHeads
-from tidelog.maintain.labels import UNTOUCHED
+from tidelog.storage.judge_row import UNTOUCHED
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 

@@ -19,7 +19,7 @@ class TracedSweeps(Sweeps):
         """Push what is lost, also by the traces."""
         super().push_lost()
         for rule in self._traced():
-            self.traces.push_lost(rule, self.losing(rule, 0, by_earlier=True))
+            self.traces.push_lost(rule, self.losing(rule, 0))
 
     def push_gained(self) -> None:
         """Push what is gained, also by the traces."""
