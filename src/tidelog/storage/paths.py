@@ -1,33 +1,38 @@
 """A graph that keeps the best value of every node while arcs and base values come and go."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.storage.kernel import Bools, Int32s, Int64s
+from tidelog.storage.kernel import Bools, Int64s
 from tidelog.storage.memory import enlarged
 from tidelog.storage.path_graph import (
-    Outcome,
+    BASE,
+    NONE,
+    Graph,
+    Room,
     Step,
     Values,
-    ask_again,
     delete_arcs,
-    flood,
-    improve_bases,
-    improve_targets,
-    improve_values,
-    invalidate,
     link_arcs,
+    make_graph,
+    make_room,
     order_arcs,
+    unlink_arcs,
+)
+from tidelog.storage.path_spread import (
+    TOUCHED,
+    Outcome,
+    ask_again,
+    flood,
+    improve,
+    improve_bases,
+    invalidate,
     spread_best_first,
     spread_in_rounds,
-    unlink_dead_arcs,
 )
 
-_NONE = -1
-_BASE = -2
 # So few arcs are sorted; more are counted by node.
 _FEW_ARCS = 1 << 12
 _NO_NODES = np.empty(0, np.int64)
@@ -74,43 +79,40 @@ class Paths:
     def __init__(
         self, dtype: npt.DTypeLike, *, is_greatest: bool = False, keeps_sources: bool = True
     ) -> None:
+        self._graph: Graph = make_graph(dtype, is_greatest=is_greatest)
         self._is_greatest = is_greatest
         self._keeps_sources = keeps_sources
-        kind = np.dtype(dtype)
-        ends = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind).min, np.iinfo(kind).max)
-        self._limits: Values = np.array(ends, kind)
         self._best_first = True
         self._has_limits = False
         # All arcs hand values on as they are, and none was deleted.
         self._is_flat = True
         self.count = 0
-        self._sources: Int32s = np.empty(0, np.int32)
-        self._targets: Int32s = np.empty(0, np.int32)
-        self._weights: Values = np.empty(0, dtype)
-        self._steps: Bools = np.empty(0, np.uint8)
-        self._alive: Bools = np.empty(0, np.uint8)
-        self._next_out: Int32s = np.empty(0, np.int32)
-        self._next_in: Int32s = np.empty(0, np.int32)
-        self.values: Values = np.zeros(0, dtype)
-        self.has_value: Bools = np.zeros(0, np.uint8)
-        self.bases: Values = np.zeros(0, dtype)
-        self.has_base: Bools = np.zeros(0, np.uint8)
-        self._parents: Int32s = np.zeros(0, np.int32)
-        self._marks: Bools = np.zeros(0, np.uint8)
-        self._first_out: Int32s = np.zeros(0, np.int32)
-        self._first_in: Int32s = np.zeros(0, np.int32)
+
+    @property
+    def values(self) -> Values:
+        """Return the value of each node; it means nothing where there is none."""
+        values: Values = self._graph.nodes["value"]
+        return values
+
+    @property
+    def has_value(self) -> Bools:
+        """Return whether each node has a value."""
+        flags: Bools = self._graph.nodes["has_value"]
+        return flags
 
     def reserve(self, nodes: int) -> None:
         """Make room for so many nodes, the new ones without arcs and value."""
-        known = self.values.shape[0]
-        if nodes <= known:
-            return
-        for name in ("values", "has_value", "bases", "has_base", "_marks"):
-            setattr(self, name, enlarged(getattr(self, name), nodes, known))
-        for name in ("_parents", "_first_out", "_first_in"):
-            larger = enlarged(getattr(self, name), nodes, known)
-            larger[known:] = _NONE
-            setattr(self, name, larger)
+        known = self._graph.nodes.shape[0]
+        if nodes > known:
+            self._enlarge(("nodes", "bases", "first_out", "first_in"), nodes, known)
+            for numbers in (self._graph.nodes["parent"], self._graph.first_out, self._graph.first_in):
+                numbers[known:] = NONE
+
+    def _enlarge(self, names: tuple[str, ...], capacity: int, used: int) -> None:
+        """Give some arrays of the graph more room."""
+        graph = self._graph
+        larger = {name: enlarged(getattr(graph, name), capacity, used) for name in names}
+        self._graph = graph._replace(**larger)
 
     def add(self, arcs: Arcs) -> Int64s:
         """Add arcs between nodes that there is room for; return their numbers."""
@@ -118,155 +120,123 @@ class Paths:
         if not arcs.sources.size:
             return _NO_NODES
         self._check(arcs)
-        if last > self._targets.shape[0]:
+        if last > self._graph.arcs.shape[0]:
             capacity = last if not first else max(last, first + first // 2, 1024)
-            names = ("_sources", "_targets", "_weights", "_steps", "_alive", "_next_out", "_next_in")
-            for name in names if self._keeps_sources else names[:-1]:
-                setattr(self, name, enlarged(getattr(self, name), capacity, first))
+            names = ("arcs", "sources", "targets", "next_out", "next_in")
+            self._enlarge(names if self._keeps_sources else names[:-1], capacity, first)
+        graph = self._graph
         sources = arcs.sources.astype(np.int32)
         order = np.empty(sources.size, np.int64)
         if sources.size > _FEW_ARCS:
-            order_arcs(sources, self.values.shape[0], order)
+            order_arcs(sources, graph.nodes.shape[0], order)
         else:
             order[:] = np.argsort(sources, kind="stable")
-        self._sources[first:last] = sources[order]
-        self._targets[first:last] = arcs.targets[order]
-        self._weights[first:last] = arcs.weights[order]
-        self._steps[first:last] = arcs.steps[order]
-        self._alive[first:last] = 1
+        graph.sources[first:last] = sources[order]
+        graph.targets[first:last] = arcs.targets[order]
+        graph.arcs["weight"][first:last] = arcs.weights[order]
+        graph.arcs["step"][first:last] = arcs.steps[order]
+        graph.arcs["alive"][first:last] = 1
         self.count = last
-        link_arcs(self._sources, first, last, self._first_out, self._next_out)
+        link_arcs(graph.sources, first, last, graph.first_out, graph.next_out)
         if self._keeps_sources:
-            link_arcs(self._targets, first, last, self._first_in, self._next_in)
+            link_arcs(graph.targets, first, last, graph.first_in, graph.next_in)
         return np.arange(first, last)
 
     def _check(self, arcs: Arcs) -> None:
         """See how values may be spread along arcs; raise `Unsuitable` if they cannot be."""
-        worse, better = (Step.SMALLER, Step.GREATER) if self._is_greatest else (Step.GREATER, Step.SMALLER)
+        is_greatest, kind = self._is_greatest, self.values.dtype
+        worse, better = (Step.SMALLER, Step.GREATER) if is_greatest else (Step.GREATER, Step.SMALLER)
         is_sum = arcs.steps == Step.ADD
-        zero = self._weights.dtype.type(0)
-        gains = is_sum & ~(arcs.weights <= zero if self._is_greatest else arcs.weights >= zero)
+        zero = kind.type(0)
+        gains = is_sum & ~(arcs.weights <= zero if is_greatest else arcs.weights >= zero)
         gains |= arcs.steps == better
         self._is_flat = self._is_flat and not arcs.weights.any() and bool(is_sum.all())
         if gains.any():
             self._best_first = False
         has_limits = bool((arcs.steps == worse).any() or (arcs.steps == better).any())
         self._has_limits = self._has_limits or has_limits
-        if not self._best_first and (self._has_limits or self._weights.dtype.kind == "f"):
+        if not self._best_first and (self._has_limits or kind.kind == "f"):
             raise Unsuitable
 
     def set_bases(self, nodes: Int64s, bases: Values, has_base: npt.NDArray[np.bool_]) -> None:
         """Give nodes base values, or take them away, before `evaluate`."""
-        self.bases[nodes] = bases
-        self.has_base[nodes] = has_base
+        self._graph.bases["value"][nodes] = bases
+        self._graph.bases["is_there"][nodes] = has_base
 
     def improve_bases(self, nodes: Int64s, bases: Values) -> None:
         """Give nodes base values before `evaluate`, the best of those a node is given."""
-        improve_values(nodes, bases, self.bases, self.has_base, self._is_greatest)
+        improve_bases(self._graph, nodes, bases)
 
     def evaluate(self) -> None:
         """Find the value of every node."""
-        nodes = np.flatnonzero(self.has_base)
-        self.values[nodes] = self.bases[nodes]
-        self.has_value[nodes] = 1
-        self._parents[nodes] = _BASE
+        graph = self._graph
+        starts = np.flatnonzero(graph.bases["is_there"])
+        bases = graph.bases["value"][starts]
+        graph.nodes["value"][starts] = bases
+        graph.nodes["has_value"][starts] = 1
+        graph.nodes["parent"][starts] = BASE
         if self._is_flat:
-            order = np.argsort(self.values[nodes], kind="stable")
-            flood(
-                nodes[order[:: -1 if self._is_greatest else 1]], self.values, self.has_value, self._parents,
-                self._first_out, self._next_out, self._targets, self._is_greatest,
-            )  # fmt: skip
+            order = np.argsort(bases, kind="stable")
+            flood(graph, starts[order[:: -1 if self._is_greatest else 1]])
             return
-        room = _Room(self)
-        self._marks[nodes] |= 1
-        self._spread(nodes, room)
-        self._marks[:] = 0
+        graph.nodes["marks"][starts] |= TOUCHED
+        self._spread(starts, make_room(graph))
+        graph.nodes["marks"] = 0
 
     def change(
         self, deleted: Arcs, inserted: Arcs, nodes: Int64s, bases: Values, has_base: npt.NDArray[np.bool_]
     ) -> Touched:
         """Delete and insert arcs, give nodes other base values, and bring all values up to date."""
-        room = _Room(self)
-        gone = self._delete(deleted)
-        was_base = self._parents[nodes] == _BASE
-        if self._is_greatest:
-            is_worse = ~has_base | (bases < self.values[nodes])
-        else:
-            is_worse = ~has_base | (bases > self.values[nodes])
-        self.bases[nodes] = bases
-        self.has_base[nodes] = has_base
-        seeds = np.concatenate([self._children(gone), nodes[was_base & is_worse]])
-        invalid = np.empty(self.values.shape[0] if seeds.size else 0, np.int64)
-        invalidate(
-            seeds, self.values, self.has_value, self._parents, self._marks, self._first_out, self._next_out,
-            self._targets, room.touched, room.before, room.had_value, invalid, room.counts,
-        )  # fmt: skip
-        invalid = invalid[: room.counts[1]]
-        for first, following, ends in (
-            (self._first_out, self._next_out, self._sources), (self._first_in, self._next_in, self._targets),
-        ):  # fmt: skip
-            unlink_dead_arcs(gone, ends, first, following, self._alive)
+        graph = self._graph
+        room = make_room(graph)
+        counts = room.counts[0]
+        dead = self._delete(deleted)
+        was_base, values = graph.nodes["parent"][nodes] == BASE, graph.nodes["value"][nodes]
+        is_worse = ~has_base | (bases < values if self._is_greatest else bases > values)
+        self.set_bases(nodes, bases, has_base)
+        seeds = np.concatenate([self._children(dead), nodes[was_base & is_worse]])
+        invalid = _NO_NODES
+        if seeds.size:
+            invalid = np.empty(graph.nodes.shape[0], np.int64)
+            invalidate(graph, seeds, room, invalid)
+            invalid = invalid[: counts["invalid"]]
+        if dead.size:
+            unlink_arcs(dead, graph.arcs, graph.sources, graph.first_out, graph.next_out)
+            unlink_arcs(dead, graph.arcs, graph.targets, graph.first_in, graph.next_in)
         added = self.add(inserted)
-        ask_again(
-            invalid, self.bases, self.has_base, self.values, self.has_value, self._parents, self._marks,
-            self._first_in, self._next_in, self._sources, self._weights, self._steps, self._alive,
-            self._is_greatest, self._limits, room.counts,
-        )  # fmt: skip
-        self._marks[invalid] &= 1
-        starts = [invalid[self.has_value[invalid] != 0]]
-        improved = np.empty(max(added.size, nodes.size), np.int64)
-        found = improve_targets(
-            added, self.values, self.has_value, self._parents, self._marks, self._sources, self._targets,
-            self._weights, self._steps, room.touched, room.before, room.had_value, room.counts, improved,
-            self._is_greatest, self._limits,
-        )  # fmt: skip
-        starts.append(improved[:found].copy())
-        with_base = nodes[has_base]
-        found = improve_bases(
-            with_base, self.bases, self.values, self.has_value, self._parents, self._marks, room.touched,
-            room.before, room.had_value, room.counts, improved, self._is_greatest,
-        )  # fmt: skip
-        starts.append(improved[:found])
-        self._spread(np.unique(np.concatenate(starts)), room)
-        touched = room.touched[: room.counts[0]].copy()
-        self._marks[touched] = 0
-        return Touched(touched, room.before[: touched.size].copy(), room.had_value[: touched.size] != 0)
+        graph = self._graph
+        if invalid.size:
+            ask_again(graph, invalid, room)
+            graph.nodes["marks"][invalid] &= TOUCHED
+        improved = np.empty(added.size + nodes.size, np.int64)
+        found = improve(graph, added, nodes[has_base], room, improved) if improved.size else 0
+        starts = np.concatenate([invalid[graph.nodes["has_value"][invalid] != 0], improved[:found]])
+        self._spread(np.unique(starts), room)
+        touched = room.touched[: counts["touched"]]
+        numbers = touched["node"].copy()
+        graph.nodes["marks"][numbers] = 0
+        return Touched(numbers, touched["before"].copy(), touched["had_value"] != 0)
 
     def _delete(self, arcs: Arcs) -> Int64s:
         """Mark arcs as deleted and return their numbers."""
-        gone = np.empty(arcs.sources.size, np.int64)
-        delete_arcs(
-            arcs.sources, arcs.targets, arcs.weights, arcs.steps, self._first_out, self._next_out,
-            self._targets, self._weights, self._steps, self._alive, gone,
-        )  # fmt: skip
-        assert (gone >= 0).all(), "a deleted arc was there"
-        return gone
+        if not arcs.sources.size:
+            return _NO_NODES
+        deleted = np.empty(arcs.sources.size, np.int64)
+        delete_arcs(self._graph, arcs.sources, arcs.targets, arcs.weights, arcs.steps, deleted)
+        assert (deleted >= 0).all(), "a deleted arc was there"
+        return deleted
 
     def _children(self, arcs: Int64s) -> Int64s:
         """Return the nodes that got their value by one of these arcs."""
-        targets = self._targets[arcs].astype(np.int64)
-        children: Int64s = targets[self._parents[targets] == arcs]
+        targets = self._graph.targets[arcs].astype(np.int64)
+        children: Int64s = targets[self._graph.nodes["parent"][targets] == arcs]
         return children
 
-    def _spread(self, starts: Int64s, room: "_Room") -> None:
+    def _spread(self, starts: Int64s, room: Room) -> None:
+        """Let the values of the starts spread; an overflow may have been noted before."""
         spread = spread_best_first if self._best_first else spread_in_rounds
-        outcome = spread(
-            starts, self.values, self.has_value, self._parents, self._marks, self._first_out, self._next_out,
-            self._targets, self._weights, self._steps, self._alive, room.touched, room.before, room.had_value,
-            room.counts, self._is_greatest, self._limits,
-        )  # fmt: skip
+        outcome = spread(self._graph, starts, room) if starts.size else Outcome.DONE
         if outcome == Outcome.ENDLESS:
             raise Endless
-        if outcome == Outcome.OVERFLOW or room.counts[2]:
+        if outcome == Outcome.OVERFLOW or room.counts[0]["overflowed"]:
             raise Unsuitable
-
-
-class _Room:
-    """Where kernels write the nodes they touch; pages that are never written take no memory."""
-
-    def __init__(self, paths: Paths) -> None:
-        nodes = paths.values.shape[0]
-        self.touched: Int64s = np.empty(nodes, np.int64)
-        self.before: npt.NDArray[Any] = np.empty(nodes, paths.values.dtype)
-        self.had_value: Bools = np.empty(nodes, np.uint8)
-        self.counts: Int64s = np.zeros(3, np.int64)
