@@ -21,8 +21,8 @@ from tidelog.maintain.decide import (
     give_up,
     update_without_rules,
 )
-from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange, changed_rows
+from tidelog.maintain.row_marks import RowMarks
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import EpochLimits, SmallEpochs, SmallOutcome
 from tidelog.maintain.small.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
@@ -45,10 +45,10 @@ class Maintainer:
     program: Program
     engine: EpochEngine
     learned: Sequence[Learned]
-    labels: dict[str, RelationLabels] = field(default_factory=dict)
+    marks: dict[str, RowMarks] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._strata = keep_strata(self.program, self.engine, self.label, self.learned)
+        self._strata = keep_strata(self.program, self.engine, self.marks_of, self.learned)
         self._is_plain = np.array([isinstance(kept, PlainStratum) for kept in self._strata], np.bool_)
         self._has_rules = np.array([bool(kept.rules) for kept in self._strata], np.bool_)
         self._handlers: dict[Strategy, Int64s] = {}
@@ -62,7 +62,7 @@ class Maintainer:
             [kept.read for kept in self._strata],
             lambda: self.engine.relations,
             lambda: self.engine.derivations,
-            self.label,
+            self.marks_of,
         )
 
     def run(
@@ -98,7 +98,7 @@ class Maintainer:
         for kept in self._brought:
             kept.commit()
             for name in kept.stratum.relations:
-                self.label(name).commit()
+                self.marks_of(name).commit()
         self._brought = []
 
     def undo(self) -> None:
@@ -107,24 +107,24 @@ class Maintainer:
         for kept in self._brought:
             kept.undo()
         self._brought = []
-        for labels in self.labels.values():
-            labels.undo()
+        for marks in self.marks.values():
+            marks.undo()
 
     def forget_rows(self, moved: Iterable[str]) -> None:
         """Give back what was kept for the rows of relations whose rows were moved together."""
         for name in moved:
-            self.labels.pop(name, None)
+            self.marks.pop(name, None)
 
     def work(self) -> tuple[int, ...]:
         """Return the derivations that evaluating each stratum from nothing takes."""
         return tuple(learned.recompute_work for learned in self.learned)
 
-    def label(self, name: str) -> RelationLabels:
-        """Return the labels of a relation."""
-        labels = self.labels.get(name)
-        if labels is None:
-            labels = self.labels[name] = RelationLabels(self.engine.relations[name])
-        return labels
+    def marks_of(self, name: str) -> RowMarks:
+        """Return the marks of a relation."""
+        marks = self.marks.get(name)
+        if marks is None:
+            marks = self.marks[name] = RowMarks(self.engine.relations[name])
+        return marks
 
     def tables(self, number: int) -> SmallStratum | None:
         """Return a stratum as kernels take it on its own, None if its rules are beyond them."""

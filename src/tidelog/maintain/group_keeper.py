@@ -16,8 +16,8 @@ from tidelog.engine.user_aggregates import UserAggregate
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.group_values import GroupValues, numeric_values
 from tidelog.maintain.groups import Groups, changed_derivations, replace_rows, some_rows, value_rows
-from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_marks import RowMarks
 from tidelog.maintain.user_groups import Combined, Objects, OrderedValues, Scans
 from tidelog.plan import plan_stratum
 from tidelog.plan.flatten import FlatRule
@@ -89,7 +89,7 @@ class GroupKeeper:
         rules: Sequence[FlatRule],
         earlier: Mapping[str, RowChange],
         derivations: LocalDerivations,
-        label: Callable[[str], RelationLabels],
+        marks_of: Callable[[str], RowMarks],
     ) -> tuple[dict[str, RowChange], int]:
         """Bring the relations of an aggregate to the new epoch; return what changed, and the work."""
         groups, state = self.groups[rules[0].relation], self._state
@@ -109,7 +109,7 @@ class GroupKeeper:
         for name, (gone, come) in contents.items():
             if len(gone) or len(come):
                 packed = [state.pack([x[:, at] for at in range(x.shape[1])], len(x)) for x in (gone, come)]
-                found[name] = replace_rows(label(name), *packed)
+                found[name] = replace_rows(marks_of(name), *packed)
         return found, len(rows)
 
     def undo(self) -> None:

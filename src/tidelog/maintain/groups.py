@@ -14,8 +14,8 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.steps import Sink
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.group_values import GroupValues
-from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_marks import RowMarks
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched
@@ -166,17 +166,17 @@ def _held(
     return ~present if literal.is_negated else present
 
 
-def replace_rows(labels: RelationLabels, gone: CodeArray, come: CodeArray) -> RowChange:
+def replace_rows(marks: RowMarks, gone: CodeArray, come: CodeArray) -> RowChange:
     """Take facts from a relation and give it others; each has level 1 and one derivation."""
-    relation = labels.relation
+    relation = marks.relation
     deleted = relation.find(gone)
-    labels.ensure_room()
-    labels.touch(deleted)
+    marks.ensure_room()
+    marks.touch(deleted)
     relation.levels[deleted] = ABSENT
     relation.counts[deleted] = 0
     inserted = relation.locate(come)
-    labels.ensure_room()
-    labels.touch(inserted)
+    marks.ensure_room()
+    marks.touch(inserted)
     relation.levels[inserted] = 1
     relation.counts[inserted] = 1
     relation.show_rows(inserted)

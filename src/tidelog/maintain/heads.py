@@ -8,8 +8,8 @@ import numpy as np
 
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.judge import EpochJudge, Mask
-from tidelog.maintain.labels import RelationLabels, rows_by_level
 from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_marks import RowMarks, rows_by_level
 from tidelog.maintain.sweeps import Asking, OverBudget, Rows
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
@@ -106,8 +106,8 @@ class LocalHeads:
     def _take_one(self, name: str, numbers: Int64s) -> None:
         """Take a tight derivation from each row; rows without any left wait to be affected."""
         if numbers.size:
-            labels = self.judge.labels[name]
-            self.losing.put(name, labels.lose(numbers), labels.relation.levels)
+            marks = self.judge.marks[name]
+            self.losing.put(name, marks.lose(numbers), marks.relation.levels)
 
     def next_affected(self) -> Rows | None:
         """Return the affected facts of the lowest level that has any, None at the end."""
@@ -115,7 +115,7 @@ class LocalHeads:
             found = {}
             for name, numbers in self.losing.take(level).items():
                 rows = np.unique(numbers)
-                rows = self.without_proof(name, rows[self.judge.labels[name].marks[rows] == UNTOUCHED])
+                rows = self.without_proof(name, rows[self.judge.marks[name].status[rows] == UNTOUCHED])
                 if rows.size:
                     found[name] = rows
             self.meter.spend(level_work(sum(rows.size for rows in found.values())))
@@ -148,7 +148,7 @@ class LocalHeads:
     def offer_new(self, name: str, rows: CodeArray, levels: Int32s, *, asked_by_all: bool) -> None:
         """Offer levels of newly possible derivations to the heads that did not ask for them."""
         numbers = self.locate(name, rows)
-        is_open = self.judge.labels[name].marks[numbers] != AFFECTED
+        is_open = self.judge.marks[name].status[numbers] != AFFECTED
         if not asked_by_all:
             is_open |= self.judge.relations[name].previous[numbers] != 0
         self.offer(name, numbers[is_open], levels[is_open])
@@ -160,31 +160,31 @@ class LocalHeads:
     def offer(self, name: str, numbers: Int64s, levels: Int32s) -> None:
         """Offer levels to rows; those for which it is the lowest so far wait for it."""
         if numbers.size:
-            labels = self.judge.labels[name]
+            marks = self.judge.marks[name]
             self.offered.put(
-                name, labels.offer(numbers, levels.astype(np.int32, copy=False)), labels.tentative, 1
+                name, marks.offer(numbers, levels.astype(np.int32, copy=False)), marks.tentative, 1
             )
 
     def next_settled(self) -> Rows | None:
         """Give the lowest level on offer to the facts that are offered it; return them, None at the end."""
         while (level := self.offered.lowest()) is not None:
-            settled = take_offered(self.judge.labels, self.offered, level)
+            settled = take_offered(self.judge.marks, self.offered, level)
             if settled:
                 self.check_level(level)
                 self.meter.spend(level_work(sum(rows.size for rows in settled.values())))
                 for name, rows in settled.items():
-                    self.judge.labels[name].settle(rows)
+                    self.judge.marks[name].settle(rows)
                 return settled
         return None
 
     def locate(self, name: str, rows: CodeArray) -> Int64s:
         """Return the numbers of heads, which become rows if they are not yet."""
         numbers = self.judge.relations[name].locate(rows)
-        self.judge.labels[name].ensure_room()
+        self.judge.marks[name].ensure_room()
         return numbers
 
 
-def take_offered(labels: Mapping[str, RelationLabels], offered: Buckets, level: int) -> dict[str, Int64s]:
+def take_offered(marks: Mapping[str, RowMarks], offered: Buckets, level: int) -> dict[str, Int64s]:
     """Return the rows for which a level is still the lowest offer."""
-    taken = {name: labels[name].take(numbers, level) for name, numbers in offered.take(level).items()}
+    taken = {name: marks[name].take(numbers, level) for name, numbers in offered.take(level).items()}
     return {name: rows for name, rows in taken.items() if rows.size}

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_marks import RowMarks
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.address import address_of
@@ -30,12 +30,12 @@ NOWHERE = -1
 class EpochJudge:
     """Judges the derivations of one stratum in one epoch.
 
-    `labels` are those of the stratum's own relations, `earlier` what changed in earlier strata. Every answer
+    `marks` are those of the stratum's own relations, `earlier` what changed in earlier strata. Every answer
     is the mask of those `among` the derivations that count, and the level each of them gives its head.
     """
 
     relations: Mapping[str, StoredRelation]
-    labels: Mapping[str, RelationLabels]
+    marks: Mapping[str, RowMarks]
     earlier: Mapping[str, RowChange]
 
     def lost(self, rule: FlatRule, batch: CodeArray, place: int, among: Mask) -> tuple[Mask, Int32s]:
@@ -76,7 +76,7 @@ class EpochJudge:
 
     def is_recursive(self, rule: FlatRule) -> bool:
         """Say whether a rule reads its own stratum."""
-        return any(literal.relation in self.labels for literal in rule.literals)
+        return any(literal.relation in self.marks for literal in rule.literals)
 
     def _levels(
         self, rule: FlatRule, batch: CodeArray, first: int, place: int, reading: int
@@ -84,12 +84,13 @@ class EpochJudge:
         """Return the level of each derivation as it was and as it is now."""
         literals = []
         for literal in rule.literals:
-            relation, labels = self.relations[literal.relation], self.labels.get(literal.relation)
+            relation, marks = self.relations[literal.relation], self.marks.get(literal.relation)
             # The engine pushes derivations of facts: at unchanged atoms they hold in both epochs.
             must_check = literal.is_negated or literal.relation in self.earlier
-            flags = (0, literal.is_negated, labels is not None, must_check)
-            marks = (0, 0) if labels is None else (address_of(labels.marks), address_of(labels.before))
-            literals.append((*flags, address_of(relation.levels), address_of(relation.previous), *marks))
+            flags = (0, literal.is_negated, marks is not None, must_check)
+            levels = address_of(relation.levels), address_of(relation.previous)
+            own = (0, 0) if marks is None else (address_of(marks.status), address_of(marks.before))
+            literals.append((*flags, *levels, *own))
         return _judged(literals, batch, first, place, reading)
 
 

@@ -17,8 +17,8 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Sink
 from tidelog.maintain.judge import Mask, levels_now
-from tidelog.maintain.labels import RelationLabels, row_changes
 from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_marks import RowMarks, row_changes
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.plan.own_rules import OwnForm
 from tidelog.storage.annotations import ABSENT
@@ -33,15 +33,15 @@ class MonotoneUpdate:
 
     forms: Sequence[OwnForm]
     state: LocalState
-    labels: Mapping[str, RelationLabels]
+    marks: Mapping[str, RowMarks]
     earlier: Mapping[str, RowChange]
     derivations: LocalDerivations
     check_level: Callable[[int], None]
 
     def run(self, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
         """Bring the stratum to the new epoch and return what changed."""
-        for labels in self.labels.values():
-            labels.ensure_room()
+        for marks in self.marks.values():
+            marks.ensure_room()
         deleted = self._delete(inputs)
         hidden = {name: change.deleted for name, change in self.earlier.items() if change.deleted.size}
         for name, rows in (*hidden.items(), *deleted.items()):
@@ -53,10 +53,10 @@ class MonotoneUpdate:
                 # Until the epoch ends, deleted facts stay visible for the strata above.
                 self.state.relations[name].show_rows(rows)
             self.state.changes += 1
-        for labels in self.labels.values():
-            rows = labels.touched()
-            labels.relation.counts[rows[labels.relation.levels[rows] == ABSENT]] = 0
-        return row_changes(self.labels)
+        for marks in self.marks.values():
+            rows = marks.touched()
+            marks.relation.counts[rows[marks.relation.levels[rows] == ABSENT]] = 0
+        return row_changes(self.marks)
 
     # --- what may be concerned -------------------------------------------------------------------
 
@@ -66,18 +66,18 @@ class MonotoneUpdate:
         current: Rows = {}
 
         def lose(name: str, numbers: Int64s) -> None:
-            relation, labels = self.state.relations[name], self.labels[name]
+            relation, marks = self.state.relations[name], self.marks[name]
             numbers = np.unique(numbers)
             numbers = numbers[(relation.levels[numbers] != ABSENT) & (relation.levels[numbers] != 0)]
-            labels.touch(numbers)
+            marks.touch(numbers)
             relation.levels[numbers] = ABSENT
             found[name].append(numbers)
             current[name] = np.concatenate([current[name], numbers]) if name in current else numbers
 
         for name, change in inputs.items():
             relation = self.state.relations[name]
-            self.labels[name].ensure_room()
-            self.labels[name].touch(change.deleted)
+            self.marks[name].ensure_room()
+            self.marks[name].touch(change.deleted)
             # No longer given: it goes like a fact that lost a derivation.
             relation.levels[change.deleted] = 1
             lose(name, change.deleted)
@@ -110,19 +110,19 @@ class MonotoneUpdate:
         new: dict[str, list[Int64s]] = defaultdict(list)
 
         def offer(name: str, numbers: Int64s) -> None:
-            relation, labels = self.state.relations[name], self.labels[name]
-            labels.ensure_room()
+            relation, marks = self.state.relations[name], self.marks[name]
+            marks.ensure_room()
             numbers = np.unique(numbers)
             numbers = numbers[relation.levels[numbers] == ABSENT]
             if numbers.size:
-                labels.touch(numbers)
+                marks.touch(numbers)
                 relation.levels[numbers] = 1
                 relation.counts[numbers] = 1
                 new[name].append(numbers)
 
         for name, change in inputs.items():
-            self.labels[name].ensure_room()
-            self.labels[name].touch(change.inserted)
+            self.marks[name].ensure_room()
+            self.marks[name].touch(change.inserted)
             offer(name, change.inserted)
             self.state.relations[name].levels[change.inserted] = 0
         for form in self.forms:

@@ -11,8 +11,8 @@ from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.state import LocalState
 from tidelog.errors import TidelogError
 from tidelog.maintain.groups import changed_derivations, replace_rows
-from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange, changed_rows
+from tidelog.maintain.row_marks import RowMarks
 from tidelog.plan.flatten import FlatRule
 from tidelog.program.nodes import Stratum
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -63,7 +63,7 @@ class PathKeeper:
         given: Mapping[str, Diffs],
         earlier: Mapping[str, RowChange],
         derivations: LocalDerivations,
-        label: Callable[[str], RelationLabels],
+        marks_of: Callable[[str], RowMarks],
     ) -> tuple[dict[str, RowChange], int]:
         """Bring a stratum to the new epoch; return what changed, and the work.
 
@@ -90,7 +90,7 @@ class PathKeeper:
         except Endless:
             raise TidelogError([endless(stratum)]) from None
         found = {
-            relation: replace_rows(label(relation), part.deleted, part.inserted)
+            relation: replace_rows(marks_of(relation), part.deleted, part.inserted)
             for relation, part in changed.items()
         }
         work = sum(len(part[1]) for part in (*bases, *arcs))

@@ -24,10 +24,10 @@ from tidelog.maintain.decide import Decision, Situation, decide, give_up, recomp
 from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.heads import LocalHeads, WorkMeter
 from tidelog.maintain.judge import EpochJudge
-from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.monotone import MonotoneUpdate
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.row_change import RowChange, changed_rows, net_deleted
+from tidelog.maintain.row_marks import RowMarks
 from tidelog.maintain.strategies.backward_forward import BackwardForwardHeads
 from tidelog.maintain.strategies.counting import CountingHeads, IterationCounts, count_iterations
 from tidelog.maintain.strategies.dred import DredCounterHeads, DredHeads
@@ -107,7 +107,7 @@ class KeptStratum:
     stratum: Stratum
     program: Program
     engine: EpochEngine
-    label: Callable[[str], RelationLabels]
+    marks_of: Callable[[str], RowMarks]
     learned: Learned
     obstacle: str | None = None
 
@@ -186,7 +186,7 @@ class KeptStratum:
     def _recompute(self, own: Changes, earlier: Changes, decision: Decision, spent: int = 0) -> Outcome:
         self.forget()
         for name in self.stratum.relations:
-            self.label(name).undo()
+            self.marks_of(name).undo()
         changes, work = self.engine.recompute(self.stratum, own, earlier)
         self.learned.learn_recompute(net_deleted(own, earlier), work)
         return Outcome(changes, decision, spent + work)
@@ -257,8 +257,8 @@ class PlainStratum(KeptStratum):
             decision = replace(decision, reason=f"{decision.reason}; {self.trace.said}")
         else:
             super().forget()
-        labels = {name: self.label(name) for name in self.stratum.relations}
-        judge = EpochJudge(self.engine.relations, labels, earlier)
+        marks = {name: self.marks_of(name) for name in self.stratum.relations}
+        judge = EpochJudge(self.engine.relations, marks, earlier)
         meter = WorkMeter(self.engine.derivations, decision.budget, steps)
         heads = self._heads(decision.strategy, judge, meter, dense)
         parts = (self.rules, judge, self.engine.derivations, heads, decision.rules)
@@ -316,7 +316,7 @@ class GroupStratum(KeptStratum):
 
     def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:  # noqa: ARG002 - none
         engine = self.engine
-        changes, work = engine.groups.follow(self.rules, earlier, engine.derivations, self.label)
+        changes, work = engine.groups.follow(self.rules, earlier, engine.derivations, self.marks_of)
         return Outcome(changes, decision, work)
 
 
@@ -331,12 +331,10 @@ class MonotoneStratum(KeptStratum):
 
     def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
         engine = self.engine
-        labels = {name: self.label(name) for name in self.stratum.relations}
+        marks = {name: self.marks_of(name) for name in self.stratum.relations}
         check = partial(engine.check_level, self.stratum)
         before = engine.derivations.work
-        changes = MonotoneUpdate(self.forms, engine.state, labels, earlier, engine.derivations, check).run(
-            own
-        )
+        changes = MonotoneUpdate(self.forms, engine.state, marks, earlier, engine.derivations, check).run(own)
         return Outcome(changes, decision, engine.derivations.work - before)
 
 
@@ -350,7 +348,9 @@ class GraphStratum(KeptStratum):
         engine = self.engine
         given = {name: self._given(name, change) for name, change in own.items()}
         try:
-            changes, work = engine.paths.follow(self.stratum, given, earlier, engine.derivations, self.label)
+            changes, work = engine.paths.follow(
+                self.stratum, given, earlier, engine.derivations, self.marks_of
+            )
         except Unsuitable:
             return self._recompute(own, earlier, recompute("its values no longer go one way"))
         return Outcome(changes, decision, work)
@@ -365,14 +365,14 @@ class GraphStratum(KeptStratum):
 def keep_strata(
     program: Program,
     engine: EpochEngine,
-    label: Callable[[str], RelationLabels],
+    marks_of: Callable[[str], RowMarks],
     learned: Sequence[Learned],
 ) -> list[KeptStratum]:
     """Return the strata of a program, each of its kind, with what epochs have cost it."""
     kept: list[KeptStratum] = []
     for number, stratum in enumerate(program.strata):
         obstacle = reason_to_recompute(stratum, program)
-        common = (stratum, program, engine, label, learned[number], obstacle)
+        common = (stratum, program, engine, marks_of, learned[number], obstacle)
         forms = None if obstacle is None else own_forms(stratum, program)
         if stratum.relations[0] in engine.groups.aggregates:
             kept.append(GroupStratum(*common))

@@ -29,8 +29,8 @@ import numpy as np
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.steps import Sink
 from tidelog.maintain.judge import NOWHERE, EpochJudge, Mask
-from tidelog.maintain.labels import row_changes
 from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_marks import row_changes
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
@@ -130,19 +130,19 @@ class Sweeps:
 
         `inputs` are rows that stop or start being input facts. On `OverBudget` the caller undoes.
         """
-        labels = self.judge.labels
-        for each in labels.values():
+        marks = self.judge.marks
+        for each in marks.values():
             each.ensure_room()
         own = {name: self.heads.own_inputs(name, change) for name, change in inputs.items()}
         affected = self._lose(own)
         for name, rows in affected.items():
-            labels[name].drop(rows)
+            marks[name].drop(rows)
         for name, change in own.items():
             self.heads.offer_inputs(name, change.inserted)
         self._offer_again(affected)
         self.push_gained()
         self._settle()
-        return row_changes(labels)
+        return row_changes(marks)
 
     # --- sweep 1 ------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class Sweeps:
         for rule in rules:
             for place, literal in enumerate(rule.literals):
                 change = self.judge.earlier.get(literal.relation)
-                if change is None or literal.relation in self.judge.labels:
+                if change is None or literal.relation in self.judge.marks:
                     continue
                 rows = change.deleted if lost != literal.is_negated else change.inserted
                 if rows.size:
@@ -288,7 +288,7 @@ class Sweeps:
 
     def _mark(self, rows: Rows, mark: int) -> None:
         for name, numbers in rows.items():
-            self.judge.labels[name].marks[numbers] = mark
+            self.judge.marks[name].status[numbers] = mark
 
     def _first_relation(self, rule: FlatRule) -> StoredRelation:
         return self.judge.relations[rule.literals[0].relation]

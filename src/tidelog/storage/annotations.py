@@ -50,26 +50,26 @@ def lose_derivations(counts: Int32s, numbers: Int64s, exhausted: Int64s) -> int:
 @kernel
 def relax(
     levels: Int32s, counts: Int32s, tentative: Int32s, tentative_counts: Int32s, numbers: Int64s,
-    labels: Int32s, improved: Int64s,
+    offered: Int32s, improved: Int64s,
 ) -> int:  # fmt: skip
-    """Offer each row a label; write the rows whose tentative label became smaller; return how many.
+    """Offer each row a level; write the rows whose tentative level became smaller; return how many.
 
-    A label smaller than the row's replaces it, an equal one adds a derivation, a larger one is
-    nothing. A row that has a tentative label is judged by that one; `tentative` holds labels plus
+    A level smaller than the row's replaces it, an equal one adds a derivation, a larger one is
+    nothing. A row that has a tentative level is judged by that one; `tentative` holds levels plus
     one, zero meaning none.
     """
     found = 0
     for position in range(numbers.shape[0]):
         row = numbers[position]
-        label = labels[position]
+        level = offered[position]
         waiting = tentative[row]
         current = waiting - 1 if waiting != 0 else levels[row]
-        if label < current:
-            tentative[row] = label + 1
+        if level < current:
+            tentative[row] = level + 1
             tentative_counts[row] = 1
             improved[found] = row
             found += 1
-        elif label == current:
+        elif level == current:
             if waiting != 0:
                 tentative_counts[row] += 1
             else:

@@ -29,10 +29,10 @@ from tidelog.engine.spark.wire import Wire, total
 from tidelog.maintain.decide import UNTOUCHED, Decision, give_up, recompute
 from tidelog.maintain.heads import WorkMeter
 from tidelog.maintain.judge import EpochJudge
-from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.partners.heads import PartnerHeads
 from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_change import NO_CHANGE, NO_ROWS, RowChange, changed_rows
+from tidelog.maintain.row_marks import RowMarks
 from tidelog.maintain.strata import Outcome
 from tidelog.maintain.sweeps import OverBudget, Sweeps
 from tidelog.maintain.work import evaluation_work, stratum_work, update_budget
@@ -85,7 +85,7 @@ class PartnerEngine:
         self.state = LocalState(program, counting=True, dtype=np.int64 if is_wide else np.int32)
         self._expressions = Expressions(program, WorkerCodec(program.types, known), {})
         self._derivations = LocalDerivations(self.state, self._expressions)
-        self._labels: dict[str, RelationLabels] = {}
+        self._marks: dict[str, RowMarks] = {}
         self._recomputed = Recomputed(self.state)
         self._rules = [
             tuple(flatten_rule(rule, program) for rule in stratum.rules) for stratum in program.strata
@@ -191,8 +191,8 @@ class PartnerEngine:
         if decision.action is Action.SKIPPED:
             return Outcome({}, decision, 0)
         stratum = self.program.strata[number]
-        labels = {name: self._label(name) for name in stratum.relations}
-        judge = EpochJudge(self.state.relations, labels, earlier)
+        marks = {name: self._marks_of(name) for name in stratum.relations}
+        judge = EpochJudge(self.state.relations, marks, earlier)
         meter = WorkMeter(self._derivations, decision.budget)
         heads = PartnerHeads(
             judge, meter, partial(self._check_level, stratum), self.routes[number], self.wire
@@ -202,7 +202,7 @@ class PartnerEngine:
                 changes = Sweeps(self._rules[number], judge, self._derivations, heads).run(own)
                 return Outcome(changes, decision, heads.work)
         except OverBudget:
-            for each in labels.values():
+            for each in marks.values():
                 each.undo()
             decision = give_up(decision, heads.work)
         changes, statistics = self._recomputed.evaluate(
@@ -235,23 +235,23 @@ class PartnerEngine:
             parts.append(relation.locate(packed) if len(packed) else NO_ROWS)
         return RowChange(*parts)
 
-    def _label(self, name: str) -> RelationLabels:
-        labels = self._labels.get(name)
-        if labels is None:
-            labels = self._labels[name] = RelationLabels(self.state.relations[name])
-        return labels
+    def _marks_of(self, name: str) -> RowMarks:
+        marks = self._marks.get(name)
+        if marks is None:
+            marks = self._marks[name] = RowMarks(self.state.relations[name])
+        return marks
 
     def commit(self) -> dict[str, Int64s]:
         """Forget the old epoch; return the rows of each relation whose annotations changed."""
-        touched = {name: labels.commit() for name, labels in self._labels.items()}
+        touched = {name: marks.commit() for name, marks in self._marks.items()}
         touched.update(self._recomputed.commit())
         return {name: rows for name, rows in touched.items() if rows.size}
 
     def undo(self) -> None:
         """Go back to the old epoch."""
         self._recomputed.undo()
-        for labels in self._labels.values():
-            labels.undo()
+        for marks in self._marks.values():
+            marks.undo()
 
     # --- what this partner answers for -----------------------------------------------------------
 

@@ -120,12 +120,12 @@ class PartnerHeads(LocalHeads):
             current.setdefault(table.name, []).append(self.judge.relations[table.name].find(table.rows))
         affected = {name: np.concatenate(parts) for name, parts in current.items()}
         for name, numbers in affected.items():
-            self.judge.labels[name].touch(numbers)
+            self.judge.marks[name].touch(numbers)
         return affected
 
     def _untouched(self, name: str, numbers: Int64s) -> Int64s:
         numbers = np.unique(numbers)
-        untouched: Int64s = numbers[self.judge.labels[name].marks[numbers] == UNTOUCHED]
+        untouched: Int64s = numbers[self.judge.marks[name].status[numbers] == UNTOUCHED]
         return untouched
 
     # --- what is offered --------------------------------------------------------------------------
@@ -187,9 +187,9 @@ class PartnerHeads(LocalHeads):
 
         Also say whether any partner settled a row.
         """
-        own = take_offered(self.judge.labels, self.offered, level)
+        own = take_offered(self.judge.marks, self.offered, level)
         for name, numbers in own.items():
-            self.judge.labels[name].settle(numbers)
+            self.judge.marks[name].settle(numbers)
         messages = self._tell_copies(own, level)
         if not any(note.facts for note in notes_in(messages)):
             return {}, False
@@ -198,7 +198,7 @@ class PartnerHeads(LocalHeads):
         current = {name: [numbers] for name, numbers in own.items()}
         for table in self._told(messages, level):
             numbers = self.locate(table.name, table.rows)
-            self.judge.labels[table.name].settle_copies(numbers, level)
+            self.judge.marks[table.name].settle_copies(numbers, level)
             current.setdefault(table.name, []).append(numbers)
         return {name: np.concatenate(parts) for name, parts in current.items()}, True
 

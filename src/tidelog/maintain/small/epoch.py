@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import NeedsWideCodes
-from tidelog.maintain.labels import RelationLabels
 from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_marks import RowMarks
 from tidelog.maintain.small import layout
 from tidelog.maintain.small.strata import commit_strata, undo_strata, update_strata
 from tidelog.maintain.small.stratum import SmallStratum, enter_stratum, lay_out
@@ -83,7 +83,7 @@ class SmallEpochs:
         reads: Sequence[AbstractSet[str]],
         relations: Callable[[], Mapping[str, StoredRelation]],
         derivations: Callable[[], LocalDerivations],
-        label: Callable[[str], RelationLabels],
+        marks_of: Callable[[str], RowMarks],
     ) -> None:
         self._strata = strata
         self._rules = rules
@@ -92,7 +92,7 @@ class SmallEpochs:
         names = [name for stratum in strata for name in stratum.relations]
         self._tables = StrataTables(names, relations())
         self._tables.enter_strata([len(stratum.relations) for stratum in strata], reads)
-        self._sync = Sync(self._tables, label)
+        self._sync = Sync(self._tables, marks_of)
         self._tables.strata["row_limit"] = _QUEUE_ROWS
         self._is_used = np.zeros(len(strata), np.bool_)
         self._is_beyond = np.zeros(len(strata), np.bool_)

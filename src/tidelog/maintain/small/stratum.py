@@ -48,7 +48,7 @@ class SmallStratum(StrataTables):
         self.forward = _Layout(self, 0, own, rules, derivations).enter()
         # Kernels meet rows that are facts in other worlds.
         self.literals["must_check"] = 1
-        self._sync = Sync(self, label=None)
+        self._sync = Sync(self, marks_of=None)
         self._idle: list[tuple[AnyArray, ...]] = []
 
     def refresh(self, relations: Mapping[str, StoredRelation]) -> None:

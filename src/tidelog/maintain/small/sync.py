@@ -6,7 +6,7 @@ from operator import attrgetter, is_
 
 import numpy as np
 
-from tidelog.maintain.labels import RelationLabels
+from tidelog.maintain.row_marks import RowMarks
 from tidelog.maintain.small.tables import AnyArray, StrataTables
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.address import address_of
@@ -17,10 +17,10 @@ from tidelog.storage.structs import columns
 # The arrays of relations, of what an epoch knows about them, and of indexes; tables have the addresses under
 # the same names.
 _ARRAYS = ("slots", "rows", "alive", "levels", "previous", "counts")
-_LABEL_ARRAYS = ("marks", "flags", "tentative", "tentative_counts", "before")
+_MARK_ARRAYS = ("marks", "flags", "tentative", "tentative_counts", "before")
 _INDEX_ARRAYS = ("slots", "keys", "groups", "arena", "arena_state", "key_columns", "rest_columns")
 _arrays_of = attrgetter(*_ARRAYS)
-_label_arrays_of = attrgetter(*_LABEL_ARRAYS)
+_mark_arrays_of = attrgetter("status", *_MARK_ARRAYS[1:])
 _index_arrays_of = attrgetter(*_INDEX_ARRAYS)
 
 
@@ -28,13 +28,13 @@ class Sync:
     """Writes addresses and counts of relations and indexes to the tables, and reads counts back.
 
     An array that is replaced has another address. The arrays of the last time are kept, so that their ids
-    are not given to others, and nothing is done where the ids are still the same. Without `label` the
+    are not given to others, and nothing is done where the ids are still the same. Without `marks_of` the
     kernel only reads.
     """
 
-    def __init__(self, tables: StrataTables, label: Callable[[str], RelationLabels] | None) -> None:
+    def __init__(self, tables: StrataTables, marks_of: Callable[[str], RowMarks] | None) -> None:
         self._tables = tables
-        self._label = label
+        self._marks_of = marks_of
         self._arrays: dict[str, tuple[AnyArray, ...]] = {}
         self._index_arrays: dict[int, tuple[AnyArray, ...]] = {}
         self._ids: list[int] = []
@@ -84,7 +84,7 @@ class Sync:
         self._index_numbers = np.array(list(tables.used.values()), np.int64)
         self._counts = columns(tables.relations, "count", "hidden_count")
         self._index_counts = columns(tables.indexes, "group_count", "rows_indexed")
-        # A relation whose stratum came into use has labels to point at, too.
+        # A relation whose stratum came into use has marks to point at, too.
         kept_names = tables.read.keys() - (tables.own.keys() - self._own)
         self._own = set(tables.own)
         self._arrays = {name: arrays for name, arrays in self._arrays.items() if name in kept_names}
@@ -103,8 +103,8 @@ class Sync:
 
     def _point(self, name: str, relation: StoredRelation) -> None:
         """Write the addresses of a relation's arrays, where they changed."""
-        label = self._label if name in self._tables.own else None
-        if label is not None:
+        marks_of = self._marks_of if name in self._tables.own else None
+        if marks_of is not None:
             relation.track_deletions()
         arrays = _arrays_of(relation)
         known = self._arrays.get(name)
@@ -119,10 +119,10 @@ class Sync:
             row["alive"] = 0
         row["capacity"] = relation.rows.shape[0]
         row["slot_count"] = relation.slots.shape[0]
-        if label is not None:
-            labels = label(name)
-            labels.ensure_room()
-            _write_addresses(row, _LABEL_ARRAYS, _label_arrays_of(labels))
+        if marks_of is not None:
+            marks = marks_of(name)
+            marks.ensure_room()
+            _write_addresses(row, _MARK_ARRAYS, _mark_arrays_of(marks))
 
     def _write_indexes(self, relations: Mapping[str, StoredRelation], names: AbstractSet[str]) -> None:
         """Bring the indexes of some relations up to date."""

@@ -35,7 +35,7 @@ class BackwardForwardHeads(DredHeads):
         """Count the tight derivations that rows still have; return the rows without any."""
         relation = self.judge.relations[name]
         derived = numbers[relation.levels[numbers] > 0]
-        self.judge.labels[name].touch(numbers)
+        self.judge.marks[name].touch(numbers)
         relation.counts[numbers] = 0
         for rule in self._rules:
             if rule.relation == name and derived.size:

@@ -118,9 +118,9 @@ class CountingHeads(LocalHeads):
             numbers, levels, counts = rows[has_any], levels[has_any], counts[has_any]
             self.offer(name, numbers, levels)
             # A row that also became an input fact keeps that better offer.
-            labels = self.judge.labels[name]
-            taken = labels.tentative[numbers] == levels + 1
-            labels.tentative_counts[numbers[taken]] = counts[taken]
+            marks = self.judge.marks[name]
+            taken = marks.tentative[numbers] == levels + 1
+            marks.tentative_counts[numbers[taken]] = counts[taken]
         return {}
 
     def offer_new(self, name: str, rows: CodeArray, levels: Int32s, *, asked_by_all: bool) -> None:  # noqa: ARG002

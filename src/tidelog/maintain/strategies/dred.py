@@ -29,10 +29,10 @@ class DredHeads(LocalHeads):
 
     def delete(self, name: str, numbers: Int64s) -> None:
         """Let rows wait to be deleted, if they are not deleted yet."""
-        labels = self.judge.labels[name]
-        labels.touch(numbers)
+        marks = self.judge.marks[name]
+        marks.touch(numbers)
         numbers = np.unique(numbers)
-        self.losing.put(name, numbers[labels.marks[numbers] == UNTOUCHED], labels.relation.levels)
+        self.losing.put(name, numbers[marks.status[numbers] == UNTOUCHED], marks.relation.levels)
 
 
 class DredCounterHeads(DredHeads):

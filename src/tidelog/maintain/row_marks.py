@@ -12,8 +12,8 @@ from tidelog.storage.kernel import Bools, Int32s, Int64s
 from tidelog.storage.memory import enlarged
 
 
-class RelationLabels:
-    """Marks and tentative labels beside a relation's annotations.
+class RowMarks:
+    """Marks and tentative levels beside a relation's annotations.
 
     The arrays live as long as the relation and are cleared row by row after each epoch, so that
     a small epoch does not pay for a large relation. Whatever changes a count is remembered, so
@@ -22,7 +22,7 @@ class RelationLabels:
 
     def __init__(self, relation: StoredRelation) -> None:
         self.relation = relation
-        self.marks: Bools = np.zeros(0, np.uint8)
+        self.status: Bools = np.zeros(0, np.uint8)
         self.flags: Bools = np.zeros(0, np.uint8)
         self.tentative: Int32s = np.zeros(0, np.int32)
         self.tentative_counts: Int32s = np.zeros(0, np.int32)
@@ -32,8 +32,8 @@ class RelationLabels:
     def ensure_room(self) -> None:
         """Make the arrays as long as the relation's; new places are zero."""
         capacity = self.relation.rows.shape[0]
-        if self.marks.shape[0] < capacity:
-            self.marks = enlarged(self.marks, capacity, self.marks.shape[0])
+        if self.status.shape[0] < capacity:
+            self.status = enlarged(self.status, capacity, self.status.shape[0])
             self.flags = enlarged(self.flags, capacity, self.flags.shape[0])
             self.tentative = enlarged(self.tentative, capacity, self.tentative.shape[0])
             self.tentative_counts = enlarged(self.tentative_counts, capacity, self.tentative_counts.shape[0])
@@ -54,25 +54,25 @@ class RelationLabels:
         found = lose_derivations(self.relation.counts, numbers, exhausted)
         return exhausted[:found]
 
-    def offer(self, numbers: Int64s, labels: Int32s) -> Int64s:
-        """Offer labels to rows; return the rows whose tentative label became smaller."""
+    def offer(self, numbers: Int64s, levels: Int32s) -> Int64s:
+        """Offer levels to rows; return the rows whose tentative level became smaller."""
         self.ensure_room()
         self.touch(numbers)
         improved = np.empty(numbers.size, np.int64)
         relation = self.relation
         found = relax(
-            relation.levels, relation.counts, self.tentative, self.tentative_counts, numbers, labels, improved
+            relation.levels, relation.counts, self.tentative, self.tentative_counts, numbers, levels, improved
         )
         return improved[:found]
 
-    def take(self, numbers: Int64s, label: int) -> Int64s:
-        """Return the rows that still have this tentative label, each once, to be settled."""
+    def take(self, numbers: Int64s, level: int) -> Int64s:
+        """Return the rows that still have this tentative level, each once, to be settled."""
         taken = np.empty(numbers.size, np.int64)
-        found = take_offers(self.tentative, numbers, label + 1, taken)
+        found = take_offers(self.tentative, numbers, level + 1, taken)
         return taken[:found]
 
     def settle(self, numbers: Int64s) -> None:
-        """Give taken rows their tentative label; their level before is kept while they are current."""
+        """Give taken rows their tentative level; their level before is kept while they are current."""
         relation = self.relation
         self.touch(numbers)
         self.before[numbers] = relation.levels[numbers]
@@ -80,7 +80,7 @@ class RelationLabels:
         relation.counts[numbers] = self.tentative_counts[numbers]
         self.tentative[numbers] = 0
         relation.show_rows(numbers)
-        self.marks[numbers] = CURRENT
+        self.status[numbers] = CURRENT
 
     def settle_copies(self, numbers: Int64s, level: int) -> None:
         """Give copies of rows the level that their owner settled."""
@@ -91,7 +91,7 @@ class RelationLabels:
         self.settle(numbers)
 
     def drop(self, numbers: Int64s) -> None:
-        """Take the label from affected rows."""
+        """Take the level from affected rows."""
         self.relation.levels[numbers] = ABSENT
 
     def remember(self, numbers: Int64s, counts: Int32s) -> None:
@@ -124,20 +124,20 @@ class RelationLabels:
         self.forget()
 
     def forget(self) -> None:
-        """Clear marks and tentative labels; the epoch is committed or undone."""
+        """Clear marks and tentative levels; the epoch is committed or undone."""
         if not self._journal:
             return
         rows = self.touched()
-        self.marks[rows] = UNTOUCHED
+        self.status[rows] = UNTOUCHED
         self.flags[rows] = 0
         self.tentative[rows] = 0
         self._journal = []
 
 
-def row_changes(labels: Mapping[str, RelationLabels]) -> dict[str, RowChange]:
+def row_changes(marks: Mapping[str, RowMarks]) -> dict[str, RowChange]:
     """Return the rows of each relation that were or became facts in this epoch."""
     changes = {}
-    for name, of_relation in labels.items():
+    for name, of_relation in marks.items():
         rows = of_relation.touched()
         was = of_relation.relation.previous[rows] != ABSENT
         now = of_relation.relation.levels[rows] != ABSENT
