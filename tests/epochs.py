@@ -187,8 +187,8 @@ class Maintained:
             facts = self._decode(relation, exported.columns, length)
             annotations = zip(exported.levels, exported.counts, exported.given, strict=True)
             labels[name] = {
-                fact: Label(int(level), int(count), bool(is_given))
-                for fact, (level, count, is_given) in zip(facts, annotations, strict=True)
+                fact: Label(int(level), int(count), bool(is_input))
+                for fact, (level, count, is_input) in zip(facts, annotations, strict=True)
             }
             assert len(labels[name]) == length, f"{name} is exported with a fact twice"
         return labels
@@ -226,7 +226,7 @@ class Maintained:
         for name, relation in self.program.relations.items():
             asked = sorted(expected[name] | self.inputs.get(name, set()), key=order_key)
             answers = self.engine.given(name, self._encode(relation, asked))
-            given = {fact for fact, is_given in zip(asked, answers.tolist(), strict=True) if is_given}
+            given = {fact for fact, is_input in zip(asked, answers.tolist(), strict=True) if is_input}
             assert given == self.inputs.get(name, set()), f"what {name} was given"
 
     def _check_rows(self) -> None:

@@ -22,7 +22,7 @@ class Label(NamedTuple):
 
     level: int
     count: int
-    is_given: bool
+    is_input: bool
 
 
 Labels = dict[str, dict[Fact, Label]]

@@ -287,8 +287,8 @@ def check_certainty(
     def is_sure(name: str, row: int) -> bool:
         if not marks.flag(tables, name, "is_affected") or row in certain[name]:
             return True
-        is_given = case.level(name, row) == 0 and not marks.arrays[name]["suspect"][row]
-        return is_given and not marks.flag(tables, name, "is_opaque")
+        is_input = case.level(name, row) == 0 and not marks.arrays[name]["suspect"][row]
+        return is_input and not marks.flag(tables, name, "is_opaque")
 
     levels = [case.level(tables.names[line[FOUND_RELATION]], line[FOUND_ROW]) for line in lines]
     order = sorted(range(len(lines)), key=levels.__getitem__)

@@ -166,13 +166,13 @@ def test_shown_rows_are_facts_until_they_are_hidden():
 
 @given(
     batches=st.lists(st.tuples(st.integers(0, 2), row_lists(2, small_codes, max_size=60)), max_size=8),
-    given_rows=row_lists(2, small_codes, max_size=20),
+    input_rows=row_lists(2, small_codes, max_size=20),
     counting=st.booleans(),
 )
-def test_shared_insertion_leaves_no_holes(batches, given_rows, counting):
+def test_shared_insertion_leaves_no_holes(batches, input_rows, counting):
     """Blocks of row numbers of several threads become one range, each row counted in full."""
     relation = StoredRelation(2, np.int32, counting=counting)
-    relation.insert(as_rows(given_rows, 2), first_new=relation.NEVER)
+    relation.insert(as_rows(input_rows, 2), first_new=relation.NEVER)
     before = relation.count
     blocks = relation.open_shared(3)
 
@@ -185,7 +185,7 @@ def test_shared_insertion_leaves_no_holes(batches, given_rows, counting):
     relation.close_shared(blocks)
 
     inserted = [row for _, batch in batches for row in batch]
-    old = distinct(given_rows)
+    old = distinct(input_rows)
     assert as_tuples(relation.rows[:before]) == old
     assert relation.count == len(set(inserted) | set(old))
     assert matches_oracle(relation, distinct([*old, *inserted]))

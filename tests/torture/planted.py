@@ -94,8 +94,8 @@ MISTAKES: Final = (
     Mistake(
         "session: a fact both inserted and deleted is deleted",
         "session/changes.py",
-        "inserted, deleted = is_wanted & ~is_given, ~is_wanted & is_given",
-        "inserted, deleted = is_wanted & ~is_given, ~is_wanted",
+        "inserted, deleted = is_wanted & ~is_input, ~is_wanted & is_input",
+        "inserted, deleted = is_wanted & ~is_input, ~is_wanted",
     ),
     Mistake(
         "proofs: a premise may have the level of what it proves",

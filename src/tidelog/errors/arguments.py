@@ -37,8 +37,8 @@ class Arguments:
 
     def refuse(self, *, if_any: Mapping[str, bool], because: str, hint: str | None = None) -> None:
         """Note the arguments that were given though they have no effect."""
-        for name, is_given in if_any.items():
-            if is_given:
+        for name, is_input in if_any.items():
+            if is_input:
                 self.diagnostics.append(no_effect(name, because, hint))
 
     def text(self, name: str, value: object) -> None:

@@ -127,7 +127,7 @@ class MaintainedEngine(LocalEngine):
         """Say of each fact whether it is an input fact now."""
         return self._inputs.contain(relation, columns)
 
-    def given_facts(self, relation: str) -> list[Codes]:
+    def input_facts(self, relation: str) -> list[Codes]:
         """Return the input facts of a relation, those that a law of it leaves out too."""
         return fact_columns(self._inputs.rows(relation))
 
@@ -268,7 +268,7 @@ class MaintainedEngine(LocalEngine):
         self.paths.keep(stratum, graph)
         return graph
 
-    def given_rows(self, name: str, numbers: Int64s) -> CodeArray:
+    def input_rows(self, name: str, numbers: Int64s) -> CodeArray:
         """Return input facts of a relation with a law of its own, by their numbers in a `RowChange`."""
         return self._inputs.rows_apart(name, numbers)
 
@@ -300,7 +300,7 @@ class MaintainedEngine(LocalEngine):
         """Go on with another program whose input relations keep their facts, but for the changes.
 
         Strata with the same rules as before keep their state and follow the change. So do strata of
-        the same relations, where derivations by the rules that come or go can be enumerated; the others
+        the same relations, where derivations by inserted and deleted rules can be enumerated; the others
         are recomputed.
         """
         self.make_room(_codes_of(changes))

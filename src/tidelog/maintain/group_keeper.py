@@ -103,12 +103,14 @@ class GroupKeeper:
         aggregate = groups.aggregate
         contents = {aggregate.relation: value_rows(change)}
         if aggregate.some is not None:
-            gone, come = some_rows(change)
-            contents[aggregate.some] = gone, come
+            old_rows, new_rows = some_rows(change)
+            contents[aggregate.some] = old_rows, new_rows
         found = {}
-        for name, (gone, come) in contents.items():
-            if len(gone) or len(come):
-                packed = [state.pack([x[:, at] for at in range(x.shape[1])], len(x)) for x in (gone, come)]
+        for name, (old_rows, new_rows) in contents.items():
+            if len(old_rows) or len(new_rows):
+                packed = [
+                    state.pack([x[:, at] for at in range(x.shape[1])], len(x)) for x in (old_rows, new_rows)
+                ]
                 found[name] = replace_rows(marks_of(name), *packed)
         return found, len(rows)
 

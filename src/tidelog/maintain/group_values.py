@@ -1,4 +1,4 @@
-"""The value of each group of an aggregate, while derivations come and go.
+"""The value of each group of an aggregate, while derivations are gained and lost.
 
     count         the number of derivations
     sum           integers: added and subtracted; floats: exact, see `storage.exact_sum`

@@ -166,15 +166,15 @@ def _held(
     return ~present if literal.is_negated else present
 
 
-def replace_rows(marks: RowMarks, gone: CodeArray, come: CodeArray) -> RowChange:
+def replace_rows(marks: RowMarks, old_rows: CodeArray, new_rows: CodeArray) -> RowChange:
     """Take facts from a relation and give it others; each has level 1 and one derivation."""
     relation = marks.relation
-    deleted = relation.find(gone)
+    deleted = relation.find(old_rows)
     marks.ensure_room()
     marks.touch(deleted)
     relation.levels[deleted] = ABSENT
     relation.counts[deleted] = 0
-    inserted = relation.locate(come)
+    inserted = relation.locate(new_rows)
     marks.ensure_room()
     marks.touch(inserted)
     relation.levels[inserted] = 1
@@ -190,10 +190,10 @@ def some_rows(change: GroupChange) -> Iterable[Int64s]:
 
 
 def value_rows(change: GroupChange) -> tuple[Int64s, Int64s]:
-    """Return the facts of an aggregate's relation that go and those that come."""
+    """Return the facts of an aggregate's relation that are deleted and those that are inserted."""
     is_other = (change.had_value != change.has_value) | (change.had_value & (change.before != change.after))
-    gone, come = is_other & change.had_value, is_other & change.has_value
+    is_deleted, is_inserted = is_other & change.had_value, is_other & change.has_value
     return (
-        np.column_stack([change.groups[gone], change.before[gone]]),
-        np.column_stack([change.groups[come], change.after[come]]),
+        np.column_stack([change.groups[is_deleted], change.before[is_deleted]]),
+        np.column_stack([change.groups[is_inserted], change.after[is_inserted]]),
     )

@@ -32,7 +32,7 @@ NO_CHANGE: Final = RowChange(NO_ROWS, NO_ROWS)
 def compare_states(old: StoredRelation, new: StoredRelation) -> RowChange:
     """Return how a relation that was evaluated anew differs from what it was.
 
-    The new rows are annotated with their old levels, and facts that are gone are entered as absent rows.
+    The new rows are annotated with their old levels, and deleted facts are entered as absent rows.
     """
     numbers = np.flatnonzero(new.alive[: new.count]) if new.deleted else np.arange(new.count)
     in_old = old.find(new.rows[numbers])
@@ -40,12 +40,12 @@ def compare_states(old: StoredRelation, new: StoredRelation) -> RowChange:
     inserted = numbers[new.previous[numbers] == ABSENT]
     is_kept = np.zeros(old.count, np.bool_)
     is_kept[in_old[in_old >= 0]] = True
-    gone = np.flatnonzero((old.levels[: old.count] != ABSENT) & ~is_kept)
-    if not gone.size:
+    lost = np.flatnonzero((old.levels[: old.count] != ABSENT) & ~is_kept)
+    if not lost.size:
         return RowChange(NO_ROWS, inserted)
-    deleted = new.locate(np.ascontiguousarray(old.rows[gone]))
+    deleted = new.locate(np.ascontiguousarray(old.rows[lost]))
     new.levels[deleted] = ABSENT
-    new.previous[deleted] = old.levels[gone]
+    new.previous[deleted] = old.levels[lost]
     new.show_rows(deleted)
     return RowChange(deleted, inserted)
 

@@ -105,11 +105,11 @@ class SparkMaintainedEngine:
 
     def _adopt(self, program: Program) -> None:
         self._program = program
-        self._given = {
+        self._inputs = {
             name: StoredRelation(relation.arity, np.int64, counting=True)
             for name, relation in program.relations.items()
         }
-        self._given_files: dict[str, list[str]] = {}
+        self._input_files: dict[str, list[str]] = {}
         self._groups: list[Group] = []
         self._placed: tuple[PlacedStrata, ...] = ()
         self._home: dict[str, Group] = {}
@@ -119,13 +119,13 @@ class SparkMaintainedEngine:
 
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
-        self._given[relation].insert(as_rows(columns, len(columns[0]) if columns else 1))
+        self._inputs[relation].insert(as_rows(columns, len(columns[0]) if columns else 1))
 
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Bring every relation to its fixpoint, group by group."""
         begun = time.perf_counter()
         finished: list[StratumStatistics] = []
-        sizes = {name: len(given) for name, given in self._given.items()}
+        sizes = {name: len(given) for name, given in self._inputs.items()}
         self._make_groups(place_strata(self._program, sizes, self._options, self._pool))
         for number, group in enumerate(self._groups):
             observer.stratum_started(number, len(self._groups), group.own)
@@ -136,7 +136,7 @@ class SparkMaintainedEngine:
             finished += statistics
         first = {
             name: RelationChange(fact_columns(given.live_rows()), fact_columns(given.live_rows()[:0]))
-            for name, given in self._given.items()
+            for name, given in self._inputs.items()
             if len(given)
         }
         self._commit(first, self._epoch)
@@ -144,7 +144,7 @@ class SparkMaintainedEngine:
 
     def _facts_for(self, group: Group) -> dict[str, CodeArray]:
         """Return the facts given to a group's own relations, and all of those it reads."""
-        facts = {name: self._given[name].live_rows() for name in group.own}
+        facts = {name: self._inputs[name].live_rows() for name in group.own}
         facts.update({n: self._rows(n) for n in group.reads})
         return facts
 
@@ -180,13 +180,13 @@ class SparkMaintainedEngine:
     def size(self, relation: str) -> int:
         """Return the number of facts."""
         home = self._home.get(relation)
-        return len(self._given[relation]) if home is None else home.size(relation)
+        return len(self._inputs[relation]) if home is None else home.size(relation)
 
     def facts(self, relation: str) -> list[Codes]:
         """Return all facts as one array of codes per column."""
         home = self._home.get(relation)
         if home is None:
-            return as_columns(self._given[relation].live_rows())
+            return as_columns(self._inputs[relation].live_rows())
         return home.columns(relation)
 
     def _rows(self, relation: str) -> CodeArray:
@@ -197,15 +197,15 @@ class SparkMaintainedEngine:
         home = self._home.get(relation)
         if home is not None:
             return home.match(relation, pattern)
-        return as_columns(matching(self._given[relation].live_rows(), pattern))
+        return as_columns(matching(self._inputs[relation].live_rows(), pattern))
 
     def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
-        return self._given[relation].find(fact_rows(columns, self._arity(relation))) >= 0
+        return self._inputs[relation].find(fact_rows(columns, self._arity(relation))) >= 0
 
-    def given_facts(self, relation: str) -> list[Codes]:
+    def input_facts(self, relation: str) -> list[Codes]:
         """Return the input facts of a relation; one of zeros for each if it has no columns."""
-        return fact_columns(self._given[relation].live_rows())
+        return fact_columns(self._inputs[relation].live_rows())
 
     def look_up(self, relation: str, codes: Mapping[int, int]) -> Found:
         """Return the facts that have these codes in these columns, with the iterations of each.
@@ -215,7 +215,7 @@ class SparkMaintainedEngine:
         home = self._home.get(relation)
         if home is not None:
             return home.look_up(relation, codes)
-        rows = self._given[relation].live_rows()
+        rows = self._inputs[relation].live_rows()
         return found_in(rows, np.zeros(len(rows), np.int32), codes)
 
     def code_frame(self, relation: str) -> "DataFrame | None":
@@ -241,7 +241,7 @@ class SparkMaintainedEngine:
                 deleted.update({name: change.deleted} if len(change.deleted[0]) else {})
         reports: list[StratumReport] = []
         done: list[tuple[Group, dict[str, object], dict[str, RelationChange]]] = []
-        files = {name: list(names) for name, names in self._given_files.items()}
+        files = {name: list(names) for name, names in self._input_files.items()}
         mark = self.numbering.mark()
         try:
             for group in self._groups:
@@ -256,12 +256,12 @@ class SparkMaintainedEngine:
                 reports += result.strata
             self._commit(changes, self._epoch + 1)
         except BaseException:
-            self._given_files = files
+            self._input_files = files
             for group, before, told in reversed(done):
                 group.go_back(before, told)
             self.numbering.rewind(mark)
             raise
-        self._follow_given(changes)
+        self._follow_inputs(changes)
         return EpochResult(inserted, deleted, tuple(reports))
 
     def _told(
@@ -276,15 +276,15 @@ class SparkMaintainedEngine:
                 told[name] = RelationChange(inserted.get(name, nothing), deleted.get(name, nothing))
         return told
 
-    def _follow_given(self, changes: Mapping[str, RelationChange]) -> None:
+    def _follow_inputs(self, changes: Mapping[str, RelationChange]) -> None:
         for name, change in changes.items():
-            given, arity = self._given[name], self._arity(name)
-            gone = fact_rows(change.deleted, arity)
-            if len(gone):
-                given.delete_rows(given.find(gone))
-            come = fact_rows(change.inserted, arity)
-            if len(come):
-                given.insert(come)
+            given, arity = self._inputs[name], self._arity(name)
+            deleted = fact_rows(change.deleted, arity)
+            if len(deleted):
+                given.delete_rows(given.find(deleted))
+            inserted = fact_rows(change.inserted, arity)
+            if len(inserted):
+                given.insert(inserted)
 
     def change_rules(
         self, program: Program, settings: MaintenanceSettings, observer: Observer,
@@ -293,14 +293,14 @@ class SparkMaintainedEngine:
         """Go on with another program: everything is evaluated again and compared."""
         del settings
         before, old, specs = dict(self.__dict__), self._all_facts(), self._pool.groups
-        given, mark = self._given, self.numbering.mark()
+        given, mark = self._inputs, self.numbering.mark()
         try:
             self._adopt(program)
             self._epoch += 1
             for name in program.relations:
                 if name in given:
-                    self._given[name].insert(given[name].live_rows())
-            self._follow_given(changes)
+                    self._inputs[name].insert(given[name].live_rows())
+            self._follow_inputs(changes)
             strata = self.evaluate(observer).strata
         except BaseException:
             self.__dict__.update(before)
@@ -328,13 +328,13 @@ class SparkMaintainedEngine:
         relations = {}
         for name in self._program.relations:
             rows = self._rows(name)
-            left_out = _without(self._given[name].live_rows(), rows)
-            is_given = np.concatenate([self._given[name].find(rows) >= 0, np.ones(len(left_out), np.bool_)])
-            levels = np.where(is_given, 0, 1).astype(np.int32)
+            left_out = _without(self._inputs[name].live_rows(), rows)
+            is_input = np.concatenate([self._inputs[name].find(rows) >= 0, np.ones(len(left_out), np.bool_)])
+            levels = np.where(is_input, 0, 1).astype(np.int32)
             levels[len(rows) :] = 2**31 - 1
             every = np.concatenate([rows, left_out])
             relations[name] = RelationState(
-                fact_columns(every), levels, np.ones(len(every), np.int32), is_given
+                fact_columns(every), levels, np.ones(len(every), np.int32), is_input
             )
         return EngineState(relations, numbers=self.numbering.export())
 
@@ -344,7 +344,7 @@ class SparkMaintainedEngine:
         for name, relation in state.relations.items():
             arity = self._arity(name)
             given = [column[relation.given] for column in relation.columns]
-            self._given[name].insert(fact_rows(given, arity))
+            self._inputs[name].insert(fact_rows(given, arity))
         self.evaluate(SilentObserver())
 
     def begin(self, batch: str | None) -> bool:
@@ -363,8 +363,8 @@ class SparkMaintainedEngine:
             raise TidelogError([_differs(self._folder.uri)])
         self._epoch, self._applied = manifest.epoch, list(manifest.applied)
         for name, files in manifest.given.items():
-            self._given[name].insert(read_state(self._folder, files, self._arity(name)).live_rows())
-        self._given_files = {name: list(files) for name, files in manifest.given.items()}
+            self._inputs[name].insert(read_state(self._folder, files, self._arity(name)).live_rows())
+        self._input_files = {name: list(files) for name, files in manifest.given.items()}
         runs = [
             PlacedStrata(
                 tuple(self._program.strata[n] for n in said["strata"]), Where(said["where"]), said["reason"]
@@ -384,8 +384,8 @@ class SparkMaintainedEngine:
         applied = self._applied if self._batch is None else [*self._applied, self._batch]
         if self._manifests is not None:
             for name, change in changes.items():
-                file = self._write_given(name, change, epoch)
-                self._given_files.setdefault(name, []).append(file)
+                file = self._write_inputs(name, change, epoch)
+                self._input_files.setdefault(name, []).append(file)
             groups = [
                 {
                     "strata": [self._program.strata.index(stratum) for stratum in run.strata],
@@ -394,16 +394,16 @@ class SparkMaintainedEngine:
                 for run, group in zip(self._placed, self._groups, strict=True)
             ]  # fmt: skip
             manifest = Manifest(
-                epoch, self._fingerprint(), tuple(applied[-_IDS_KEPT:]), self._given_files, groups
+                epoch, self._fingerprint(), tuple(applied[-_IDS_KEPT:]), self._input_files, groups
             )
             self._manifests.commit(manifest, self._codec, self.numbering)
         self._epoch, self._applied, self._batch = epoch, applied[-_IDS_KEPT:], None
 
-    def _write_given(self, name: str, change: RelationChange, epoch: int) -> str:
+    def _write_inputs(self, name: str, change: RelationChange, epoch: int) -> str:
         arity = self._arity(name)
-        gone, come = fact_rows(change.deleted, arity), fact_rows(change.inserted, arity)
-        levels = np.concatenate([np.full(len(gone), ABSENT, np.int32), np.zeros(len(come), np.int32)])
-        content = Annotated(np.concatenate([gone, come]), levels, np.ones(len(levels), np.int32))
+        deleted, inserted = fact_rows(change.deleted, arity), fact_rows(change.inserted, arity)
+        levels = np.concatenate([np.full(len(deleted), ABSENT, np.int32), np.zeros(len(inserted), np.int32)])
+        content = Annotated(np.concatenate([deleted, inserted]), levels, np.ones(len(levels), np.int32))
         file = file_name(name, 0, f"given-{epoch}-{uuid.uuid4().hex[:12]}")
         return self._folder.write_rows(file, content)
 

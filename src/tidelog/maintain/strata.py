@@ -70,7 +70,7 @@ class EpochEngine(Protocol):
     def paths(self) -> PathKeeper:
         """Return the lattice strata that are kept as graphs."""
 
-    def given_rows(self, name: str, numbers: Int64s) -> CodeArray:
+    def input_rows(self, name: str, numbers: Int64s) -> CodeArray:
         """Return input facts of a relation with a law of its own, by their numbers in a `RowChange`."""
 
     def give_numbers(self, stratum: Stratum, rows: Mapping[str, Int64s] | None = None) -> None:
@@ -357,7 +357,7 @@ class GraphStratum(KeptStratum):
 
     def _given(self, name: str, change: RowChange) -> tuple[CodeArray, Int64s]:
         """Return input facts that are deleted and inserted, with their diffs."""
-        sides = [self.engine.given_rows(name, rows) for rows in (change.deleted, change.inserted)]
+        sides = [self.engine.input_rows(name, rows) for rows in (change.deleted, change.inserted)]
         diffs = np.repeat(np.array([-1, 1]), [change.deleted.size, change.inserted.size])
         return np.concatenate(sides), diffs
 

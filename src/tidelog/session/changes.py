@@ -155,16 +155,16 @@ class Gathering:
         without_effect: dict[str, Sides] = {}
         for name, steps in by_relation.items():
             columns, is_wanted = _last_of_each(steps)
-            is_given = self._is_given(engine, name, columns)
-            inserted, deleted = is_wanted & ~is_given, ~is_wanted & is_given
+            is_input = self._is_input(engine, name, columns)
+            inserted, deleted = is_wanted & ~is_input, ~is_wanted & is_input
             if inserted.any() or deleted.any():
                 changes[name] = RelationChange(_pick(columns, inserted), _pick(columns, deleted))
-            idle = _pick(columns, is_wanted & is_given), _pick(columns, ~is_wanted & ~is_given)
+            idle = _pick(columns, is_wanted & is_input), _pick(columns, ~is_wanted & ~is_input)
             if any(map(fact_count, idle)):
                 without_effect[name] = idle
         return NetChange(changes, without_effect)
 
-    def _is_given(
+    def _is_input(
         self, engine: MaintainedEngine, name: str, columns: Sequence[Codes]
     ) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact before the changes."""

@@ -129,11 +129,11 @@ class PendingEpoch(Gathering):
             raise TidelogError(self.all_mistakes)
         return super().net(engine)
 
-    def _is_given(
+    def _is_input(
         self, engine: MaintainedEngine, name: str, columns: Sequence[Codes]
     ) -> npt.NDArray[np.bool_]:
         if name in self._before.program.relations:
-            return super()._is_given(engine, name, columns)
+            return super()._is_input(engine, name, columns)
         return np.zeros(len(columns[0]), np.bool_)
 
     def prepared(self, net: NetChange) -> Prepared:

@@ -65,7 +65,7 @@ class RestartingEngine:
         width = self._program.relations[relation].arity
         return np.array([row[:width] in given for row in _listed(columns)], dtype=np.bool_)
 
-    def given_facts(self, relation: str) -> Sequence[Codes]:
+    def input_facts(self, relation: str) -> Sequence[Codes]:
         """Return the input facts of a relation, those that a law of it leaves out too."""
         rows = self._given[relation]
         return _columns(rows, self._program.relations[relation].arity) or [np.zeros(len(rows), np.int64)]

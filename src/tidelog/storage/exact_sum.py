@@ -158,7 +158,7 @@ def has_bits_below(number: Int64s, lowest: int) -> bool:
 
 
 class ExactSums:
-    """Exact sums of floats by group number; values come and go as their bits.
+    """Exact sums of floats by group number; values are added and taken away as their bits.
 
     sums = ExactSums()
     sums.change(np.array([0, 0]), bits_of([1e100, 1.0]), np.array([1, 1]))

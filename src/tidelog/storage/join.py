@@ -145,7 +145,7 @@ def join_postings(
             if is_plain:
                 count = min(end - entry, out.shape[0] - written)
                 if count > 0:
-                    copy_run(batch, row, arena, entry, count, constants, sources, out, written)
+                    copy_run(batch, row, arena, (entry, count), constants, sources, out, written)
                     written += count
                     entry += count
             else:
@@ -153,7 +153,7 @@ def join_postings(
                     if (alive.shape[0] == 0 or alive[arena[entry, last_column]] != 0) and passes(
                         batch, row, arena, entry, constants, filters
                     ):
-                        copy_run(batch, row, arena, entry, 1, constants, sources, out, written)
+                        copy_run(batch, row, arena, (entry, 1), constants, sources, out, written)
                         written += 1
                     entry += 1
             if entry < end:
@@ -184,10 +184,17 @@ def first_place(
 
 @inlined
 def copy_run(
-    batch: CodeArray, row: Integer, arena: CodeArray, entry: Integer, count: Integer, constants: Int64s,
-    sources: Int32s, out: CodeArray, written: Integer,
-) -> None:  # fmt: skip
-    """Write `count` rows: one binding beside as many entries."""
+    batch: CodeArray,
+    row: Integer,
+    arena: CodeArray,
+    run: tuple[Integer, Integer],
+    constants: Int64s,
+    sources: Int32s,
+    out: CodeArray,
+    written: Integer,
+) -> None:
+    """Write a row for each entry of a run, its first one and their number: one binding beside each."""
+    entry, count = run
     width = batch.shape[1]
     for column in range(sources.shape[0]):
         source = sources[column]

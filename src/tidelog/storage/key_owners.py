@@ -12,7 +12,7 @@ _NOBODY = -1
 
 
 class KeyOwners:
-    """The row of a relation that has a key, by key; rows come and go as a relation changes.
+    """The row of a relation that has a key, by key, while the relation changes.
 
     Deleted rows give their keys back before inserted ones ask for theirs.
     """
@@ -24,7 +24,7 @@ class KeyOwners:
         self._owners: Int64s = np.zeros(0, np.int64)
 
     def change(self, deleted: Int64s, inserted: Int64s) -> tuple[int, int] | None:
-        """Let rows go and come; return two rows with one key if there are such."""
+        """Delete and insert rows; return two rows with one key if there are such."""
         if deleted.size:
             keys = self._numbers(deleted)
             self._owners[keys[self._owners[keys] == deleted]] = _NOBODY

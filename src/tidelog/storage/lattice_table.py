@@ -96,10 +96,10 @@ class LatticeTable:
         rows = np.empty((keys.size, stored.arity), stored.dtype)
         rows[:, self._plain] = self._keys.rows[keys]
         rows[:, self._column] = self._order.to_codes(self._best[keys])
-        gone = self._rows[keys]
-        gone = gone[gone != _NONE]
-        if gone.size:
-            stored.delete_rows(gone)
+        replaced = self._rows[keys]
+        replaced = replaced[replaced != _NONE]
+        if replaced.size:
+            stored.delete_rows(replaced)
         before = stored.count
         stored.insert(rows)
         assert stored.count == before + keys.size, "a value only ever becomes better"

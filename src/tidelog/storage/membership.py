@@ -2,6 +2,9 @@
 
 Probes go in blocks: first all home slots of a block are touched, so that their cache misses
 overlap, then each probe is finished.
+
+Several threads may insert at once. A row is written before its slot is claimed by compare-and-swap, so no
+thread ever reads a row that is not complete. Each takes row numbers from a block of its own.
 """
 
 import numpy as np
@@ -33,18 +36,26 @@ def number_rows(slots: Slots, rows: CodeArray, count: int) -> None:
         slots[place] = filled(digest, row)
 
 
+@inlined
+def _begin(slots: Slots, rows: CodeArray, first: Integer, count: Integer, hashes: Slots) -> np.uint64:
+    """Hash a block of rows and touch their home slots; return what keeps that from being optimised away."""
+    mask = np.uint64(slots.shape[0] - 1)
+    touched = EMPTY
+    for offset in range(count):
+        hashes[offset] = hash_row(rows, first + offset)
+    for offset in range(count):
+        touched |= slots[hashes[offset] & mask]
+    return touched
+
+
 @kernel
 def find_rows(slots: Slots, rows: CodeArray, probes: CodeArray, found: Int64s) -> None:
     """Write into `found` the number of the row equal to each probe, or -1."""
-    mask = np.uint64(slots.shape[0] - 1)
     hashes = np.empty(BLOCK, np.uint64)
     touched = EMPTY
     for first in range(0, probes.shape[0], BLOCK):
         count = min(BLOCK, probes.shape[0] - first)
-        for offset in range(count):
-            hashes[offset] = hash_row(probes, first + offset)
-        for offset in range(count):
-            touched |= slots[hashes[offset] & mask]
+        touched |= _begin(slots, probes, first, count, hashes)
         for offset in range(count):
             place = home(slots, hashes[offset])
             row = number_at(slots, place)
@@ -96,32 +107,20 @@ def insert_rows(
 ) -> int:
     """Insert the candidates that are not present and return how many were new.
 
-    Several threads may insert at once, each with its own `numbers` (next free row number and
-    the end of its block; further blocks of `step` numbers come from `shared`). A row is
-    written before its slot is claimed by compare-and-swap, so no thread ever reads a row that
-    is not complete.
-
-    `counts`, unless empty, receives the number of derivations of rows numbered `first_new` or
-    more (those of this iteration); `weights`, unless empty, says for how many derivations a
-    candidate stands. `alive`, unless empty, marks deleted rows, which are inserted anew.
-
-    Requires room in `slots` and `rows` for all candidates of all threads.
+    `numbers` are the next row number of this thread and the end of its block; further blocks of `step` come
+    from `shared`. `counts`, unless empty, receives the derivations of rows numbered `first_new` or more,
+    `weights` of them for a candidate. `alive`, unless empty, marks deleted rows, which are inserted anew.
+    Requires room for all candidates of all threads.
     """
-    mask = np.uint64(slots.shape[0] - 1)
     hashes = np.empty(BLOCK, np.uint64)
     touched = EMPTY
     inserted = 0
     for first in range(0, candidates.shape[0], BLOCK):
         count = min(BLOCK, candidates.shape[0] - first)
-        for offset in range(count):
-            hashes[offset] = hash_row(candidates, first + offset)
-        for offset in range(count):
-            touched |= slots[hashes[offset] & mask]
+        touched |= _begin(slots, candidates, first, count, hashes)
         for offset in range(count):
             candidate = first + offset
-            weight = np.int32(1)
-            if weights.shape[0] > 0:
-                weight = weights[candidate]
+            weight = weights[candidate] if weights.shape[0] > 0 else np.int32(1)
             digest = hashes[offset]
             place = home(slots, digest)
             while True:
@@ -141,8 +140,7 @@ def insert_rows(
                     place = after(slots, digest, place)
                 else:
                     if alive.shape[0] > 0 and alive[row] == 0:
-                        # Only relations whose facts are deleted within a stratum have
-                        # `alive`; they are inserted into by one thread.
+                        # Relations with `alive` are inserted into by one thread.
                         number = _take_number(numbers, shared, step)
                         _write(rows, number, candidates, candidate, counts, weight)
                         slots[place] = filled(digest, number)

@@ -147,7 +147,7 @@ def join_ordered(
                 if (alive.shape[0] == 0 or alive[number] != 0) and passes(
                     batch, row, arena, entry, constants, filters
                 ):
-                    copy_run(batch, row, arena, entry, 1, constants, sources, out, written)
+                    copy_run(batch, row, arena, (entry, 1), constants, sources, out, written)
                     written += 1
             if place < total:
                 state[0] = row

@@ -1,4 +1,4 @@
-"""The least key of each group while keys come and go.
+"""The least key of each group while keys are inserted and deleted.
 
 Every distinct (group, key) is an entry with a multiplicity. The entries of a group that were ever
 present form a skew heap, linked by entry numbers; an entry whose multiplicity is zero stays in it

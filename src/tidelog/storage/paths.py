@@ -1,4 +1,4 @@
-"""A graph that keeps the best value of every node while arcs and base values come and go."""
+"""A graph that keeps the best value of every node while arcs and base values are inserted and deleted."""
 
 from dataclasses import dataclass
 

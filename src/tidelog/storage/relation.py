@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from tidelog.storage.slots import grow_slots
 from tidelog.storage.trie import Trie
 
 _SMALLEST = 64
+_VERSIONS = count()
 # An index by the columns of its key, an ordered one by those and the column that orders it.
 IndexName = tuple[int, ...] | tuple[tuple[int, ...], int]
 NO_BYTES: Bools = np.empty(0, np.uint8)
@@ -41,15 +43,16 @@ class StoredRelation:
     therefore a range of numbers, and the facts of earlier iterations a prefix. `alive` exists
     only once a row was deleted.
 
-    A relation stays the same object when its rows are widened, moved together or evaluated anew; then its
-    `version` grows, and row numbers and indexes taken before are stale.
+    A relation stays the same object when its rows are widened, moved together or evaluated anew. Its `version`
+    tells one such content from all others: row numbers and indexes belong to a version, and are right again
+    when that content is taken back.
     """
 
     # As `first_new`: no row is new, so nothing adds to the count of a row that is there.
     NEVER = 1 << 62
 
     def __init__(self, arity: int, dtype: npt.DTypeLike, *, counting: bool = False) -> None:
-        self.version = 0
+        self.version = next(_VERSIONS)
         self.arity = arity
         self.rows: CodeArray = np.empty((_SMALLEST, arity), dtype)
         self._slots: Slots = np.zeros(_SMALLEST * 2, np.uint64)
@@ -241,16 +244,16 @@ class StoredRelation:
 
     def hide_absent_rows(self, numbers: Int64s) -> None:
         """Let joins no longer see those rows that are no facts now."""
-        gone = numbers[self.levels[numbers] == ABSENT]
-        if gone.size:
-            self.delete_rows(gone)
+        absent = numbers[self.levels[numbers] == ABSENT]
+        if absent.size:
+            self.delete_rows(absent)
 
     def forget_deleted_levels(self) -> None:
         """Take the level from rows that were deleted during an evaluation."""
         if self.deleted and self.levels.size:
-            gone = np.flatnonzero(self.alive[: self.count] == 0)
-            self.levels[gone] = ABSENT
-            self.previous[gone] = ABSENT
+            absent = np.flatnonzero(self.alive[: self.count] == 0)
+            self.levels[absent] = ABSENT
+            self.previous[absent] = ABSENT
 
     def delete_rows(self, numbers: Int64s) -> None:
         """Mark distinct rows as deleted; their content may be inserted again later."""
@@ -318,7 +321,5 @@ class StoredRelation:
         return copy(self)
 
     def take(self, other: "StoredRelation") -> None:
-        """Take over the content of another relation, which is not used any more."""
-        version = self.version
+        """Take over the content of another relation, which is not used any more, with its version."""
         self.__dict__.update(other.__dict__)
-        self.version = version + 1

@@ -24,7 +24,7 @@ _Start = tuple[FlatRule, RuleLiteral | None]
 class LocalDerivations:
     """Chains from rows to derivations, planned when first needed and kept.
 
-    Chains hold on to indexes of stored relations, so they are forgotten when the version of one grows.
+    Chains hold on to indexes of stored relations, so they are forgotten when the version of one is another.
     """
 
     def __init__(self, state: LocalState, expressions: Expressions) -> None:

@@ -212,26 +212,30 @@ class PartnerGroup:
         for relation, files in self.files.items():
             new = [answer["files"][relation] for answer in answers if relation in answer["files"]]
             self.files[relation] = new if relation in compacted else [*files, *new]
-            come, gone = inserted.get(relation), deleted.get(relation)
-            self._sizes[relation] += (0 if come is None else len(come)) - (0 if gone is None else len(gone))
+            new_rows, old_rows = inserted.get(relation), deleted.get(relation)
+            self._sizes[relation] += (0 if new_rows is None else len(new_rows)) - (
+                0 if old_rows is None else len(old_rows)
+            )
             seen = self._seen.get(relation)
             if seen is not None:
-                if gone is not None and len(gone):
-                    seen.delete_rows(seen.find(gone.astype(np.int64)))
-                if come is not None and len(come):
-                    seen.insert(np.ascontiguousarray(come.astype(np.int64)))
+                if old_rows is not None and len(old_rows):
+                    seen.delete_rows(seen.find(old_rows.astype(np.int64)))
+                if new_rows is not None and len(new_rows):
+                    seen.insert(np.ascontiguousarray(new_rows.astype(np.int64)))
         for relation, change in changes.items():
             if relation in self.reads:
                 arity = self._program.relations[relation].arity
-                self._note_given(
+                self._note_inputs(
                     relation, fact_rows(change.inserted, arity), fact_rows(change.deleted, arity), name
                 )
         self.work = answers[0]["work"]
 
-    def _note_given(self, relation: str, come: CodeArray, gone: CodeArray, name: str) -> None:
+    def _note_inputs(self, relation: str, inserted: CodeArray, deleted: CodeArray, name: str) -> None:
         """Write what changed in a relation that the group reads, for who loads the state later."""
-        rows = np.concatenate([gone, come])
-        levels = np.concatenate([np.full(len(gone), ABSENT), np.zeros(len(come), np.int32)]).astype(np.int32)
+        rows = np.concatenate([deleted, inserted])
+        levels = np.concatenate([np.full(len(deleted), ABSENT), np.zeros(len(inserted), np.int32)]).astype(
+            np.int32
+        )
         content = Annotated(rows, levels, np.ones(len(rows), np.int32))
         file = self._folder.write_rows(file_name(relation, 0, f"given-{self.number}-{name}"), content)
         self.given.setdefault(relation, []).append(file)
@@ -351,9 +355,9 @@ def read_state(folder: Folder, files: Sequence[str], arity: int) -> StoredRelati
         rows = np.ascontiguousarray(content.rows.astype(np.int64))
         assert content.levels is not None
         is_fact = content.levels != ABSENT
-        gone = found.find(rows[~is_fact])
-        if (gone >= 0).any():
-            found.delete_rows(gone[gone >= 0])
+        deleted = found.find(rows[~is_fact])
+        if (deleted >= 0).any():
+            found.delete_rows(deleted[deleted >= 0])
         found.insert(np.ascontiguousarray(rows[is_fact]))
     return found
 

@@ -32,7 +32,7 @@ class Ground:
     def __init__(self, engine: MaintainedEngine) -> None:
         self.engine = engine
         self.tables = Tables(engine)
-        self._places: dict[tuple[int, int], tuple[Int64s, StoredRelation, Int64s]] = {}
+        self._places: dict[tuple[int, int], tuple[Int64s, Int64s]] = {}
         self.program: Program = engine.program
         self.stratum_of: dict[str, int] = {}
         self.rules: dict[str, list[FlatRule]] = {name: [] for name in self.program.relations}
@@ -183,13 +183,13 @@ class Ground:
                 self.relation(name).hide_absent_rows(hidden)
 
     def _located(self, name: str, facts: Int64s) -> Int64s:
-        """Return the distinct row numbers of facts, looked up once for each stored relation."""
+        """Return the distinct row numbers of facts, looked up once for each version of a relation."""
         stored = self.relation(name)
-        known = self._places.get((id(facts), id(stored)))
+        known = self._places.get((id(facts), stored.version))
         if known is None:
-            # Facts and relation are kept, so that nothing else gets their identities.
-            known = self._places[id(facts), id(stored)] = (facts, stored, distinct(self.locate(name, facts)))
-        return known[2]
+            # The facts are kept, so that nothing else gets their identity.
+            known = self._places[id(facts), stored.version] = facts, distinct(self.locate(name, facts))
+        return known[1]
 
 
 def distinct(numbers: Int64s) -> Int64s:

@@ -56,6 +56,7 @@ class Marks:
         self._suspects: dict[str, list[tuple[tuple[int, ...], int]]] = {}
         for (name, codes), number in suspects.items():
             self._suspects.setdefault(name, []).append((codes, number))
+        # By the version of a relation.
         self._known: dict[int, RowMarks] = {}
         self._brought: list[tuple[RowMarks, Int64s]] = []
         self._search = 0
@@ -68,9 +69,9 @@ class Marks:
     def of(self, name: str) -> RowMarks:
         """Return the marks of a relation."""
         stored = self._ground.relation(name)
-        marks = self._known.get(id(stored))
+        marks = self._known.get(stored.version)
         if marks is None:
-            marks = self._known[id(stored)] = self._make(name, stored)
+            marks = self._known[stored.version] = self._make(name, stored)
         marks.cover()
         return marks
 

@@ -147,7 +147,7 @@ class Explainer:
             chosen = proved[proved[:, FOUND_RULE] == kind]
             for place in set(chosen[:, FOUND_RELATION].tolist()):
                 rows = chosen[chosen[:, FOUND_RELATION] == place, FOUND_ROW]
-                self._leaves(small.names[place], rows, found, is_given=kind == INPUT)
+                self._leaves(small.names[place], rows, found, is_input=kind == INPUT)
         for place in set(met["relation"].tolist()):
             own = met[met["relation"] == place]
             is_negated = own["is_negated"] != 0
@@ -156,9 +156,9 @@ class Explainer:
                 present.setdefault(name, []).append(own["row"][~is_negated])
             self._deny(name, own["row"][is_negated].tolist(), found, absent)
 
-    def _leaves(self, name: str, numbers: Int64s, found: Explanation, *, is_given: bool) -> None:
+    def _leaves(self, name: str, numbers: Int64s, found: Explanation, *, is_input: bool) -> None:
         """Note given facts that are suspects, or facts that are taken for granted."""
-        if is_given:
+        if is_input:
             suspects = self._marks.of(name).suspects
             self._note((suspects[row] for row in numbers.tolist() if row in suspects), found)
         elif numbers.size:
@@ -184,9 +184,9 @@ class Explainer:
             numbers, levels = numbers[is_open], levels[is_open]
         if self._assumes:
             is_touched = marks.changed[numbers] != 0
-            self._leaves(name, numbers[~is_touched], found, is_given=False)
+            self._leaves(name, numbers[~is_touched], found, is_input=False)
             numbers, levels = numbers[is_touched], levels[is_touched]
-        self._leaves(name, numbers[levels == 0], found, is_given=True)
+        self._leaves(name, numbers[levels == 0], found, is_input=True)
         for number, derivation in self._proofs(name, numbers[levels != 0]).items():
             found.slow[name, number] = derivation
             for literal, row in zip(derivation.rule.literals, derivation.numbers, strict=True):
@@ -293,8 +293,8 @@ class Explainer:
         if marks.certain[row]:
             return True
         # A given fact that nobody suspects.
-        is_given = name not in self._ground.opaque and marks.stored.levels[row] == 0
-        return bool(is_given and not marks.suspect[row])
+        is_input = name not in self._ground.opaque and marks.stored.levels[row] == 0
+        return bool(is_input and not marks.suspect[row])
 
     # --- facts that are not there ------------------------------------------------------------------
 

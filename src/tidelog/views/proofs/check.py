@@ -61,7 +61,7 @@ class _Checker:
             yield "the premises are not those of the step"
         match node.step:
             case Given():
-                if not self.prover.source.is_given(node.relation, node.fact):
+                if not self.prover.source.is_input(node.relation, node.fact):
                     yield "it is not an input fact"
             case Derivation():
                 yield from self.derivation(node.step, node)

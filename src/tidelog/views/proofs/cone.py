@@ -62,7 +62,7 @@ def explore_cone(
 def _steps(prover: Prover, place: Place, *, by_levels: bool) -> Iterator[tuple[Step, tuple[Place, ...]]]:
     atom, below, asserted = place
     is_stored = prover.book.is_stored(atom.relation)
-    if is_stored and prover.source.is_given(atom.relation, atom.fact):
+    if is_stored and prover.source.is_input(atom.relation, atom.fact):
         yield Given(), ()
     if by_levels and is_stored and not asserted:
         below = prover.level(atom)

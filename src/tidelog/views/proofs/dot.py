@@ -16,7 +16,7 @@ def write_dot(proof: "Proof", depth: int | None = None) -> str:
     """Return a `digraph`: facts as boxes, rules on the edges' tails, leaves without a frame."""
     lines = ["digraph proof {", "  rankdir=BT;", '  node [shape=box, fontname="monospace"];']
     for node in number_nodes(proof, depth):
-        style = ", style=filled, fillcolor=lightgrey" if _is_given(node) else ""
+        style = ", style=filled, fillcolor=lightgrey" if _is_input(node) else ""
         lines.append(f"  n{node.number} [label={_quoted(_label(node))}{style}];")
         lines.extend(f"  n{premise} -> n{node.number};" for premise in node.premises)
         for place, leaf in enumerate(_leaves(node)):
@@ -29,7 +29,7 @@ def write_mermaid(proof: "Proof", depth: int | None = None) -> str:
     """Return a `flowchart`: facts as boxes, input facts rounded, leaves on dotted edges."""
     lines = ["flowchart BT"]
     for node in number_nodes(proof, depth):
-        opening, closing = ('(["', '"])') if _is_given(node) else ('["', '"]')
+        opening, closing = ('(["', '"])') if _is_input(node) else ('["', '"]')
         lines.append(f"  n{node.number}{opening}{_escaped(_label(node))}{closing}")
         lines.extend(f"  n{premise} --> n{node.number}" for premise in node.premises)
         for place, leaf in enumerate(_leaves(node)):
@@ -37,14 +37,14 @@ def write_mermaid(proof: "Proof", depth: int | None = None) -> str:
     return "\n".join([*lines, ""])
 
 
-def _is_given(node: GraphNode) -> bool:
+def _is_input(node: GraphNode) -> bool:
     return node.is_expanded and node.proof.kind == "given"
 
 
 def _label(node: GraphNode) -> str:
     if not node.is_expanded:
         return f"{node.proof.atom}\n..."
-    return str(node.proof.atom) if _is_given(node) else f"{node.proof.atom}\n{note_of(node.proof)}"
+    return str(node.proof.atom) if _is_input(node) else f"{node.proof.atom}\n{note_of(node.proof)}"
 
 
 def _leaves(node: GraphNode) -> Iterator[str]:

@@ -20,7 +20,7 @@ class ReadableEngine(Protocol):
     def facts(self, relation: str) -> list[Codes]:
         """Return all facts as one array of codes per column."""
 
-    def given_facts(self, relation: str) -> Sequence[Codes]:
+    def input_facts(self, relation: str) -> Sequence[Codes]:
         """Return the input facts of a relation; one of zeros for each if it has no columns."""
 
 
@@ -53,9 +53,9 @@ class EngineFacts:
         """Return None: such an engine remembers no iterations."""
         return None
 
-    def is_given(self, relation: str, fact: Fact) -> bool:
+    def is_input(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact is an input fact."""
-        return self._load(relation).is_given(relation, fact)
+        return self._load(relation).is_input(relation, fact)
 
     def given(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
@@ -70,10 +70,10 @@ class EngineFacts:
     def _decode(self, name: str) -> PlainFacts:
         if not self._program.relations[name].arity:
             facts: list[Fact] = [()] * self._engine.size(name)
-            given: list[Fact] = [()] * len(self._engine.given_facts(name)[0])
+            given: list[Fact] = [()] * len(self._engine.input_facts(name)[0])
             return PlainFacts({name: facts}, given={name: given})
         held = self._values(name, self._engine.facts(name))
-        return PlainFacts({name: held}, given={name: self._values(name, self._engine.given_facts(name))})
+        return PlainFacts({name: held}, given={name: self._values(name, self._engine.input_facts(name))})
 
     def _values(self, name: str, codes: Sequence[Codes]) -> list[Fact]:
         columns = self._program.relations[name].columns

@@ -54,7 +54,7 @@ def _pairs_at(
     solver = deriver.solver
     for column in (0, 1):
         for fact in solver.source.matches(relation, {column: value}):
-            if solver.source.is_given(relation, fact):
+            if solver.source.is_input(relation, fact):
                 yield fact[1 - column], GroundAtom(relation, fact), column == 1
         for rule in deriver.book.rules_of(relation):
             for fact in deriver.heads(rule, {column: value}, below):

@@ -92,9 +92,9 @@ class HeightFacts:
         """Return the height as an iteration of one stratum for all."""
         return 0, self._heights.height(GroundAtom(relation, fact))
 
-    def is_given(self, relation: str, fact: Fact) -> bool:
+    def is_input(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact is an input fact."""
-        return self._source.is_given(relation, fact)
+        return self._source.is_input(relation, fact)
 
     def given(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""

@@ -43,7 +43,7 @@ def order_facts(deriver: Deriver, atom: GroundAtom) -> dict[GroundAtom, int]:
     waiting = [atom]
     while waiting:
         head = waiting.pop()
-        if deriver.solver.source.is_given(head.relation, head.fact):
+        if deriver.solver.source.is_input(head.relation, head.fact):
             ready[head] = 0
             continue
         for number, derivation in enumerate(deriver.derivations(head)):

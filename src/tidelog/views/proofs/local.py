@@ -52,7 +52,7 @@ class LocalEngineState(Protocol):
     def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
 
-    def given_facts(self, relation: str) -> Sequence[Codes]:
+    def input_facts(self, relation: str) -> Sequence[Codes]:
         """Return the input facts of a relation."""
 
 
@@ -127,7 +127,7 @@ class LocalFacts:
         iteration = int(self._engine.relations[relation].levels[number])
         return (0, iteration) if self._across else (self._strata[relation], iteration)
 
-    def is_given(self, relation: str, fact: Fact) -> bool:
+    def is_input(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact is an input fact."""
         if relation not in self._apart:
             number = self._number(relation, fact)
@@ -140,7 +140,7 @@ class LocalFacts:
 
     def given(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
-        columns = self._engine.given_facts(relation)
+        columns = self._engine.input_facts(relation)
         if not self._decoders[relation]:
             yield from [()] * len(columns[0])
             return

@@ -84,7 +84,7 @@ class Prover:
         return self.book.is_stored(atom.relation) and self.book.may_lack_levels(atom.relation)
 
     def _step(self, atom: GroundAtom, below: Level | None, *, asserted: bool) -> Step | None:
-        if self.book.is_stored(atom.relation) and self.source.is_given(atom.relation, atom.fact):
+        if self.book.is_stored(atom.relation) and self.source.is_input(atom.relation, atom.fact):
             return _GIVEN
         found = next(self.deriver.derivations(atom, below), None)
         if found is not None or asserted:

@@ -105,9 +105,9 @@ class ReplayedFacts:
         for atom, height in heights.items():
             self._ordered.setdefault(atom, height)
 
-    def is_given(self, relation: str, fact: Fact) -> bool:
+    def is_input(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact is an input fact."""
-        return self._source.is_given(relation, fact)
+        return self._source.is_input(relation, fact)
 
     def given(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""

@@ -34,7 +34,7 @@ class FactSource(Protocol):
         Every fact that holds and is not given has a derivation from facts of smaller levels.
         """
 
-    def is_given(self, relation: str, fact: Fact) -> bool:
+    def is_input(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact is an input fact."""
 
     def given(self, relation: str) -> Iterator[Fact]:
@@ -87,7 +87,7 @@ class PlainFacts:
         """Return the level the facts came with."""
         return self._levels.get(relation, {}).get(fact)
 
-    def is_given(self, relation: str, fact: Fact) -> bool:
+    def is_input(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact is an input fact."""
         return fact in self._given.get(relation, ())
 

@@ -25,7 +25,7 @@ class SharedState(Protocol):
     def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
 
-    def given_facts(self, relation: str) -> Sequence[Codes]:
+    def input_facts(self, relation: str) -> Sequence[Codes]:
         """Return the input facts of a relation; one of zeros for each if it has no columns."""
 
 
@@ -61,7 +61,7 @@ class SharedFacts:
         iteration = self._look_up(relation, dict(enumerate(fact))).get(fact)
         return None if iteration is None else (self._strata[relation], iteration)
 
-    def is_given(self, relation: str, fact: Fact) -> bool:
+    def is_input(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact is an input fact."""
         codes = self._codes(relation, dict(enumerate(fact)))
         columns = [np.array([code], np.int64) for code in codes.values()] or [np.zeros(1, np.int64)]
@@ -69,7 +69,7 @@ class SharedFacts:
 
     def given(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
-        columns = self._state.given_facts(relation)
+        columns = self._state.input_facts(relation)
         if not self._program.relations[relation].arity:
             yield from [()] * len(columns[0])
             return
