@@ -43,9 +43,9 @@ class StoredRelation:
     therefore a range of numbers, and the facts of earlier iterations a prefix. `alive` exists
     only once a row was deleted.
 
-    A relation stays the same object when its rows are widened, moved together or evaluated anew. Its `version`
-    tells one such content from all others: row numbers and indexes belong to a version, and are right again
-    when that content is taken back.
+    A relation stays the same object when its rows are widened, moved together or evaluated anew. Its
+    `version` tells one such content from all others: row numbers and indexes belong to a version, and are
+    right again when that content is taken back.
     """
 
     # As `first_new`: no row is new, so nothing adds to the count of a row that is there.
