@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from input_facts import CONVERTED, EMPTY, FACTS, MISSING, RIGHT, TURNED, WRONG
 
 import tidelog
 from fact_files import facts_of, relation_of
+from given_facts import CONVERTED, EMPTY, FACTS, MISSING, RIGHT, TURNED, WRONG
 from tidelog import io
 from tidelog.errors import TidelogError
 from tidelog.program.nodes import Directive
