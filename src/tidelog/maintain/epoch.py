@@ -21,8 +21,8 @@ from tidelog.maintain.decide import (
     give_up,
     update_without_rules,
 )
+from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.row_change import RowChange, changed_rows
-from tidelog.maintain.row_marks import RowMarks
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import EpochLimits, SmallEpochs, SmallOutcome
 from tidelog.maintain.small.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
@@ -45,7 +45,7 @@ class Maintainer:
     program: Program
     engine: EpochEngine
     learned: Sequence[Learned]
-    marks: dict[str, RowMarks] = field(default_factory=dict)
+    marks: dict[str, EpochMarks] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._strata = keep_strata(self.program, self.engine, self.marks_of, self.learned)
@@ -119,11 +119,11 @@ class Maintainer:
         """Return the derivations that evaluating each stratum from nothing takes."""
         return tuple(learned.recompute_work for learned in self.learned)
 
-    def marks_of(self, name: str) -> RowMarks:
+    def marks_of(self, name: str) -> EpochMarks:
         """Return the marks of a relation."""
         marks = self.marks.get(name)
         if marks is None:
-            marks = self.marks[name] = RowMarks(self.engine.relations[name])
+            marks = self.marks[name] = EpochMarks(self.engine.relations[name])
         return marks
 
     def tables(self, number: int) -> SmallStratum | None:

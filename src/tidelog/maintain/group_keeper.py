@@ -14,10 +14,10 @@ from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import StratumStatistics
 from tidelog.engine.user_aggregates import UserAggregate
 from tidelog.maintain.aggregates import GroupedAggregate
+from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.group_values import GroupValues, numeric_values
 from tidelog.maintain.groups import Groups, changed_derivations, replace_rows, some_rows, value_rows
 from tidelog.maintain.row_change import RowChange
-from tidelog.maintain.row_marks import RowMarks
 from tidelog.maintain.user_groups import Combined, Objects, OrderedValues, Scans
 from tidelog.plan import plan_stratum
 from tidelog.plan.flatten import FlatRule
@@ -89,7 +89,7 @@ class GroupKeeper:
         rules: Sequence[FlatRule],
         earlier: Mapping[str, RowChange],
         derivations: LocalDerivations,
-        marks_of: Callable[[str], RowMarks],
+        marks_of: Callable[[str], EpochMarks],
     ) -> tuple[dict[str, RowChange], int]:
         """Bring the relations of an aggregate to the new epoch; return what changed, and the work."""
         groups, state = self.groups[rules[0].relation], self._state

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.steps import Sink
 from tidelog.maintain.aggregates import GroupedAggregate
+from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.group_values import GroupValues
 from tidelog.maintain.row_change import RowChange
-from tidelog.maintain.row_marks import RowMarks
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched
@@ -166,7 +166,7 @@ def _held(
     return ~present if literal.is_negated else present
 
 
-def replace_rows(marks: RowMarks, old_rows: CodeArray, new_rows: CodeArray) -> RowChange:
+def replace_rows(marks: EpochMarks, old_rows: CodeArray, new_rows: CodeArray) -> RowChange:
     """Take facts from a relation and give it others; each has level 1 and one derivation."""
     relation = marks.relation
     deleted = relation.find(old_rows)

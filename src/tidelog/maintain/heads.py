@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidelog.engine.local.derive import LocalDerivations
+from tidelog.maintain.epoch_marks import EpochMarks, rows_by_level
 from tidelog.maintain.judge import EpochJudge, Mask
 from tidelog.maintain.row_change import RowChange
-from tidelog.maintain.row_marks import RowMarks, rows_by_level
 from tidelog.maintain.sweeps import Asking, OverBudget, Rows
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
@@ -51,7 +51,7 @@ class Buckets:
         self._rows: dict[int, dict[str, list[Int64s]]] = defaultdict(lambda: defaultdict(list))
 
     def put(self, name: str, numbers: Int64s, levels: Int32s, shift: int = 0) -> None:
-        """Let rows wait at the level that `levels` has for them, which are counted from `shift`."""
+        """Let each row wait at the level that `levels` has for it, less `shift`."""
         for level, rows in rows_by_level(levels, numbers):
             self._rows[level - shift][name].append(rows)
 
@@ -100,7 +100,10 @@ class LocalHeads:
 
     def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
         """Take from each head a derivation of this level, which it has lost if the derivation is tight."""
-        numbers = self.judge.relations[name].find(rows)
+        self.lose_numbered(name, self.judge.relations[name].find(rows), levels)
+
+    def lose_numbered(self, name: str, numbers: Int64s, levels: Int32s) -> None:
+        """Take from each head, by its number, a derivation of this level."""
         self._take_one(name, numbers[self.judge.relations[name].levels[numbers] == levels])
 
     def _take_one(self, name: str, numbers: Int64s) -> None:
@@ -114,14 +117,19 @@ class LocalHeads:
         while (level := self.losing.lowest()) is not None:
             found = {}
             for name, numbers in self.losing.take(level).items():
-                rows = np.unique(numbers)
-                rows = self.without_proof(name, rows[self.judge.marks[name].status[rows] == UNTOUCHED])
+                rows = self.without_proof(name, self.untouched(name, numbers))
                 if rows.size:
                     found[name] = rows
             self.meter.spend(level_work(sum(rows.size for rows in found.values())))
             if found:
                 return found
         return None
+
+    def untouched(self, name: str, numbers: Int64s) -> Int64s:
+        """Return those of the rows that are not affected yet, each once."""
+        numbers = np.unique(numbers)
+        rows: Int64s = numbers[self.judge.marks[name].status[numbers] == UNTOUCHED]
+        return rows
 
     def without_proof(self, name: str, numbers: Int64s) -> Int64s:  # noqa: ARG002 - for strategies
         """Return those of the rows that are affected: all, since counts tell."""
@@ -184,7 +192,7 @@ class LocalHeads:
         return numbers
 
 
-def take_offered(marks: Mapping[str, RowMarks], offered: Buckets, level: int) -> dict[str, Int64s]:
+def take_offered(marks: Mapping[str, EpochMarks], offered: Buckets, level: int) -> dict[str, Int64s]:
     """Return the rows for which a level is still the lowest offer."""
     taken = {name: marks[name].take(numbers, level) for name, numbers in offered.take(level).items()}
     return {name: rows for name, rows in taken.items() if rows.size}

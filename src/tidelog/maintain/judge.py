@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.row_change import RowChange
-from tidelog.maintain.row_marks import RowMarks
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.address import address_of
@@ -35,7 +35,7 @@ class EpochJudge:
     """
 
     relations: Mapping[str, StoredRelation]
-    marks: Mapping[str, RowMarks]
+    marks: Mapping[str, EpochMarks]
     earlier: Mapping[str, RowChange]
 
     def lost(self, rule: FlatRule, batch: CodeArray, place: int, among: Mask) -> tuple[Mask, Int32s]:
@@ -57,7 +57,9 @@ class EpochJudge:
         return keep, now[keep] + 1
 
     def gained(self, rule: FlatRule, batch: CodeArray, place: int, among: Mask) -> tuple[Mask, Int32s]:
-        """Return the derivations that became possible at a literal."""
+        """Return the derivations that became possible at a literal; with `NOWHERE` the rule itself is new."""
+        if place == NOWHERE:
+            return self.holding(rule, batch, len(rule.head.terms), among)
         was, now = self._levels(rule, batch, len(rule.head.terms), place, GAINING)
         keep = among & (now < was)
         return keep, now[keep] + 1

@@ -16,9 +16,9 @@ import numpy as np
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Sink
+from tidelog.maintain.epoch_marks import EpochMarks, row_changes
 from tidelog.maintain.judge import Mask, levels_now
 from tidelog.maintain.row_change import RowChange
-from tidelog.maintain.row_marks import RowMarks, row_changes
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.plan.own_rules import OwnForm
 from tidelog.storage.annotations import ABSENT
@@ -33,7 +33,7 @@ class MonotoneUpdate:
 
     forms: Sequence[OwnForm]
     state: LocalState
-    marks: Mapping[str, RowMarks]
+    marks: Mapping[str, EpochMarks]
     earlier: Mapping[str, RowChange]
     derivations: LocalDerivations
     check_level: Callable[[int], None]

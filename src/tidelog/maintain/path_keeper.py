@@ -10,9 +10,9 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.state import LocalState
 from tidelog.errors import TidelogError
+from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.groups import changed_derivations, replace_rows
 from tidelog.maintain.row_change import RowChange, changed_rows
-from tidelog.maintain.row_marks import RowMarks
 from tidelog.plan.flatten import FlatRule
 from tidelog.program.nodes import Stratum
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -63,7 +63,7 @@ class PathKeeper:
         given: Mapping[str, Diffs],
         earlier: Mapping[str, RowChange],
         derivations: LocalDerivations,
-        marks_of: Callable[[str], RowMarks],
+        marks_of: Callable[[str], EpochMarks],
     ) -> tuple[dict[str, RowChange], int]:
         """Bring a stratum to the new epoch; return what changed, and the work.
 

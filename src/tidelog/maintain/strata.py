@@ -21,13 +21,13 @@ from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import LocalState
 from tidelog.maintain.decide import Decision, Situation, decide, give_up, recompute
+from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.heads import LocalHeads, WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.monotone import MonotoneUpdate
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.row_change import RowChange, changed_rows, net_deleted
-from tidelog.maintain.row_marks import RowMarks
 from tidelog.maintain.strategies.backward_forward import BackwardForwardHeads
 from tidelog.maintain.strategies.counting import CountingHeads, IterationCounts, count_iterations
 from tidelog.maintain.strategies.dred import DredCounterHeads, DredHeads
@@ -107,7 +107,7 @@ class KeptStratum:
     stratum: Stratum
     program: Program
     engine: EpochEngine
-    marks_of: Callable[[str], RowMarks]
+    marks_of: Callable[[str], EpochMarks]
     learned: Learned
     obstacle: str | None = None
 
@@ -365,7 +365,7 @@ class GraphStratum(KeptStratum):
 def keep_strata(
     program: Program,
     engine: EpochEngine,
-    marks_of: Callable[[str], RowMarks],
+    marks_of: Callable[[str], EpochMarks],
     learned: Sequence[Learned],
 ) -> list[KeptStratum]:
     """Return the strata of a program, each of its kind, with what epochs have cost it."""

@@ -28,9 +28,9 @@ import numpy as np
 
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.steps import Sink
+from tidelog.maintain.epoch_marks import row_changes
 from tidelog.maintain.judge import NOWHERE, EpochJudge, Mask
 from tidelog.maintain.row_change import RowChange
-from tidelog.maintain.row_marks import row_changes
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
@@ -216,19 +216,13 @@ class Sweeps:
             self.derivations.forward(rule, rule.literals[0], rows, self.offering_new(rule, NOWHERE))
 
     def offering_new(self, rule: FlatRule, place: int) -> Sink:
-        """Return the sink that offers the level of each newly possible derivation to its head.
-
-        With `NOWHERE` the rule is new: all derivations that hold are newly possible.
-        """
+        """Return the sink that offers the level of each newly possible derivation to its head."""
         arity = len(rule.head.terms)
         asked_by_all = self._is_asked_by_all(rule)
 
         def sink(batch: CodeArray) -> None:
             mine = self.heads.claim(rule, batch, arity)
-            if place == NOWHERE:
-                keep, levels = self.judge.holding(rule, batch, arity, mine)
-            else:
-                keep, levels = self.judge.gained(rule, batch, place, mine)
+            keep, levels = self.judge.gained(rule, batch, place, mine)
             heads = np.ascontiguousarray(batch[keep, :arity])
             self.heads.offer_new(rule.relation, heads, levels, asked_by_all=asked_by_all)
 

@@ -27,12 +27,12 @@ from tidelog.engine.spark.partner import (
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
 from tidelog.engine.spark.wire import Wire, total
 from tidelog.maintain.decide import UNTOUCHED, Decision, give_up, recompute
+from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.heads import WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.partners.heads import PartnerHeads
 from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_change import NO_CHANGE, NO_ROWS, RowChange, changed_rows
-from tidelog.maintain.row_marks import RowMarks
 from tidelog.maintain.strata import Outcome
 from tidelog.maintain.sweeps import OverBudget, Sweeps
 from tidelog.maintain.work import evaluation_work, stratum_work, update_budget
@@ -85,7 +85,7 @@ class PartnerEngine:
         self.state = LocalState(program, counting=True, dtype=np.int64 if is_wide else np.int32)
         self._expressions = Expressions(program, WorkerCodec(program.types, known), {})
         self._derivations = LocalDerivations(self.state, self._expressions)
-        self._marks: dict[str, RowMarks] = {}
+        self._marks: dict[str, EpochMarks] = {}
         self._recomputed = Recomputed(self.state)
         self._rules = [
             tuple(flatten_rule(rule, program) for rule in stratum.rules) for stratum in program.strata
@@ -235,10 +235,10 @@ class PartnerEngine:
             parts.append(relation.locate(packed) if len(packed) else NO_ROWS)
         return RowChange(*parts)
 
-    def _marks_of(self, name: str) -> RowMarks:
+    def _marks_of(self, name: str) -> EpochMarks:
         marks = self._marks.get(name)
         if marks is None:
-            marks = self._marks[name] = RowMarks(self.state.relations[name])
+            marks = self._marks[name] = EpochMarks(self.state.relations[name])
         return marks
 
     def commit(self) -> dict[str, Int64s]:

@@ -27,7 +27,6 @@ from tidelog.maintain.sweeps import Asking, OverBudget, Rows
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage.annotations import ABSENT
-from tidelog.storage.judge_row import UNTOUCHED
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 _NEVER = int(ABSENT)
@@ -104,7 +103,7 @@ class PartnerHeads(LocalHeads):
             super().lose(parcel.relation, parcel.rows, parcel.levels)
         lowest = self.losing.lowest()
         own = self.losing.take(lowest) if lowest is not None else {}
-        own = {name: self._untouched(name, numbers) for name, numbers in own.items()}
+        own = {name: self.untouched(name, numbers) for name, numbers in own.items()}
         messages = self._tell_copies(own, _NEVER if lowest is None else lowest)
         level = min(note.level for note in notes_in(messages))
         if level == _NEVER:
@@ -122,11 +121,6 @@ class PartnerHeads(LocalHeads):
         for name, numbers in affected.items():
             self.judge.marks[name].touch(numbers)
         return affected
-
-    def _untouched(self, name: str, numbers: Int64s) -> Int64s:
-        numbers = np.unique(numbers)
-        untouched: Int64s = numbers[self.judge.marks[name].status[numbers] == UNTOUCHED]
-        return untouched
 
     # --- what is offered --------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import NeedsWideCodes
+from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.row_change import RowChange
-from tidelog.maintain.row_marks import RowMarks
 from tidelog.maintain.small import layout
 from tidelog.maintain.small.strata import commit_strata, undo_strata, update_strata
 from tidelog.maintain.small.stratum import SmallStratum, enter_stratum, lay_out
@@ -83,7 +83,7 @@ class SmallEpochs:
         reads: Sequence[AbstractSet[str]],
         relations: Callable[[], Mapping[str, StoredRelation]],
         derivations: Callable[[], LocalDerivations],
-        marks_of: Callable[[str], RowMarks],
+        marks_of: Callable[[str], EpochMarks],
     ) -> None:
         self._strata = strata
         self._rules = rules

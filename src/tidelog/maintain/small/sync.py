@@ -6,7 +6,7 @@ from operator import attrgetter, is_
 
 import numpy as np
 
-from tidelog.maintain.row_marks import RowMarks
+from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.small.tables import AnyArray, StrataTables
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.address import address_of
@@ -32,7 +32,7 @@ class Sync:
     kernel only reads.
     """
 
-    def __init__(self, tables: StrataTables, marks_of: Callable[[str], RowMarks] | None) -> None:
+    def __init__(self, tables: StrataTables, marks_of: Callable[[str], EpochMarks] | None) -> None:
         self._tables = tables
         self._marks_of = marks_of
         self._arrays: dict[str, tuple[AnyArray, ...]] = {}

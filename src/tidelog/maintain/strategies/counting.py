@@ -107,8 +107,9 @@ class CountingHeads(LocalHeads):
 
     def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
         """Take derivations from heads."""
-        self.dense[name].add(self.judge.relations[name].find(rows), levels, -1)
-        super().lose(name, rows, levels)
+        numbers = self.judge.relations[name].find(rows)
+        self.dense[name].add(numbers, levels, -1)
+        self.lose_numbered(name, numbers, levels)
 
     def ask(self, affected: Rows) -> Mapping[str, Asking]:
         """Offer affected facts the next level that has derivations; none of them has to look for any."""

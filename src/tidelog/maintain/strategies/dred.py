@@ -6,10 +6,7 @@ stratum cannot take away, is deleted only when it has lost all of them. Those de
 so the counts of facts of level 1 are those counters.
 """
 
-import numpy as np
-
 from tidelog.maintain.heads import LocalHeads
-from tidelog.storage.judge_row import UNTOUCHED
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 
@@ -31,8 +28,7 @@ class DredHeads(LocalHeads):
         """Let rows wait to be deleted, if they are not deleted yet."""
         marks = self.judge.marks[name]
         marks.touch(numbers)
-        numbers = np.unique(numbers)
-        self.losing.put(name, numbers[marks.status[numbers] == UNTOUCHED], marks.relation.levels)
+        self.losing.put(name, self.untouched(name, numbers), marks.relation.levels)
 
 
 class DredCounterHeads(DredHeads):

@@ -12,7 +12,7 @@ from tidelog.storage.kernel import Bools, Int32s, Int64s
 from tidelog.storage.memory import enlarged
 
 
-class RowMarks:
+class EpochMarks:
     """Marks and tentative levels beside a relation's annotations.
 
     The arrays live as long as the relation and are cleared row by row after each epoch, so that
@@ -94,10 +94,6 @@ class RowMarks:
         """Take the level from affected rows."""
         self.relation.levels[numbers] = ABSENT
 
-    def remember(self, numbers: Int64s, counts: Int32s) -> None:
-        """Take over rows that a kernel touched and flagged, with their counts before."""
-        self._journal.append((numbers, counts))
-
     def touched(self) -> Int64s:
         """Return every row that may have changed, once."""
         if not self._journal:
@@ -134,7 +130,7 @@ class RowMarks:
         self._journal = []
 
 
-def row_changes(marks: Mapping[str, RowMarks]) -> dict[str, RowChange]:
+def row_changes(marks: Mapping[str, EpochMarks]) -> dict[str, RowChange]:
     """Return the rows of each relation that were or became facts in this epoch."""
     changes = {}
     for name, of_relation in marks.items():
