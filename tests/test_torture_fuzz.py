@@ -148,6 +148,19 @@ def test_every_kind_of_fault_is_found_and_shrunk(attempt, what):
     assert "'g'" in failures[0].reproduction
 
 
+def test_a_death_is_reported_with_its_place_and_last_words():
+    """What a library wrote before it ended the process, and where it was called, are in the summary."""
+
+    def attempt(_text: str) -> None:
+        os.write(2, b"earlier words\nheap is broken\n")
+        os.abort()
+
+    _, failures = results(planted(attempt), 1)
+
+    place = f"test_torture_fuzz.py:{attempt.__code__.co_firstlineno + 2} in attempt"
+    assert failures[0].summary == f"killed by SIGABRT at {place}: heap is broken"
+
+
 def test_cases_after_a_death_are_tried():
     """A case that ends its process does not take the others with it."""
     tried, _ = results(planted(die_on_g), 20)

@@ -5,6 +5,7 @@ import gc
 import json
 import mmap
 import os
+import re
 import resource
 import select
 import signal
@@ -26,6 +27,7 @@ _PATIENCE: Final = 3
 _POLL_SECONDS: Final = 0.5
 _PROGRESS_BYTES: Final = 8
 _PACKAGE: Final = f"{os.sep}tidelog{os.sep}"
+_FRAME: Final = re.compile(r'File "(.+)", line (\d+) in (.+)')
 # Libraries reserve more address space than they ever use, so that the limit on it is a wide one.
 _RESERVED_BYTES: Final = 2 << 30
 # What these say depends on where the limit was met, and not on where the mistake is.
@@ -106,6 +108,7 @@ class _Child:
         self._progress = mmap.mmap(-1, _PROGRESS_BYTES)
         self._note(begin)
         self._reading, writing = os.pipe()
+        self._last_words = os.memfd_create("last words")
         self._pid = os.fork()
         if self._pid == 0:
             os.close(self._reading)
@@ -145,7 +148,7 @@ class _Child:
                 yield position, Fault(HANG, message="the process had to be killed")
                 return
         if self.tried is None and not self._has_stopped:
-            yield self.position, Fault(self._cause_of_death())
+            yield self.position, self._death()
 
     def _activity(self) -> tuple[bool, float]:
         """Return whether the child computes, or would if it were let, and its processor seconds."""
@@ -160,11 +163,19 @@ class _Child:
         words = [str(report[key]) for key in ("what", "where", "message")]
         yield int(report["position"]), Fault(*words)
 
-    def _cause_of_death(self) -> str:
+    def _death(self) -> Fault:
         _, status = os.waitpid(self._pid, 0)
         self._pid = 0
         code = os.waitstatus_to_exitcode(status)
-        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
+        what = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit {code}"
+        # What a library said before it gave up, then what faulthandler wrote.
+        size = os.fstat(self._last_words).st_size
+        words = os.pread(self._last_words, size, 0).decode(errors="replace")
+        said, _, stack = words.partition("Fatal Python error")
+        frames = _FRAME.findall(stack)
+        ours = [frame for frame in frames if _PACKAGE in frame[0]] or frames
+        lines = said.splitlines()
+        return Fault(what, _place(*ours[0]) if ours else "", lines[-1][:200] if lines else "")
 
     def end(self) -> None:
         """End the child, whatever it does."""
@@ -173,6 +184,7 @@ class _Child:
             os.waitpid(self._pid, 0)
             self._pid = 0
         os.close(self._reading)
+        os.close(self._last_words)
 
     # --- in the child --------------------------------------------------------------------------
 
@@ -187,13 +199,15 @@ class _Child:
         status = 1
         try:
             parent = os.getppid()
-            _confine(self._limits)
+            _confine(self._limits, self._last_words)
             peak = _peak_bytes() + self._limits.extra_bytes
             tried = begin
             for tried in range(begin, len(cases)):
                 if time.monotonic() > deadline or os.getppid() != parent:
                     break
                 self._note(tried)
+                os.ftruncate(self._last_words, 0)
+                os.lseek(self._last_words, 0, os.SEEK_SET)
                 fault = _try(attempt, cases[tried], self._limits)
                 is_last = _peak_bytes() > peak
                 if is_last and fault is None:
@@ -211,15 +225,16 @@ class _Child:
             os._exit(status)
 
 
-def _confine(limits: Limits) -> None:
-    """Make this process quiet, deaf to the keyboard and bounded."""
+def _confine(limits: Limits, last_words: int) -> None:
+    """Make this process quiet, deaf to the keyboard and bounded; what it says last goes to a file."""
     gc.freeze()
-    faulthandler.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, _too_slow)
     silence = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
+    for stream in (0, 1):
         os.dup2(silence, stream)
+    os.dup2(last_words, 2)
+    faulthandler.enable(file=last_words, all_threads=False)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     most = pages * resource.getpagesize() + limits.extra_bytes + _RESERVED_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
@@ -256,11 +271,13 @@ def _where(error: BaseException) -> str:
     """Return the innermost place in the package, or the innermost at all."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if _PACKAGE in frame.filename] or list(frames)
-    if not ours:
-        return ""
-    name = ours[-1].filename.rpartition(_PACKAGE)[2]
-    name = name if name != ours[-1].filename else Path(name).name
-    return f"{name}:{ours[-1].lineno} in {ours[-1].name}"
+    return _place(ours[-1].filename, str(ours[-1].lineno), ours[-1].name) if ours else ""
+
+
+def _place(filename: str, line: str, function: str) -> str:
+    name = filename.rpartition(_PACKAGE)[2]
+    name = name if name != filename else Path(name).name
+    return f"{name}:{line} in {function}"
 
 
 def _tell(writing: int, report: dict[str, str | int]) -> None:
