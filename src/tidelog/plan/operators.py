@@ -189,17 +189,44 @@ class Leapfrog:
     outputs: Layout
 
 
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """Sends each binding on by the alternative whose first operator, a join, matches the fewest facts.
+
+    A binding that matches none in one of them is dropped. It is the last operator of a chain; all
+    alternatives yield the same.
+    """
+
+    alternatives: tuple[tuple["Operator", ...], ...]
+    outputs: Layout
+
+
 Operator = (
-    Start | Scan | Join | Check | Find | Compute | Filter | Project | Generate | TakeApart | Reduce | Leapfrog
+    Start
+    | Scan
+    | Join
+    | Check
+    | Find
+    | Compute
+    | Filter
+    | Project
+    | Generate
+    | TakeApart
+    | Reduce
+    | Leapfrog
+    | Choose
 )
 
 
 def all_operators(operators: Iterable[Operator]) -> Iterator[Operator]:
-    """Yield operators, those inside aggregates too."""
+    """Yield operators, those inside aggregates and alternatives too."""
     for operator in operators:
         yield operator
         if isinstance(operator, Reduce):
             yield from all_operators(operator.body)
+        elif isinstance(operator, Choose):
+            for alternative in operator.alternatives:
+                yield from all_operators(alternative)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,11 @@ else is possible.
 
 from dataclasses import replace
 
+from tidelog.plan.alternatives import MOST_ALTERNATIVES, merge_alternatives
 from tidelog.plan.body import Body, Chain, Work
 from tidelog.plan.chain import ChainBuilder, build_chain
 from tidelog.plan.leapfrog import choose_leapfrog, delta_first
+from tidelog.plan.leapfrog_bounds import is_cyclic
 from tidelog.plan.operators import View
 
 # The orders of this many atoms beside the first are few enough to try them all.
@@ -29,9 +31,22 @@ def best_chain(body: Body, fixed: tuple[int, ...] | None = None) -> Chain:
     if body.scans_delta:
         choice = delta_first(body, choice)
     if choice.parts is None:
-        return replace(pairs, reason=choice.reason) if choice.reason else pairs
+        return replace(_with_alternatives(body, pairs), reason=choice.reason)
     leaping = build_chain(body, choice.parts, best_chain)
     return replace(leaping, work=Work(0, leaping.cost + choice.steps), reason=choice.reason)
+
+
+def _with_alternatives(body: Body, best: Chain) -> Chain:
+    """Return a chain that joins a cyclic body with alternatives to the first join behind the delta.
+
+    In other bodies the atoms that could come next have nothing new in common: the order hardly matters.
+    """
+    start, rest = _behind_delta(body)
+    if body.numbered or len(rest) == len(body.views) or not 2 <= len(rest) <= MOST_ALTERNATIVES:
+        return best
+    if not is_cyclic(body.variables):
+        return best
+    return merge_alternatives(best, _chains_by_first_atom(start, rest))
 
 
 def best_chain_in_pairs(body: Body) -> Chain:
@@ -40,15 +55,11 @@ def best_chain_in_pairs(body: Body) -> Chain:
     The atom that reads the delta comes first: it is the smallest, and every derivation of this
     iteration goes through it.
     """
-    delta = [number for number, view in enumerate(body.views) if view is View.DELTA]
-    rest = tuple(number for number in range(len(body.views)) if number not in delta)
-    start = ChainBuilder(body, best_chain)
-    for number in delta:
-        start = start.extended(number)
+    start, rest = _behind_delta(body)
     search = _Search()
     if len(rest) <= _EXHAUSTIVE_ATOMS:
         search.try_all(start, rest)
-    elif delta:
+    elif len(rest) < len(body.views):
         search.try_greedily(start, rest)
     else:
         # What nothing leads to is tried last: most of it is given up at once.
@@ -56,6 +67,15 @@ def best_chain_in_pairs(body: Body) -> Chain:
             left = tuple(other for other in rest if other != number)
             search.try_greedily(start.extended(number), left)
     return search.chain()
+
+
+def _behind_delta(body: Body) -> tuple[ChainBuilder, tuple[int, ...]]:
+    """Return a builder that has scanned the atom which reads the delta, if one does, and the other atoms."""
+    delta = [number for number, view in enumerate(body.views) if view is View.DELTA]
+    start = ChainBuilder(body, best_chain)
+    for number in delta:
+        start = start.extended(number)
+    return start, tuple(number for number in range(len(body.views)) if number not in delta)
 
 
 def chains_by_first_atom(body: Body) -> list[Chain]:
@@ -67,8 +87,12 @@ def chains_by_first_atom(body: Body) -> list[Chain]:
     atoms = tuple(range(len(body.views)))
     if len(atoms) > _EXHAUSTIVE_ATOMS:
         return []
+    return _chains_by_first_atom(ChainBuilder(body, best_chain), atoms)
+
+
+def _chains_by_first_atom(start: ChainBuilder, atoms: tuple[int, ...]) -> list[Chain]:
+    """Return for each atom that something leads to the cheapest chain that joins it next."""
     chains = []
-    start = ChainBuilder(body, best_chain)
     for first in [number for number in atoms if _is_connected(start, number)]:
         search = _Search()
         search.try_all(start.extended(first), tuple(x for x in atoms if x != first))

@@ -95,6 +95,10 @@ class _Printer:
             yield f"{line} → {_layout(operator.outputs)}"
             if isinstance(operator, ops.Reduce):
                 yield from ("  " + line for line in self.operators(operator.body))
+            if isinstance(operator, ops.Choose):
+                for number, alternative in enumerate(operator.alternatives, 1):
+                    yield f"  alternative {number}"
+                    yield from ("    " + line for line in self.operators(alternative))
 
     def operator(self, operator: ops.Operator) -> str:  # noqa: C901, PLR0912 - one case per kind of operator
         match operator:
@@ -129,6 +133,8 @@ class _Printer:
                 return f"reduce {operator.variable} = {operator.aggregate.functor}{outer}"
             case ops.Leapfrog():
                 return self.leapfrog(operator)
+            case ops.Choose():
+                return "choose for each binding the join that matches the fewest facts"
             case _:
                 # Looks up the row number of a whole fact.
                 return f"{type(operator).__name__.lower()} {operator.relation}"

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.local.aggregates import reduce_groups
+from tidelog.engine.local.choose import ChooseStep
 from tidelog.engine.local.combine import combiner
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.leapfrog import LeapfrogStep
@@ -28,7 +29,7 @@ from tidelog.engine.local.steps import (
     TakeApartStep,
 )
 from tidelog.plan import operators as ops
-from tidelog.plan.operators import Layout, Operator, Reduce, Scan, Start
+from tidelog.plan.operators import Choose, Layout, Operator, Reduce, Scan, Start
 from tidelog.program.nodes import Constant
 from tidelog.source import Source, Span
 from tidelog.storage.kernel import CodeArray
@@ -66,20 +67,32 @@ def make_chain(
     Indexes and tables of slots that the operators look up are built here, before threads share them.
     """
     beginning = operators[0]
-    layout = beginning.outputs
-    steps: list[Step] = []
-    for operator in operators[1:]:
-        steps.append(_STEPS[type(operator)](operator, layout, state, expressions))
-        layout = operator.outputs
-    steps.append(end)
-    for step, following in pairwise(steps):
-        step.next = following
+    first = _make_steps(operators[1:], beginning.outputs, state, expressions, end)
     if isinstance(beginning, Start):
-        return Chain(None, steps[0])
+        return Chain(None, first)
     assert isinstance(beginning, Scan)
     scan = ScanStep(beginning, state, expressions)
-    scan.next = steps[0]
-    return Chain(scan, steps[0])
+    scan.next = first
+    return Chain(scan, first)
+
+
+def _make_steps(
+    operators: Sequence[Operator], layout: Layout, state: LocalState, expressions: Expressions, end: Step
+) -> Step:
+    """Return the first of the steps that begin with this layout and push to `end`."""
+    steps: list[Step] = []
+    for operator in operators:
+        if isinstance(operator, Choose):
+            parts = (_make_steps(each, layout, state, expressions, end) for each in operator.alternatives)
+            steps.append(ChooseStep(operator, layout, state, expressions, tuple(parts)))
+            break
+        steps.append(_STEPS[type(operator)](operator, layout, state, expressions))
+        layout = operator.outputs
+    else:
+        steps.append(end)
+    for step, following in pairwise(steps):
+        step.next = following
+    return steps[0]
 
 
 def run_chain(operators: Sequence[Operator], state: LocalState, expressions: Expressions, sink: Sink) -> None:

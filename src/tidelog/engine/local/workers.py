@@ -10,7 +10,18 @@ from concurrent.futures import ThreadPoolExecutor
 from tidelog.engine.local.chains import Chain
 from tidelog.engine.local.emit import SharedEmitStep, SharedInsertion
 from tidelog.engine.local.steps import BUFFER_ROWS
-from tidelog.plan.operators import Check, Compute, Filter, Join, Operator, Project, Scan, TakeApart
+from tidelog.plan.operators import (
+    Check,
+    Choose,
+    Compute,
+    Filter,
+    Join,
+    Operator,
+    Project,
+    Scan,
+    TakeApart,
+    all_operators,
+)
 from tidelog.program.nodes import Application, Constant, Term, Variable
 from tidelog.storage import StoredRelation
 
@@ -80,9 +91,9 @@ class Workers:
 
 def is_safe_in_threads(operators: Sequence[Operator]) -> bool:
     """Say whether a chain neither makes new codes nor keeps counters, so that threads may share it."""
-    for operator in operators:
+    for operator in all_operators(operators):
         match operator:
-            case Scan() | Join() | Check() | Project() | TakeApart():
+            case Scan() | Join() | Check() | Project() | TakeApart() | Choose():
                 continue
             case Compute(term=term) if _is_arithmetic(term):
                 continue

@@ -1,0 +1,66 @@
+"""The step that sends every binding where it matches the fewest facts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.lookups import groups_of
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.steps import BUFFER_ROWS, Sources, Step
+from tidelog.plan.operators import Choose, Join, Layout
+from tidelog.storage.choose import NO_ALTERNATIVE, note_shorter, take_chosen
+from tidelog.storage.kernel import CodeArray
+
+# Fewer bindings than this go by the alternative expected to be best: to look costs more than to err.
+_LEAST_ROWS = 64
+
+
+class ChooseStep(Step):
+    """Splits a batch among alternatives, by the lengths of the postings that their first joins find.
+
+    The first alternative is the one expected to be best.
+    """
+
+    def __init__(
+        self,
+        choose: Choose,
+        layout: Layout,
+        state: LocalState,
+        expressions: Expressions,
+        firsts: Sequence[Step],
+    ) -> None:
+        self._firsts = firsts
+        sources = Sources(layout, (), state, expressions)
+        self._lookups = []
+        for alternative in choose.alternatives:
+            join = alternative[0]
+            assert isinstance(join, Join)
+            relation = state.relations[join.relation]
+            relation.index(join.key)
+            self._lookups.append((relation, join.key, sources.numbers(join.operands)))
+        self._constants = sources.constants()
+        self._part: CodeArray = np.empty((BUFFER_ROWS, len(layout)), state.dtype)
+
+    def run(self, batch: CodeArray) -> None:
+        """Push each binding to the alternative with the shortest posting; drop it if that is empty."""
+        if batch.shape[0] < _LEAST_ROWS:
+            self._firsts[0].run(batch)
+            return
+        chosen = np.full(batch.shape[0], NO_ALTERNATIVE, np.int32)
+        shortest = np.full(batch.shape[0], np.iinfo(np.int64).max)
+        left = np.arange(batch.shape[0])
+        # The smallest relation comes first: what matches none of its facts is not looked up in larger ones.
+        for number in sorted(range(len(self._lookups)), key=lambda number: len(self._lookups[number][0])):
+            relation, key, operands = self._lookups[number]
+            index = relation.indexes[key]
+            found = groups_of(
+                batch[left] if len(left) < len(batch) else batch, self._constants, operands, index
+            )
+            left = left[: note_shorter(left, found, index.groups, number, shortest, chosen)]
+        if len(batch) > len(self._part):
+            self._part = np.empty_like(batch)
+        for number, first in enumerate(self._firsts):
+            part = self._part[: take_chosen(batch, chosen, number, self._part)]
+            if len(part):
+                first.run(part)

@@ -1,0 +1,44 @@
+"""Kernels that send bindings where they have the shortest posting."""
+
+from typing import Final
+
+import numpy as np
+
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, kernel
+from tidelog.storage.postings import LENGTH
+
+NO_ALTERNATIVE: Final = -1
+
+
+@kernel
+def note_shorter(
+    rows: Int64s, found: Int64s, groups: Int64s, number: int, shortest: Int64s, chosen: Int32s
+) -> int:
+    """Note `number` for the rows whose posting is shorter than `shortest`; return how many are left.
+
+    `found` are the groups of these rows in an index, -1 for none. Rows with more than one entry are left:
+    they move to the front of `rows`. The others need no further look; an empty posting ends a row.
+    """
+    left = 0
+    for position in range(rows.shape[0]):
+        row = rows[position]
+        length = groups[found[position], LENGTH] if found[position] >= 0 else np.int64(0)
+        if length < shortest[row]:
+            shortest[row] = length
+            chosen[row] = number if length > 0 else NO_ALTERNATIVE
+        if length > 1:
+            rows[left] = row
+            left += 1
+    return left
+
+
+@kernel
+def take_chosen(batch: CodeArray, chosen: Int32s, number: int, out: CodeArray) -> int:
+    """Copy the rows that have chosen `number`; return how many."""
+    taken = 0
+    for row in range(batch.shape[0]):
+        if chosen[row] == number:
+            for column in range(batch.shape[1]):
+                out[taken, column] = batch[row, column]
+            taken += 1
+    return taken

@@ -1,0 +1,105 @@
+"""Cyclic bodies, whose bindings each go on by the join that matches the fewest facts."""
+
+import random
+
+import pytest
+
+from programs import build, run
+from tidelog.engine.local import choose, stratum, workers
+from tidelog.engine.protocol import Settings
+from tidelog.plan import plan_stratum
+from tidelog.plan.operators import Choose, all_operators
+from tidelog.plan.statistics import KnownSizes
+from tidelog.storage.choose import take_chosen
+
+HEADER = """
+.decl p(x: number, z: number)
+.decl q(x: number, r: number, z: number)
+.decl c(y: number, w: number, z: number)
+.decl d(x: number, y: number)
+.input p, q, c
+.output p, q
+d(1, 2).
+"""
+BODIES = {
+    "triangle": "p(x, z) :- c(y, w, z), p(x, w), p(x, y).",
+    "two relations": "p(x, z) :- p(y, w), c(w, r, z), q(x, r, y).  q(x, r, z) :- p(x, y), q(y, r, z).",
+    "three columns": "q(x, e, o) :- q(x, y, z), c(y, u, e), q(z, u, o).",
+    "square": "p(x, z) :- p(x, y), p(y, w), p(w, z), c(z, x, _).",
+    "with a constant": "p(x, z) :- c(y, w, z), p(x, w), p(x, y), q(y, z, 2).",
+    "with a filter": "p(x, z) :- c(y, w, z), p(x, w), p(x, y), y < w, z != x.",
+    "with a negation": "p(x, z) :- c(y, w, z), p(x, w), p(x, y), !d(y, w).",
+}
+
+
+@pytest.fixture(autouse=True)
+def _few_bindings_choose_too(monkeypatch):
+    """Let every binding choose, and threads share what little work there is."""
+    monkeypatch.setattr(choose, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(stratum, "_ROWS_FOR_THREADS", 2)
+    monkeypatch.setattr(workers, "_SMALLEST_MORSEL", 2)
+
+
+def skewed_facts(seed: int) -> dict[str, list[tuple[int, ...]]]:
+    """Return facts in which a few values are in most of them, and others in one."""
+    chance = random.Random(seed)  # noqa: S311 - test data
+
+    def value() -> int:
+        return min(chance.randrange(12), chance.randrange(12), chance.randrange(12))
+
+    return {
+        "p": sorted({(value(), value()) for _ in range(25)}),
+        "q": sorted({(value(), value(), value()) for _ in range(25)}),
+        "c": sorted({(value(), value(), value()) for _ in range(25)}),
+    }
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_alternatives_yield_what_any_order_does(body, jobs):
+    """The engines agree on cyclic bodies over skewed facts."""
+    for seed in range(6):
+        facts = skewed_facts(seed)
+
+        found = run(HEADER + body, engine="local", inputs=facts, settings=Settings(jobs=jobs))
+
+        assert found == run(HEADER + body, inputs=facts)
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_cyclic_bodies_have_alternatives(body):
+    """Each of these bodies has a delta rule that chooses."""
+    program = build(HEADER + body)
+    sizes = KnownSizes({"p": 1000, "q": 1000, "c": 1000})
+
+    plans = [plan for each in program.strata for plan in plan_stratum(each, program, sizes).repeated]
+
+    operators = [operator for plan in plans for operator in all_operators(plan.operators)]
+    assert any(isinstance(operator, Choose) for operator in operators)
+
+
+def test_acyclic_bodies_have_none():
+    """Where the next atoms share nothing new, one order does for all bindings."""
+    program = build(HEADER + "p(x, z) :- p(x, y), p(y, w), p(w, z).")
+
+    plans = plan_stratum(program.strata[-1], program, KnownSizes()).repeated
+
+    assert not any(isinstance(each, Choose) for plan in plans for each in all_operators(plan.operators))
+
+
+def test_a_binding_that_one_alternative_has_nothing_for_ends_there(monkeypatch):
+    """What the smallest relation has no match for is not joined with a larger one."""
+    facts = {"p": [(x, y) for x in range(20) for y in range(20)], "c": [(100, 100, 7)]}
+    sent = []
+
+    def count_sent(*arguments: object) -> int:
+        sent.append(take_chosen(*arguments))
+        return sent[-1]
+
+    monkeypatch.setattr(choose, "take_chosen", count_sent)
+
+    found = run(HEADER + BODIES["triangle"], engine="local", inputs=facts)
+
+    assert len(found["p"]) == 400
+    assert sent
+    assert sum(sent) == 0
