@@ -20,7 +20,7 @@ from tidelog.engine.epoch import (
     StratumReport,
 )
 from tidelog.engine.protocol import Codes, Settings, SilentObserver, UserFunctions
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program.nodes import Program, Relation
 from tidelog.storage.annotations import ABSENT
 from tidelog.values import Codec, Fact
@@ -77,7 +77,7 @@ class Maintained:
     functions: UserFunctions = field(default_factory=dict)
     settings: Settings = LIMIT
     codec: Codec = field(init=False)
-    engine: MaintainedEngine = field(init=False)
+    engine: LocalMaintainedEngine = field(init=False)
     inputs: dict[str, set[Fact]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -88,7 +88,7 @@ class Maintained:
         self._new_engine()
 
     def _new_engine(self) -> None:
-        self.engine = MaintainedEngine(self.program, self.codec, self.settings, self.functions)
+        self.engine = LocalMaintainedEngine(self.program, self.codec, self.settings, self.functions)
 
     def start(self, inputs: Mapping[str, Iterable[Fact]] | None = None) -> "Maintained":
         """Evaluate the first epoch."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import tidelog
 from epochs_programs import tangled_programs
 from strategies import RandomProgram
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.session import Session
 from tidelog.storage.annotations import ABSENT
@@ -15,16 +15,16 @@ from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.ground import Ground
 
 
-def _engine(session: Session) -> MaintainedEngine:
+def _engine(session: Session) -> LocalMaintainedEngine:
     engine = session._epochs.machine.engine
-    assert isinstance(engine, MaintainedEngine)
+    assert isinstance(engine, LocalMaintainedEngine)
     return engine
 
 
 class _Planned(Ground):
     """Finds derivations without kernels."""
 
-    def __init__(self, engine: MaintainedEngine) -> None:
+    def __init__(self, engine: LocalMaintainedEngine) -> None:
         super().__init__(engine)
         self.tables._laid = dict.fromkeys(range(len(self.program.strata)))
 

@@ -12,7 +12,7 @@ import tidelog
 from pointsto import CHANGES, FACTS, FAULT, PROGRAM, after, before
 from storing import make, reopen
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.views.blame.incremental import _without_repeated_changes
 from tidelog.views.blame.steps import Role, Step
 
@@ -369,7 +369,7 @@ def test_a_world_that_has_no_memory_is_not_a_refused_one(
 
     with after() as db:
         with monkeypatch.context() as patch:
-            patch.setattr(MaintainedEngine, "trial", trial)
+            patch.setattr(LocalMaintainedEngine, "trial", trial)
             for ask in (db.blame, db.repair):
                 with pytest.raises(TidelogError, match="over the limit") as caught:
                     ask(FAULT, method=method)

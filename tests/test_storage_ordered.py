@@ -13,7 +13,7 @@ from programs import build
 from tidelog.engine.epoch import MaintenanceSettings, RelationChange, Strategy
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.protocol import Settings, SilentObserver
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.plan.body import Body
 from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.operators import Join, View
@@ -197,7 +197,7 @@ def test_bounded_joins_agree_with_a_loop(seed: int) -> None:
     program = build(_NEAR)
     items, probes = _facts(random, 700), _facts(random, 40)
     batch = LocalEngine(program, Codec(program.types), Settings(), {})
-    engine = MaintainedEngine(program, Codec(program.types), Settings(), {})
+    engine = LocalMaintainedEngine(program, Codec(program.types), Settings(), {})
     for each in (batch, engine):
         each.insert("item", _columns(items))
         each.insert("probe", _columns(probes))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tidelog.engine.epoch import MaintenanceSettings, RelationChange, Strategy
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.protocol import Settings, SilentObserver
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program import build_program
 from tidelog.source import Source
 from tidelog.syntax import parse
@@ -28,7 +28,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         program, _ = build_program(parse(Source("benchmark.dl", self.text)))
-        make = MaintainedEngine if self.follows else LocalEngine
+        make = LocalMaintainedEngine if self.follows else LocalEngine
         self.evaluate_seconds = 0.0
         self.engine = make(program, Codec(program.types), Settings(jobs=1), {})
 
@@ -46,7 +46,7 @@ class Engine:
         self, relation: str, inserted: Columns, deleted: Columns, strategy: Strategy = Strategy.UPDATE
     ) -> float:
         """Apply one epoch."""
-        assert isinstance(self.engine, MaintainedEngine)
+        assert isinstance(self.engine, LocalMaintainedEngine)
         change = {relation: RelationChange(inserted, deleted)}
         start = time.process_time()
         self.engine.apply(change, MaintenanceSettings(strategy), SilentObserver())

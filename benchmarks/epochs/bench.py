@@ -11,7 +11,7 @@ from benchmarks.epochs.record import Epoch, Label, Stopwatch, Taken, apply_epoch
 from benchmarks.epochs.subject import FactSet, Subject, deletion, insertion
 from tidelog.engine.epoch import Strategy
 from tidelog.engine.protocol import SilentObserver
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 
 # Rows of each input relation in a run that only compiles kernels.
 _FEW_ROWS: Final = 20
@@ -40,7 +40,7 @@ class Bench:
     """One engine that all experiments on a workload share; every experiment leaves it as it was."""
 
     subject: Subject
-    engine: MaintainedEngine
+    engine: LocalMaintainedEngine
     baseline: Baseline
     seed: int = 1
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tidelog.engine.epoch import Action, EpochResult, MaintenanceSettings, RelationChange, Strategy
 from tidelog.engine.protocol import SilentObserver
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Label:
 
 
 def apply_epoch(
-    engine: MaintainedEngine, changes: Mapping[str, RelationChange], strategy: Strategy, label: Label
+    engine: LocalMaintainedEngine, changes: Mapping[str, RelationChange], strategy: Strategy, label: Label
 ) -> Epoch:
     """Apply one change and return what it took."""
     settings = MaintenanceSettings(strategy=strategy)

@@ -13,7 +13,7 @@ from tidelog import io
 from tidelog.engine.epoch import RelationChange
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.protocol import Codes, Settings
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.plan.passes import run_passes
 from tidelog.program import build_program
 from tidelog.program.nodes import Program
@@ -44,9 +44,9 @@ class Subject:
         """Return an engine that evaluates and forgets how, loaded and not yet evaluated."""
         return self._load(LocalEngine(self.program, self.codec, Settings(jobs=self.jobs), {}))
 
-    def maintained_engine(self) -> MaintainedEngine:
+    def maintained_engine(self) -> LocalMaintainedEngine:
         """Return an engine that takes changes, loaded and not yet evaluated."""
-        engine = MaintainedEngine(self.program, self.codec, Settings(jobs=self.jobs), {})
+        engine = LocalMaintainedEngine(self.program, self.codec, Settings(jobs=self.jobs), {})
         self._load(engine)
         return engine
 

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.epochs.subject import Rows, Subject, columns_of, deletion
 from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange
 from tidelog.engine.protocol import Codes, SilentObserver
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.views.blame.case import Case, Faults
 from tidelog.views.blame.suspects import Key, Suspect
 
@@ -35,7 +35,7 @@ class FaultyEpoch:
 
 
 def draw_epochs(
-    subject: Subject, engine: MaintainedEngine, numbers: Sequence[int], seed: int
+    subject: Subject, engine: LocalMaintainedEngine, numbers: Sequence[int], seed: int
 ) -> Iterator[tuple[int, FaultyEpoch]]:
     """Yield epochs with faults by their numbers.
 
@@ -51,7 +51,7 @@ def draw_epochs(
 
 
 def _draw(
-    subject: Subject, engine: MaintainedEngine, number: int, random: np.random.Generator
+    subject: Subject, engine: LocalMaintainedEngine, number: int, random: np.random.Generator
 ) -> FaultyEpoch | None:
     chosen = subject.sample(2 * CHANGES, random)
     inserted, deleted = _halved(chosen, random)
@@ -119,7 +119,7 @@ def _some(facts: Sequence[Key], count: int, random: np.random.Generator) -> list
 
 
 @contextmanager
-def applied(engine: MaintainedEngine, changes: Mapping[str, RelationChange]) -> Iterator[EpochResult]:
+def applied(engine: LocalMaintainedEngine, changes: Mapping[str, RelationChange]) -> Iterator[EpochResult]:
     """Take the engine to an epoch, and back again."""
     result = engine.apply(changes, _SETTINGS, SilentObserver())
     try:
@@ -130,7 +130,7 @@ def applied(engine: MaintainedEngine, changes: Mapping[str, RelationChange]) -> 
 
 
 @contextmanager
-def standing_after(engine: MaintainedEngine, epoch: FaultyEpoch) -> Iterator[None]:
+def standing_after(engine: LocalMaintainedEngine, epoch: FaultyEpoch) -> Iterator[None]:
     """Take the engine to the end of an epoch, and back again."""
     with applied(engine, deletion(epoch.inserted)), applied(engine, _both(epoch.inserted, epoch.deleted)):
         yield
@@ -139,7 +139,7 @@ def standing_after(engine: MaintainedEngine, epoch: FaultyEpoch) -> Iterator[Non
 C = TypeVar("C", bound=Case)
 
 
-def make_case(subject: Subject, engine: MaintainedEngine, epoch: FaultyEpoch, kind: type[C]) -> C:
+def make_case(subject: Subject, engine: LocalMaintainedEngine, epoch: FaultyEpoch, kind: type[C]) -> C:
     """Return a case; the engine stands at the end of the epoch."""
     suspects = [
         Suspect((name, tuple(row)), is_insert)

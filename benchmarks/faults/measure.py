@@ -10,7 +10,7 @@ from benchmarks.epochs.subject import Subject
 from benchmarks.faults.cases import FaultyEpoch, make_case, standing_after
 from benchmarks.faults.evaluating import Evaluating
 from tidelog.engine.epoch import EpochResult
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.views.blame.case import Case
 from tidelog.views.blame.localize import Localization
 from tidelog.views.blame.repair import Demands, Search
@@ -103,7 +103,7 @@ class How:
 
 
 def measure_case(
-    subject: Subject, engine: MaintainedEngine, number: int, epoch: FaultyEpoch, how: How
+    subject: Subject, engine: LocalMaintainedEngine, number: int, epoch: FaultyEpoch, how: How
 ) -> Measured:
     """Return what the case takes; the engine is as it was afterwards."""
     with standing_after(engine, epoch):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from benchmarks.joins.graphs import Arcs
 from tidelog.engine.epoch import MaintenanceSettings, RelationChange, Strategy
 from tidelog.engine.protocol import Settings, SilentObserver
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.plan.flatten import flatten_rule
 from tidelog.program import build_program
 from tidelog.source import Source
@@ -90,7 +90,7 @@ class _Run:
     def __init__(self, arcs: Arcs, far: Arcs) -> None:
         program = build_program(parse(Source("meet.dl", PROGRAM)))[0]
         self._rule = flatten_rule(program.rules[0], program)
-        self._engine = MaintainedEngine(program, Codec(program.types), Settings(jobs=1), {})
+        self._engine = LocalMaintainedEngine(program, Codec(program.types), Settings(jobs=1), {})
         for name, rows in (("e", arcs), ("far", far), ("open", np.unique(arcs[:, 1]).reshape(-1, 1))):
             self._engine.insert(name, _columns(rows))
         self._engine.evaluate(SilentObserver())

@@ -56,7 +56,7 @@ from tidelog.values.codec import Codec
 _LEVELS_PER_MEMORY_CHECK = 64
 
 
-class MaintainedEngine(LocalEngine):
+class LocalMaintainedEngine(LocalEngine):
     """Runs a program and then epochs; see `engine.epoch.MaintainedEngine`."""
 
     def __init__(

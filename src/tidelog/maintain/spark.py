@@ -49,7 +49,7 @@ from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.version import own_version
 from tidelog.engine.spark.work import file_name
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.maintain.engine import MaintainedEngine
+from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.groups import (
     DriverGroup,
     Found,
@@ -164,7 +164,9 @@ class SparkMaintainedEngine:
                 specs.append(GroupSpec(part, kept, codes_of_constants(part.strata, self._codec)))
                 groups.append(PartnerGroup(len(specs) - 1, own, reads, part, self._pool, self._folder))
             else:
-                engine = MaintainedEngine(part, self._codec, self._settings, self._functions, self.numbering)
+                engine = LocalMaintainedEngine(
+                    part, self._codec, self._settings, self._functions, self.numbering
+                )
                 groups.append(DriverGroup(own, reads, engine))
         self._pool.with_groups(specs)
         self._groups = groups

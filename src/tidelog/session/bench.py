@@ -18,7 +18,7 @@ import numpy as np
 from tidelog.engine.epoch import MaintenanceSettings, RelationChange
 from tidelog.engine.protocol import SilentObserver
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program import build_program
 from tidelog.program.nodes import Program
 from tidelog.session.between import Between, Rows, find_between
@@ -39,7 +39,7 @@ GUARD = "changed_rule"
 class Bench:
     """The engine, and the rules that came (True) or went (False) by the number of their fact."""
 
-    engine: MaintainedEngine
+    engine: LocalMaintainedEngine
     guard: str = GUARD
     rules: Mapping[int, tuple[bool, str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ def bench_at(epochs: Epochs, between: Between) -> Iterator[Bench]:
     engine = epochs.machine.engine
     later = find_between(epochs.history, between.after, epochs.epoch, epochs.epoch)
     has_same_rules = between.old_text.rules == later.new_text.rules == between.new_text.rules
-    if not isinstance(engine, MaintainedEngine) or not has_same_rules:
+    if not isinstance(engine, LocalMaintainedEngine) or not has_same_rules:
         yield make_bench(epochs, between, later)
         return
     there, back = as_changes(later.taken, later.given), as_changes(later.given, later.taken)
@@ -118,14 +118,14 @@ def make_bench(
     codec = codec_beside(machine.codec, program.types)
     functions = {**epochs.functions, **prepared.functions}
     numbering = machine.engine.numbering.copy()
-    engine = MaintainedEngine(run_passes(program), codec, machine.settings, functions, numbering)
+    engine = LocalMaintainedEngine(run_passes(program), codec, machine.settings, functions, numbering)
     for name, rows in _inputs(epochs, program, later).items():
         engine.insert(name, _columns(rows) if rows.shape[1] else [])
     numbers = [number for number, (is_added, _) in union.rules.items() if is_added]
     if numbers:
         engine.insert(guard, [np.array(numbers, np.int64)])
     engine.evaluate(SilentObserver())
-    is_local = isinstance(machine.engine, MaintainedEngine)
+    is_local = isinstance(machine.engine, LocalMaintainedEngine)
     reason = "rules changed" if is_local else "the session's engine keeps no derivations"
     notes = (f"the program was evaluated once more, because {reason}",)
     return Bench(engine, guard, union.rules, notes, codec)

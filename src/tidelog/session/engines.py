@@ -61,9 +61,9 @@ def _local() -> EngineKind:
     def maintain(
         program: Program, codec: Codec, settings: Settings, functions: UserFunctions
     ) -> MaintainedEngine:
-        from tidelog.maintain import MaintainedEngine as Maintained  # noqa: PLC0415 - not needed by one run
+        from tidelog.maintain import LocalMaintainedEngine  # noqa: PLC0415 - not needed by one run
 
-        return Maintained(program, codec, settings, functions)
+        return LocalMaintainedEngine(program, codec, settings, functions)
 
     return EngineKind("local", run_passes, maintain, LocalEngine)
 

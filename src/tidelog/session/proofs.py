@@ -162,10 +162,10 @@ class ProofDesk:
         engine, codec = machine.engine, machine.codec
         if machine.kind.name == "local":
             # Imported here: the local engine brings its compiler, and other engines need none.
-            from tidelog.maintain import MaintainedEngine as LocalState  # noqa: PLC0415
+            from tidelog.maintain import LocalMaintainedEngine  # noqa: PLC0415
             from tidelog.views.proofs.local import LocalFacts  # noqa: PLC0415
 
-            assert isinstance(engine, LocalState)
+            assert isinstance(engine, LocalMaintainedEngine)
             # Its indexes follow the relations from epoch to epoch.
             if self._epoch >= 0 and isinstance(self._source, LocalFacts):
                 self._source.start_epoch()

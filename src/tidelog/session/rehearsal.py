@@ -8,7 +8,7 @@ import numpy as np
 
 from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange
 from tidelog.engine.protocol import Codes, SilentObserver
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program.nodes import Program
 from tidelog.session.bench import Bench, make_bench
 from tidelog.session.between import Between, Rows
@@ -58,7 +58,7 @@ def rehearse_facts(epochs: Epochs, net: NetChange, guards: Sequence[Guard]) -> t
     )
     with _applied(epochs, net.changes):
         engine = epochs.machine.engine
-        bench = Bench(engine) if isinstance(engine, MaintainedEngine) else make_bench(epochs, between)
+        bench = Bench(engine) if isinstance(engine, LocalMaintainedEngine) else make_bench(epochs, between)
         return tuple(_judge(epochs, between, bench, guard, facts) for guard, facts in found)
 
 
@@ -123,7 +123,7 @@ def _question(guard: Guard, facts: tuple[str, ...], epoch: int) -> Question:
 def _try_out(epochs: Epochs, changes: Mapping[str, RelationChange]) -> EpochResult:
     """Return what changes would do."""
     engine = epochs.machine.engine
-    if isinstance(engine, MaintainedEngine):
+    if isinstance(engine, LocalMaintainedEngine):
         with engine.trial(changes, _SETTINGS) as result:
             return result
     mark = engine.numbering.mark()

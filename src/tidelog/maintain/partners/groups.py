@@ -24,7 +24,7 @@ from tidelog.engine.protocol import Codes, Observer, SilentObserver, StratumStat
 from tidelog.engine.spark.files import Annotated, Folder
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.work import file_name
-from tidelog.maintain.engine import MaintainedEngine
+from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.pool import PartnerPool
 from tidelog.program.nodes import Program
 from tidelog.program.walk_nodes import earlier_relations
@@ -73,7 +73,7 @@ class Group(Protocol):
 class DriverGroup:
     """Strata kept in the driver, by the local engine."""
 
-    def __init__(self, own: tuple[str, ...], reads: tuple[str, ...], engine: MaintainedEngine) -> None:
+    def __init__(self, own: tuple[str, ...], reads: tuple[str, ...], engine: LocalMaintainedEngine) -> None:
         self.own = own
         self.reads = reads
         self._engine = engine

@@ -11,7 +11,7 @@ import numpy as np
 from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange
 from tidelog.engine.protocol import SilentObserver
 from tidelog.errors import TidelogError
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.storage.annotations import ABSENT
 from tidelog.values import Codec
 from tidelog.views.blame.cone import Cones
@@ -86,7 +86,7 @@ class Case:
     between the epochs: the newer one with some suspects taken back.
     """
 
-    engine: MaintainedEngine
+    engine: LocalMaintainedEngine
     codec: Codec
     suspects: Sequence[Suspect]
     faults: Faults

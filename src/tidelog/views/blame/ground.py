@@ -6,7 +6,7 @@ from operator import is_
 
 import numpy as np
 
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.plan.flatten import FlatRule, RuleLiteral, flatten_rule
 from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.program.nodes import Program, Stratum
@@ -29,7 +29,7 @@ class Ground:
     which facts such a relation might have.
     """
 
-    def __init__(self, engine: MaintainedEngine) -> None:
+    def __init__(self, engine: LocalMaintainedEngine) -> None:
         self.engine = engine
         self.tables = Tables(engine)
         self._places: dict[tuple[int, int], tuple[Int64s, Int64s]] = {}

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from tidelog.maintain import MaintainedEngine
+from tidelog.maintain import LocalMaintainedEngine
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.storage.kernel import Int64s
 
@@ -20,7 +20,7 @@ class Tables:
     Whoever adds rows, or lets the engine do so, says that by `forget`.
     """
 
-    def __init__(self, engine: MaintainedEngine) -> None:
+    def __init__(self, engine: LocalMaintainedEngine) -> None:
         self._engine = engine
         self._laid: dict[int, SmallStratum | None] = {}
         self._fresh: set[int] = set()
