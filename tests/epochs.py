@@ -185,7 +185,7 @@ class Maintained:
             exported = state[name]
             length = len(exported.levels)
             facts = self._decode(relation, exported.columns, length)
-            annotations = zip(exported.levels, exported.counts, exported.given, strict=True)
+            annotations = zip(exported.levels, exported.counts, exported.is_input, strict=True)
             labels[name] = {
                 fact: Label(int(level), int(count), bool(is_input))
                 for fact, (level, count, is_input) in zip(facts, annotations, strict=True)
@@ -225,7 +225,7 @@ class Maintained:
     def _check_given(self, expected: Relations) -> None:
         for name, relation in self.program.relations.items():
             asked = sorted(expected[name] | self.inputs.get(name, set()), key=order_key)
-            answers = self.engine.given(name, self._encode(relation, asked))
+            answers = self.engine.is_input(name, self._encode(relation, asked))
             given = {fact for fact, is_input in zip(asked, answers.tolist(), strict=True) if is_input}
             assert given == self.inputs.get(name, set()), f"what {name} was given"
 

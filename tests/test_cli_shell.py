@@ -157,7 +157,7 @@ def test_facts_and_rules_are_listed(run: Run) -> None:
         "// ... and 4 more",
         "1: path(x, y) :- edge(x, y).",
         "2: path(x, z) :- path(x, y), edge(y, z).",
-        "no rule derives edge: its facts are given",
+        "no rule derives edge: it has only input facts",
     ]
 
 

@@ -383,7 +383,7 @@ def test_given_numbers_that_never_fit(strategy: Strategy):
     run = follow(PATH, {"edge": [(0, 1)]}, [({"edge": [(1, 2)]}, {})], strategy)
     relation = run.program.relations["edge"]
 
-    answers = run.engine.given("edge", run._encode(relation, [(0, 1), (0, 1 << 40), (1 << 40, 1)]))
+    answers = run.engine.is_input("edge", run._encode(relation, [(0, 1), (0, 1 << 40), (1 << 40, 1)]))
 
     assert answers.tolist() == [True, False, False]
 

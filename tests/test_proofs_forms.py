@@ -48,7 +48,7 @@ def test_text_stops_at_the_depth(db: Session) -> None:
     assert db.why("path('a', 'd')", depth=1).text(width=80).splitlines() == [
         'path("a", "d")  [path#2, program:5]',
         '├─ path("a", "c")  [...]',
-        '├─ edge("c", "d")  [given]',
+        '├─ edge("c", "d")  [input]',
         '└─ "a" != "d"',
     ]
 
@@ -66,7 +66,7 @@ def test_json_has_every_node_once(db: Session) -> None:
         'path("a", "b")', 'edge("b", "c")',
     ]  # fmt: skip
     assert root["constraints"] == ['"a" != "c"']
-    assert [node["kind"] for node in proof["nodes"]] == ["rule", "rule", "given", "given"]
+    assert [node["kind"] for node in proof["nodes"]] == ["rule", "rule", "input", "input"]
     cut = json.loads(db.why("path('a', 'd')").to_json(depth=1))
     assert [node["expanded"] for node in cut["nodes"]] == [True, False, True]
 
@@ -132,7 +132,7 @@ def test_relations_can_be_queried(db: Session) -> None:
         .decl premise(node: number, place: number, premise: number)
         .input node, premise
         .decl leaf(fact: symbol)
-        leaf(f) :- premise(_, _, n), node(n, _, f, "given").
+        leaf(f) :- premise(_, _, n), node(n, _, f, "input").
         """,
         facts={
             "node": tables["node"].select(["node", "relation", "fact", "kind"]),

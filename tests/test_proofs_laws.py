@@ -131,12 +131,12 @@ def test_a_near_miss_lacks_just_what_it_says(program: RandomProgram) -> None:
 def _smallest_heights(db: Session, program: Program) -> dict[GroundAtom, int]:
     """Return the least height of every fact, by going through all derivations until nothing changes."""
     facts = {name: {_canonical(fact) for fact in db[name]} for name in db.relations}
-    given = {name: set(map(_canonical, db.proofs.source.given(name))) for name in db.relations}
-    source = PlainFacts(facts, given=given)
+    inputs = {name: set(map(_canonical, db.proofs.source.input_facts(name))) for name in db.relations}
+    source = PlainFacts(facts, input_facts=inputs)
     book = RuleBook(program, program, db.snapshot.codec, {})
     atoms = [GroundAtom(name, fact) for name in facts for fact in facts[name]]
     steps = {atom: [each.premises for each in derivations(source, book, atom)] for atom in atoms}
-    heights = {atom: 0 for atom in atoms if atom.fact in given[atom.relation]}
+    heights = {atom: 0 for atom in atoms if atom.fact in inputs[atom.relation]}
     is_changed = True
     while is_changed:
         is_changed = False

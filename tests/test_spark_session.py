@@ -1,5 +1,7 @@
 """Programs on Spark through the session a user holds."""
 
+import json
+
 import pytest
 
 import tidelog
@@ -152,6 +154,19 @@ def test_another_program_cannot_go_on(spark, tmp_path):
 
     with pytest.raises(TidelogError, match="spark-storage-differs"):
         tidelog.open(PATHS + "path(x, x) :- edge(x, _).", **options)
+
+
+def test_a_state_of_an_older_format_is_refused(spark, tmp_path):
+    """A manifest whose files an earlier version wrote is refused before anything of it is read."""
+    options = {"engine": "spark", "spark": spark, "spark_options": {**EVERYWHERE, "storage": str(tmp_path)}}
+    tidelog.open(PATHS, facts={"edge": [("a", "b")]}, **options).close()
+    manifest = tmp_path / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content |= {"format": 1, "given": content.pop("inputs")}
+    manifest.write_text(json.dumps(content))
+
+    with pytest.raises(TidelogError, match="spark-storage-differs"):
+        tidelog.open(PATHS, **options)
 
 
 def test_a_session_is_needed():

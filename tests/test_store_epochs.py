@@ -115,7 +115,7 @@ def annotated(state: EngineState):
                 np.column_stack(each.columns).tolist(),
                 each.levels.tolist(),
                 each.counts.tolist(),
-                each.given.tolist(),
+                each.is_input.tolist(),
                 strict=True,
             )
         }
@@ -319,7 +319,7 @@ def test_relations_are_readable_as_parquet(tmp_path):
     texts = {row["code"]: row["text"] for row in pq.read_table(folder / "symbols.0.parquet").to_pylist()}
 
     assert {(row["x"], texts[row["y"]]) for row in edges} == {(1, "a"), (2, "ä")}
-    assert all(row["@given"] and row["@level"] == 0 for row in edges)
+    assert all(row["@input"] and row["@level"] == 0 for row in edges)
 
 
 def test_every_kind_of_value_survives(tmp_path):

@@ -219,7 +219,7 @@ class Shell:
         for rule in shown:
             _say(str(rule))
         if not shown:
-            _say(f"no rule derives {name}: its facts are given")
+            _say(f"no rule derives {name}: it has only input facts")
 
     def _remove(self, rest: str) -> None:
         rules: int | str = int(rest) if rest.isdecimal() else rest

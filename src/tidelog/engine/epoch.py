@@ -40,7 +40,7 @@ class Action(Enum):
 class RelationChange:
     """Input facts to insert and to delete, one array of codes per column; each fact at most once.
 
-    The length of the first array is the number of facts, here and in `given` and `EpochResult`. A
+    The length of the first array is the number of facts, here and in `is_input` and `EpochResult`. A
     relation without columns therefore has one array here: `[0]` for its fact, `[]` for none.
     """
 
@@ -93,13 +93,13 @@ class RelationState:
     """Everything known of one relation: facts with their annotations.
 
     `levels` is the iteration in which a fact first holds, `counts` the number of derivations in
-    that iteration, `given` says which facts are input facts (those have level 0, count 1).
+    that iteration, `is_input` says which facts are input facts (those have level 0, count 1).
     """
 
     columns: Sequence[Codes]
     levels: npt.NDArray[np.int32]
     counts: npt.NDArray[np.int32]
-    given: npt.NDArray[np.bool_]
+    is_input: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class MaintainedEngine(Engine, Protocol):
     def numbering(self) -> Numbering:
         """Return the numbers that `autoinc()` gave."""
 
-    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+    def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
 
     def apply(

@@ -123,7 +123,7 @@ class LocalMaintainedEngine(LocalEngine):
             self._state.widen()
             return self.groups.evaluate(stratum, context.statistics)
 
-    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+    def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
         return self._inputs.contain(relation, columns)
 

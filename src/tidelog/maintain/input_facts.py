@@ -138,4 +138,4 @@ class InputFacts:
         """Take over the input facts of an exported state."""
         apart = self.apart.get(name)
         if apart is not None:
-            apart.insert(fact_rows([column[state.given] for column in state.columns], apart.arity))
+            apart.insert(fact_rows([column[state.is_input] for column in state.columns], apart.arity))

@@ -78,7 +78,7 @@ class MonotoneUpdate:
             relation = self.state.relations[name]
             self.marks[name].ensure_room()
             self.marks[name].touch(change.deleted)
-            # No longer given: it goes like a fact that lost a derivation.
+            # No longer an input fact: it goes like a fact that lost a derivation.
             relation.levels[change.deleted] = 1
             lose(name, change.deleted)
         for form in self.forms:

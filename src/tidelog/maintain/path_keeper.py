@@ -60,14 +60,14 @@ class PathKeeper:
     def follow(
         self,
         stratum: Stratum,
-        given: Mapping[str, Diffs],
+        inputs: Mapping[str, Diffs],
         earlier: Mapping[str, RowChange],
         derivations: LocalDerivations,
         marks_of: Callable[[str], EpochMarks],
     ) -> tuple[dict[str, RowChange], int]:
         """Bring a stratum to the new epoch; return what changed, and the work.
 
-        `given` are input facts with diffs. Raises `Unsuitable` where the graph can no longer be followed.
+        `inputs` are input facts with diffs. Raises `Unsuitable` where the graph can no longer be followed.
         """
         name = stratum.relations[0]
         kept = self._kept[name]
@@ -78,7 +78,7 @@ class PathKeeper:
             rows, diffs = changed_derivations([rule], relations, earlier, derivations)
             return rows.astype(self._state.dtype), diffs
 
-        bases = [(relation, *diffs) for relation, diffs in given.items()]
+        bases = [(relation, *diffs) for relation, diffs in inputs.items()]
         plan = kept.graph.plan
         bases.extend((rule.relation, *changes(rule)) for rule in plan.bases if rule.body)
         arcs = [(arc, *changes(arc.rule)) for arc in plan.arcs]

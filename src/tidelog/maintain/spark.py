@@ -48,7 +48,6 @@ from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.version import own_version
 from tidelog.engine.spark.work import file_name
-from tidelog.errors import Diagnostic, TidelogError
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.groups import (
     DriverGroup,
@@ -125,7 +124,7 @@ class SparkMaintainedEngine:
         """Bring every relation to its fixpoint, group by group."""
         begun = time.perf_counter()
         finished: list[StratumStatistics] = []
-        sizes = {name: len(given) for name, given in self._inputs.items()}
+        sizes = {name: len(facts) for name, facts in self._inputs.items()}
         self._make_groups(place_strata(self._program, sizes, self._options, self._pool))
         for number, group in enumerate(self._groups):
             observer.stratum_started(number, len(self._groups), group.own)
@@ -135,15 +134,15 @@ class SparkMaintainedEngine:
                 observer.stratum_finished(number, each)
             finished += statistics
         first = {
-            name: RelationChange(fact_columns(given.live_rows()), fact_columns(given.live_rows()[:0]))
-            for name, given in self._inputs.items()
-            if len(given)
+            name: RelationChange(fact_columns(facts.live_rows()), fact_columns(facts.live_rows()[:0]))
+            for name, facts in self._inputs.items()
+            if len(facts)
         }
         self._commit(first, self._epoch)
         return RunStatistics(tuple(finished), time.perf_counter() - begun)
 
     def _facts_for(self, group: Group) -> dict[str, CodeArray]:
-        """Return the facts given to a group's own relations, and all of those it reads."""
+        """Return the input facts of a group's own relations, and all facts of those it reads."""
         facts = {name: self._inputs[name].live_rows() for name in group.own}
         facts.update({n: self._rows(n) for n in group.reads})
         return facts
@@ -201,7 +200,7 @@ class SparkMaintainedEngine:
             return home.match(relation, pattern)
         return as_columns(matching(self._inputs[relation].live_rows(), pattern))
 
-    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+    def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
         return self._inputs[relation].find(fact_rows(columns, self._arity(relation))) >= 0
 
@@ -270,7 +269,7 @@ class SparkMaintainedEngine:
         self, group: Group, changes: Mapping[str, RelationChange], inserted: Mapping[str, Sequence[Codes]],
         deleted: Mapping[str, Sequence[Codes]],
     ) -> dict[str, RelationChange]:  # fmt: skip
-        """Return the changes of what a group is given."""
+        """Return the changes that a group is to follow."""
         told = {name: change for name, change in changes.items() if name in group.own}
         for name in group.reads:
             if name in inserted or name in deleted:
@@ -280,13 +279,13 @@ class SparkMaintainedEngine:
 
     def _follow_inputs(self, changes: Mapping[str, RelationChange]) -> None:
         for name, change in changes.items():
-            given, arity = self._inputs[name], self._arity(name)
+            facts, arity = self._inputs[name], self._arity(name)
             deleted = fact_rows(change.deleted, arity)
             if len(deleted):
-                given.delete_rows(given.find(deleted))
+                facts.delete_rows(facts.find(deleted))
             inserted = fact_rows(change.inserted, arity)
             if len(inserted):
-                given.insert(inserted)
+                facts.insert(inserted)
 
     def change_rules(
         self, program: Program, settings: MaintenanceSettings, observer: Observer,
@@ -295,13 +294,13 @@ class SparkMaintainedEngine:
         """Go on with another program: everything is evaluated again and compared."""
         del settings
         before, old, specs = dict(self.__dict__), self._all_facts(), self._pool.groups
-        given, mark = self._inputs, self.numbering.mark()
+        inputs, mark = self._inputs, self.numbering.mark()
         try:
             self._adopt(program)
             self._epoch += 1
             for name in program.relations:
-                if name in given:
-                    self._inputs[name].insert(given[name].live_rows())
+                if name in inputs:
+                    self._inputs[name].insert(inputs[name].live_rows())
             self._follow_inputs(changes)
             strata = self.evaluate(observer).strata
         except BaseException:
@@ -326,7 +325,7 @@ class SparkMaintainedEngine:
     # --- other processes ------------------------------------------------------------------------------
 
     def export_state(self) -> EngineState:
-        """Return all facts and which of them are given; nothing is told of iterations and counts."""
+        """Return all facts and which of them are input facts; iterations and counts are not known."""
         relations = {}
         for name in self._program.relations:
             rows = self._rows(name)
@@ -341,12 +340,12 @@ class SparkMaintainedEngine:
         return EngineState(relations, numbers=self.numbering.export())
 
     def import_state(self, state: EngineState) -> None:
-        """Take over the given facts of an exported state and evaluate them."""
+        """Take over the input facts of an exported state and evaluate them."""
         self.numbering.take(state.numbers)
         for name, relation in state.relations.items():
             arity = self._arity(name)
-            given = [column[relation.given] for column in relation.columns]
-            self._inputs[name].insert(fact_rows(given, arity))
+            inputs = [column[relation.is_input] for column in relation.columns]
+            self._inputs[name].insert(fact_rows(inputs, arity))
         self.evaluate(SilentObserver())
 
     def begin(self, batch: str | None) -> bool:
@@ -358,15 +357,13 @@ class SparkMaintainedEngine:
         """Go on from the manifest on shared storage and return its epoch; None if there is none."""
         if self._manifests is None:
             return None
-        manifest = self._manifests.read(self._codec, self.numbering)
+        manifest = self._manifests.read(self._fingerprint(), self._codec, self.numbering)
         if manifest is None:
             return None
-        if manifest.fingerprint != self._fingerprint():
-            raise TidelogError([_differs(self._folder.uri)])
         self._epoch, self._applied = manifest.epoch, list(manifest.applied)
-        for name, files in manifest.given.items():
+        for name, files in manifest.inputs.items():
             self._inputs[name].insert(read_state(self._folder, files, self._arity(name)).live_rows())
-        self._input_files = {name: list(files) for name, files in manifest.given.items()}
+        self._input_files = {name: list(files) for name, files in manifest.inputs.items()}
         runs = [
             PlacedStrata(
                 tuple(self._program.strata[n] for n in said["strata"]), Where(said["where"]), said["reason"]
@@ -406,7 +403,7 @@ class SparkMaintainedEngine:
         deleted, inserted = fact_rows(change.deleted, arity), fact_rows(change.inserted, arity)
         levels = np.concatenate([np.full(len(deleted), ABSENT, np.int32), np.zeros(len(inserted), np.int32)])
         content = Annotated(np.concatenate([deleted, inserted]), levels, np.ones(len(levels), np.int32))
-        file = file_name(name, 0, f"given-{epoch}-{uuid.uuid4().hex[:12]}")
+        file = file_name(name, 0, f"input-{epoch}-{uuid.uuid4().hex[:12]}")
         return self._folder.write_rows(file, content)
 
     def _fingerprint(self) -> str:
@@ -424,14 +421,6 @@ def _evaluated_again(stratum: StratumStatistics) -> StratumReport:
         "on Spark other rules mean that everything is evaluated again",
         stratum.derivations, stratum.derivations, stratum.seconds,
     )  # fmt: skip
-
-
-def _differs(uri: str) -> Diagnostic:
-    return Diagnostic(
-        code="spark-storage-differs",
-        message=f"`{uri}` keeps the state of another program, or of another version of tidelog",
-        hint="give another folder as storage, or delete this one",
-    )
 
 
 def _without(rows: CodeArray, others: CodeArray) -> CodeArray:

@@ -346,16 +346,16 @@ class GraphStratum(KeptStratum):
 
     def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
         engine = self.engine
-        given = {name: self._given(name, change) for name, change in own.items()}
+        diffs = {name: self._input_diffs(name, change) for name, change in own.items()}
         try:
             changes, work = engine.paths.follow(
-                self.stratum, given, earlier, engine.derivations, self.marks_of
+                self.stratum, diffs, earlier, engine.derivations, self.marks_of
             )
         except Unsuitable:
             return self._recompute(own, earlier, recompute("its values no longer go one way"))
         return Outcome(changes, decision, work)
 
-    def _given(self, name: str, change: RowChange) -> tuple[CodeArray, Int64s]:
+    def _input_diffs(self, name: str, change: RowChange) -> tuple[CodeArray, Int64s]:
         """Return input facts that are deleted and inserted, with their diffs."""
         sides = [self.engine.input_rows(name, rows) for rows in (change.deleted, change.inserted)]
         diffs = np.repeat(np.array([-1, 1]), [change.deleted.size, change.inserted.size])

@@ -28,7 +28,7 @@ class Bound:
     warnings: tuple[Diagnostic, ...]
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def inputs(self) -> tuple[str, ...]:
         """Return the relations that sources fill."""
         return tuple(dict.fromkeys(source.relation for source in self.job.sources))
 
@@ -41,25 +41,25 @@ class Bound:
         return tuple(self.program.kind_of(column.type) for column in self.relation(name).columns)
 
 
-def bind_job(job: Job, given_functions: Mapping[str, Callable[..., Value]] | None = None) -> Bound:
+def bind_job(job: Job, own_functions: Mapping[str, Callable[..., Value]] | None = None) -> Bound:
     """Return the job with its program; raises `TidelogError` with every mistake in either.
 
     Nothing is read but the program and the files with functions.
     """
     text = read_source(job.place(job.program))
-    functions = {**load_functions([job.place(file) for file in job.functions]), **(given_functions or {})}
+    functions = {**load_functions([job.place(file) for file in job.functions]), **(own_functions or {})}
     include = tuple(job.place(folder) for folder in job.include)
-    given = tuple(dict.fromkeys(source.relation for source in job.sources))
+    inputs = tuple(dict.fromkeys(source.relation for source in job.sources))
     request = Request(text, functions=functions, include_path=include, defines=job.defines)
     written = ProgramText.read([text], include, job.defines)
     # Sources that name no relation of the program are told below, with their lines.
     prepared = prepare_text(request, written, ())
-    known = [name for name in given if name in prepared.program.relations]
+    known = [name for name in inputs if name in prepared.program.relations]
     program = name_inputs(prepared.program, known)
     mistakes = [*_check_relations(job, program), *_check_outputs(job)]
     if mistakes:
         raise TidelogError(mistakes)
-    spans = {program.relations[name].span for name in given}
+    spans = {program.relations[name].span for name in inputs}
     warnings = tuple(
         each for each in prepared.warnings if not (each.code == "no-source" and each.span in spans)
     )

@@ -100,7 +100,7 @@ class SessionDeriver:
         self._is_spark = bound.job.engine == "spark"
         self._session: Session | None = None
         if (folder / "manifest.json").exists() if self._is_spark else Store.exists(folder):
-            self._session = self._open({name: self._data(name, None) for name in bound.given})
+            self._session = self._open({name: self._data(name, None) for name in bound.inputs})
 
     @property
     def epoch(self) -> int | None:
@@ -169,7 +169,7 @@ class SessionDeriver:
 
     def _begin(self, changes: Mapping[str, FrameChange], outputs: tuple[str, ...]) -> Derived:
         bound = self._bound
-        facts = {name: self._data(name, None) for name in bound.given}
+        facts = {name: self._data(name, None) for name in bound.inputs}
         for name, change in changes.items():
             if change.insert is not None:
                 facts[name] = self._data(name, change.insert, is_load=self._is_spark)
@@ -180,7 +180,7 @@ class SessionDeriver:
             )
             for each in self._session.statistics.strata
         )
-        inputs = {name: (len(self._session[name]), 0) for name in bound.given}
+        inputs = {name: (len(self._session[name]), 0) for name in bound.inputs}
         return Derived(0, {name: self.facts(name) for name in outputs}, {}, inputs, strata)
 
     def _open(self, facts: Mapping[str, object]) -> "Session":

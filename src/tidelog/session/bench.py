@@ -56,7 +56,10 @@ def bench_at(epochs: Epochs, between: Between) -> Iterator[Bench]:
     if not isinstance(engine, LocalMaintainedEngine) or not has_same_rules:
         yield make_bench(epochs, between, later)
         return
-    there, back = as_changes(later.taken, later.given), as_changes(later.given, later.taken)
+    there, back = (
+        as_changes(later.inputs_deleted, later.inputs_inserted),
+        as_changes(later.inputs_inserted, later.inputs_deleted),
+    )
     if not there:
         yield Bench(engine)
         return
@@ -112,7 +115,7 @@ def make_bench(
         program, _ = build_program(union.tree)
     except TidelogError as error:
         raise TidelogError([_apart(error)]) from error
-    program = name_inputs(program, [name for name in prepared.given if name in program.relations])
+    program = name_inputs(program, [name for name in prepared.inputs if name in program.relations])
     from tidelog.plan.passes import run_passes  # noqa: PLC0415 - the local engine is loaded here at last
 
     codec = codec_beside(machine.codec, program.types)
@@ -135,21 +138,23 @@ def _inputs(epochs: Epochs, program: Program, later: Between | None) -> dict[str
     """Return the input facts of the newer epoch."""
     found: dict[str, Int64s] = {}
     for name, state in epochs.machine.engine.export_state().relations.items():
-        if name in program.relations and state.given.any():
+        if name in program.relations and state.is_input.any():
             # Not every engine has an array for a relation without columns.
             columns = state.columns[: program.relations[name].arity]
-            count = np.count_nonzero(state.given)
+            count = np.count_nonzero(state.is_input)
             found[name] = np.empty((count, len(columns)), np.int64)
             for place, column in enumerate(columns):
-                found[name][:, place] = column[state.given]
+                found[name][:, place] = column[state.is_input]
     if later is None:
         return found
-    for name in dict.fromkeys([*later.given, *later.taken]):
+    for name in dict.fromkeys([*later.inputs_inserted, *later.inputs_deleted]):
         if name not in program.relations:
             # Declared by rules that were added later.
             continue
-        facts, come, gone = (_facts(side, name) for side in (found, later.taken, later.given))
-        left = sorted((facts - gone) | come)
+        before, inserted, deleted = (
+            _facts(side, name) for side in (found, later.inputs_inserted, later.inputs_deleted)
+        )
+        left = sorted((before - inserted) | deleted)
         found[name] = np.array(left, np.int64).reshape(len(left), program.relations[name].arity)
     return {name: rows for name, rows in found.items() if len(rows)}
 

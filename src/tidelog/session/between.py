@@ -19,16 +19,16 @@ Rows = Mapping[str, Int64s]
 class Between:
     """The net difference from one epoch to a later one, facts as rows of codes by relation.
 
-    `inserted` and `deleted` are facts of all relations; `given` and `taken` are input facts that
-    were inserted and deleted. The texts are those of the program in both epochs.
+    `inserted` and `deleted` are facts of all relations; `inputs_inserted` and `inputs_deleted` are
+    input facts. The texts are those of the program in both epochs.
     """
 
     before: int
     after: int
     inserted: Rows
     deleted: Rows
-    given: Rows
-    taken: Rows
+    inputs_inserted: Rows
+    inputs_deleted: Rows
     old_text: ProgramText
     new_text: ProgramText
 
@@ -40,9 +40,16 @@ def find_between(history: History, before: int, after: int, now: int) -> Between
         known = [delta.epoch for delta in history.deltas]
         raise TidelogError([_unknown(before, after, known)])
     inserted, deleted = _net(deltas)
-    given, taken = _net([delta.changes for delta in deltas])
+    inputs_inserted, inputs_deleted = _net([delta.changes for delta in deltas])
     return Between(
-        before, after, inserted, deleted, given, taken, history.text_at(before), history.text_at(after)
+        before,
+        after,
+        inserted,
+        deleted,
+        inputs_inserted,
+        inputs_deleted,
+        history.text_at(before),
+        history.text_at(after),
     )
 
 

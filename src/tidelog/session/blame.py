@@ -231,7 +231,7 @@ def _make_case(epochs: Epochs, between: Between, bench: Bench, faults: Faults) -
     """Return the case of these faults."""
     suspects = [
         Suspect((name, tuple(row)), is_insert)
-        for is_insert, sides in ((True, between.given), (False, between.taken))
+        for is_insert, sides in ((True, between.inputs_inserted), (False, between.inputs_deleted))
         for name, rows in sides.items()
         if name in bench.engine.program.relations
         for row in rows.tolist()

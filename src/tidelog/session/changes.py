@@ -168,7 +168,7 @@ class Gathering:
         self, engine: MaintainedEngine, name: str, columns: Sequence[Codes]
     ) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact before the changes."""
-        return engine.given(name, columns)
+        return engine.is_input(name, columns)
 
     def _aim(self, program: Program, codec: Codec, changeable: frozenset[str]) -> None:
         """Take the changes that follow for those of another program with the same codes."""
@@ -222,16 +222,16 @@ class Gathering:
         return False
 
 
-def find_changeable(program: Program, given: Iterable[str]) -> frozenset[str]:
+def find_changeable(program: Program, inputs: Iterable[str]) -> frozenset[str]:
     """Return the relations whose input facts may change.
 
-    These are the `.input` relations, those that were `given` facts, and those that no rule with a
+    These are the `.input` relations, those in `inputs`, which were given facts, and those that no rule with a
     body derives.
     """
     derived = {rule.head.relation for rule in program.rules if rule.body}
-    inputs = {directive.relation for directive in program.directives if directive.kind == "input"}
+    declared = {directive.relation for directive in program.directives if directive.kind == "input"}
     free = program.relations.keys() - derived
-    return frozenset(inputs | free | (set(given) & program.relations.keys()))
+    return frozenset(declared | free | (set(inputs) & program.relations.keys()))
 
 
 def _last_of_each(steps: Sequence[_Step]) -> tuple[list[Codes], np.ndarray[tuple[int], np.dtype[np.bool_]]]:

@@ -70,7 +70,7 @@ class Epochs:
     def _look_at_program(self) -> None:
         """Note what every epoch asks of the program, which may have rules by the thousand."""
         self._derived = frozenset(rule.head.relation for rule in self.program.rules)
-        self._changeable = find_changeable(self.program, self._prepared.given)
+        self._changeable = find_changeable(self.program, self._prepared.inputs)
 
     def _settle(self) -> None:
         """Say what is known in the new epoch."""
@@ -154,10 +154,10 @@ class Epochs:
             lambda: machine.engine.apply(net.changes, settings, machine.observer),
             lambda: machine.engine.apply(turned, settings, machine.observer),
         )
-        if not net.changes.keys() <= set(self._prepared.given):
+        if not net.changes.keys() <= set(self._prepared.inputs):
             # From now on these are inputs, also if rules come to derive them.
-            given = dict.fromkeys([*self._prepared.given, *net.changes])
-            self._prepared = replace(self._prepared, given=tuple(given))
+            inputs = dict.fromkeys([*self._prepared.inputs, *net.changes])
+            self._prepared = replace(self._prepared, inputs=tuple(inputs))
         return self._advance(result, seconds, net)
 
     def _change_text(self, after: Prepared, net: NetChange, settings: MaintenanceSettings) -> Delta:
@@ -193,7 +193,7 @@ class Epochs:
     def save(self) -> None:
         """Write the present state to the store."""
         if self._store is not None:
-            self._store.inputs = tuple(self._prepared.given)
+            self._store.inputs = tuple(self._prepared.inputs)
             kind = self._machine.kind
             program = kind.passes(self.program)
             self._store.snapshot(self._machine.engine.export_state(), program, fingerprint(program, kind))

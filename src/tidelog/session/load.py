@@ -18,7 +18,7 @@ from tidelog.views import FactSet
 Facts = Path | str | Mapping[str, object] | None
 
 
-def relations_given(facts: object) -> tuple[str, ...]:
+def relations_with_facts(facts: object) -> tuple[str, ...]:
     """Return the relations that a mapping gives facts of; what facts cannot be is a diagnostic."""
     if facts is None or isinstance(facts, (str, PathLike)):
         return ()
@@ -30,15 +30,15 @@ def relations_given(facts: object) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def name_inputs(program: Program, given: Sequence[str]) -> Program:
+def name_inputs(program: Program, inputs: Sequence[str]) -> Program:
     """Return the program with every relation that is given facts named as an input.
 
     Engines may leave out what no rule and no input can fill, so they are told first.
     """
-    unknown = [name for name in given if name not in program.relations]
+    unknown = [name for name in inputs if name not in program.relations]
     if unknown:
         raise TidelogError(_undeclared(name, program) for name in unknown)
-    added = tuple(Directive("input", name, {}) for name in given if not program.is_input(name))
+    added = tuple(Directive("input", name, {}) for name in inputs if not program.is_input(name))
     return replace(program, directives=(*program.directives, *added)) if added else program
 
 

@@ -152,11 +152,11 @@ def evaluate(prepared: Prepared, recorder: Recorder) -> Session:
     request, program = prepared.request, prepared.program
     with recorder.phase("start"):
         kind = find_engine(request.engine, request.spark)
-        kind = with_provenance(kind, request.provenance, prepared.given)
+        kind = with_provenance(kind, request.provenance, prepared.inputs)
     codec = Codec(program.types)
     store = None
     if request.store is not None:
-        store = Store.create(request.store, prepared.text.sources, codec, inputs=prepared.given)
+        store = Store.create(request.store, prepared.text.sources, codec, inputs=prepared.inputs)
     try:
         with recorder.phase("load"):
             engine = kind.maintain(kind.passes(program), codec, request.settings, prepared.functions)
@@ -195,7 +195,7 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
         prepared = prepare_text(plain, ProgramText.read(store.snapshot_sources), store.inputs)
     with recorder.phase("start"):
         kind = find_engine(request.engine, request.spark)
-        kind = with_provenance(kind, request.provenance, prepared.given)
+        kind = with_provenance(kind, request.provenance, prepared.inputs)
     with recorder.phase("load"):
         codec = Codec(prepared.program.types)
         loaded = store.load(codec)
@@ -206,8 +206,8 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
         else:
             engine.numbering.take(loaded.state.numbers)
             for name, relation in loaded.state.relations.items():
-                if relation.given.any():
-                    engine.insert(name, [column[relation.given] for column in relation.columns])
+                if relation.is_input.any():
+                    engine.insert(name, [column[relation.is_input] for column in relation.columns])
             engine.evaluate(recorder)
     machine = Machine(kind, codec, engine, request.settings, recorder.observer)
     history = History()
@@ -226,14 +226,14 @@ def _apply_again(epoch: Epoch, prepared: Prepared, machine: Machine, history: Hi
     """Bring the engine to an epoch of the log; return the program that it has from there on."""
     change, engine, maintenance = epoch.change, machine.engine, prepared.request.maintenance
     changes, rules = dict(change.changes), NO_RULES
-    given = tuple(dict.fromkeys([*prepared.given, *changes]))
+    inputs = tuple(dict.fromkeys([*prepared.inputs, *changes]))
     if change.sources is None:
-        prepared = replace(prepared, given=given)
+        prepared = replace(prepared, inputs=inputs)
         result = engine.apply(changes, maintenance, machine.observer)
     else:
         text = ProgramText.read(change.sources)
         rules = rule_delta(prepared.text, text)
-        after = prepare_text(prepared.request, text, given)
+        after = prepare_text(prepared.request, text, inputs)
         prepared.functions.update(after.functions)
         machine.codec.types = {**machine.codec.types, **after.program.types}
         prepared = replace(after, functions=prepared.functions)

@@ -91,7 +91,7 @@ class PendingEpoch(Gathering):
             return
         program = self._after.program
         self._aim(
-            program, codec_beside(self._codec, program.types), find_changeable(program, self._after.given)
+            program, codec_beside(self._codec, program.types), find_changeable(program, self._after.inputs)
         )
 
     def rules_of(self, changes: object) -> None:
@@ -111,7 +111,7 @@ class PendingEpoch(Gathering):
         before = self._before
         # The functions that rules were evaluated with stay theirs, whatever was registered since.
         known = {**(before.request.functions or {}), **before.functions, **self._new_functions}
-        return prepare_text(replace(before.request, functions=known), self._text, before.given)
+        return prepare_text(replace(before.request, functions=known), self._text, before.inputs)
 
     def _replaced_functions(self) -> Iterator[Diagnostic]:
         used = bind_functions(self._before.program, self._before.functions)
@@ -144,11 +144,11 @@ class PendingEpoch(Gathering):
         """Raise if the program changed since in a way that the changes do not fit any more."""
         if prepared.text is self.base:
             # Relations may have been given facts since; they stay inputs.
-            self._after = with_inputs(self._after, prepared.given)
+            self._after = with_inputs(self._after, prepared.inputs)
             return
         if self.has_rules:
             raise TidelogError([_overtaken()])
-        self._check_changeable(find_changeable(prepared.program, prepared.given))
+        self._check_changeable(find_changeable(prepared.program, prepared.inputs))
 
 
 def codec_beside(codec: Codec, types: TypeTable) -> Codec:

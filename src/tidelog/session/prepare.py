@@ -12,7 +12,7 @@ from tidelog.errors.arguments import Arguments, described, is_whole, paths
 from tidelog.program import build_program
 from tidelog.program.nodes import Program
 from tidelog.session.functions import bind_functions
-from tidelog.session.load import Facts, name_inputs, relations_given
+from tidelog.session.load import Facts, name_inputs, relations_with_facts
 from tidelog.session.memory import parse_memory_size
 from tidelog.session.recorder import Recorder
 from tidelog.session.rules import ProgramText
@@ -48,7 +48,7 @@ class Request:
 class Prepared:
     """A request whose program was found right, before any fact is read.
 
-    `given` are the relations that have input facts though no directive may say so.
+    `inputs` are the relations that have input facts though no directive may say so.
     """
 
     request: Request
@@ -56,7 +56,7 @@ class Prepared:
     program: Program
     warnings: tuple[Diagnostic, ...]
     functions: dict[str, Callable[..., Value]]
-    given: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
 
 
 def read_program(
@@ -81,33 +81,33 @@ def prepare(request: Request, recorder: Recorder) -> Prepared:
     assert request.source is not None, "a program is needed"
     with recorder.phase("parse"):
         text = ProgramText.read([request.source], request.include_path, request.defines)
-        return prepare_text(request, text, relations_given(request.facts))
+        return prepare_text(request, text, relations_with_facts(request.facts))
 
 
-def prepare_text(request: Request, text: ProgramText, given: Sequence[str]) -> Prepared:
+def prepare_text(request: Request, text: ProgramText, inputs: Sequence[str]) -> Prepared:
     """Return another text, checked in the place of the request's program."""
     _check_engine(request)
     try:
         program, warnings = build_program(text.tree)
     except TidelogError as error:
-        # Without a program nobody can tell which relations the given facts fill.
+        # Without a program nobody can tell which relations the facts belong to.
         raise TidelogError(
-            each for each in error.diagnostics if not (given and _lacks_source(each))
+            each for each in error.diagnostics if not (inputs and _lacks_source(each))
         ) from None
-    program = name_inputs(program, given)
+    program = name_inputs(program, inputs)
     functions = dict(bind_functions(program, request.functions))
-    all_warnings = (*_without_given(warnings, program, given), *_about_store(request))
-    return Prepared(request, text, program, all_warnings, functions, tuple(given))
+    all_warnings = (*_without_inputs(warnings, program, inputs), *_about_store(request))
+    return Prepared(request, text, program, all_warnings, functions, tuple(inputs))
 
 
 def with_inputs(prepared: Prepared, names: Sequence[str]) -> Prepared:
     """Return the program with more relations that are given facts, also if rules derive them later."""
-    if set(names) <= set(prepared.given):
+    if set(names) <= set(prepared.inputs):
         return prepared
-    given = tuple(dict.fromkeys([*prepared.given, *names]))
-    program = name_inputs(prepared.program, given)
-    warnings = _without_given(prepared.warnings, program, given)
-    return replace(prepared, program=program, given=given, warnings=warnings)
+    inputs = tuple(dict.fromkeys([*prepared.inputs, *names]))
+    program = name_inputs(prepared.program, inputs)
+    warnings = _without_inputs(prepared.warnings, program, inputs)
+    return replace(prepared, program=program, inputs=inputs, warnings=warnings)
 
 
 def make_settings(
@@ -142,11 +142,11 @@ def _check_engine(request: Request) -> None:
         )
 
 
-def _without_given(
-    warnings: Sequence[Diagnostic], program: Program, given: Sequence[str]
+def _without_inputs(
+    warnings: Sequence[Diagnostic], program: Program, inputs: Sequence[str]
 ) -> tuple[Diagnostic, ...]:
     """Leave out the warnings that a relation has no source when facts are given for it."""
-    spans = {program.relations[name].span for name in given}
+    spans = {program.relations[name].span for name in inputs}
     return tuple(each for each in warnings if not (_lacks_source(each) and each.span in spans))
 
 

@@ -18,7 +18,7 @@ def check_provenance(provenance: object) -> None:
         named_metric(provenance)
 
 
-def with_provenance(kind: EngineKind, provenance: object, given: Collection[str]) -> EngineKind:
+def with_provenance(kind: EngineKind, provenance: object, inputs: Collection[str]) -> EngineKind:
     """Return the sort of engine whose iterations are heights, if that is asked for.
 
     Only the local engine tells iterations; for others heights are found when asked for.
@@ -30,6 +30,6 @@ def with_provenance(kind: EngineKind, provenance: object, given: Collection[str]
     def passes(program: Program) -> Program:
         from tidelog.plan.heights import count_heights  # noqa: PLC0415 - only who asks pays
 
-        return count_heights(plain(program), find_changeable(program, given))
+        return count_heights(plain(program), find_changeable(program, inputs))
 
     return replace(kind, passes=passes)

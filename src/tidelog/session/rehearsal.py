@@ -51,10 +51,17 @@ def rehearse_facts(epochs: Epochs, net: NetChange, guards: Sequence[Guard]) -> t
     found = list(broken(guards, program, codec, inserted, deleted))
     if not found:
         return ()
-    given = _rows({name: change.inserted for name, change in net.changes.items()}, program)
-    taken = _rows({name: change.deleted for name, change in net.changes.items()}, program)
+    inputs_inserted = _rows({name: change.inserted for name, change in net.changes.items()}, program)
+    inputs_deleted = _rows({name: change.deleted for name, change in net.changes.items()}, program)
     between = Between(
-        epochs.epoch, epochs.epoch + 1, inserted, deleted, given, taken, epochs.text, epochs.text
+        epochs.epoch,
+        epochs.epoch + 1,
+        inserted,
+        deleted,
+        inputs_inserted,
+        inputs_deleted,
+        epochs.text,
+        epochs.text,
     )
     with _applied(epochs, net.changes):
         engine = epochs.machine.engine
@@ -67,11 +74,11 @@ def rehearse_rules(
 ) -> tuple[Violation, ...]:
     """Return the guards that another program with changed facts would break, by evaluating it on the side."""
     program, before, number = after.program, epochs.program, epochs.epoch
-    given = _rows({name: change.inserted for name, change in net.changes.items()}, program)
-    taken = _rows({name: change.deleted for name, change in net.changes.items()}, program)
-    unknown = Between(number, number + 1, {}, {}, given, taken, epochs.text, after.text)
+    inputs_inserted = _rows({name: change.inserted for name, change in net.changes.items()}, program)
+    inputs_deleted = _rows({name: change.deleted for name, change in net.changes.items()}, program)
+    unknown = Between(number, number + 1, {}, {}, inputs_inserted, inputs_deleted, epochs.text, after.text)
     # The session is an epoch behind the bench: what lies between is to be done, not undone.
-    ahead = replace(unknown, given=taken, taken=given)
+    ahead = replace(unknown, inputs_inserted=inputs_deleted, inputs_deleted=inputs_inserted)
     bench = make_bench(epochs, unknown, ahead, after)
     now, then = epochs.machine.engine, bench.engine
     inserted: dict[str, Int64s] = {}

@@ -36,11 +36,11 @@ class RestartingEngine:
         self._make = make
         self.numbering = Numbering()
         self._engine = make(program, self.numbering)
-        self._given: dict[str, Rows] = {name: set() for name in program.relations}
+        self._inputs: dict[str, Rows] = {name: set() for name in program.relations}
 
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
-        self._given[relation] |= _rows(columns) if columns else {()}
+        self._inputs[relation] |= _rows(columns) if columns else {()}
         self._engine.insert(relation, columns)
 
     def evaluate(self, observer: Observer) -> RunStatistics:
@@ -59,15 +59,15 @@ class RestartingEngine:
         """Return the facts that agree with the pattern."""
         return self._engine.match(relation, pattern)
 
-    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+    def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
-        given = self._given[relation]
+        inputs = self._inputs[relation]
         width = self._program.relations[relation].arity
-        return np.array([row[:width] in given for row in _listed(columns)], dtype=np.bool_)
+        return np.array([row[:width] in inputs for row in _listed(columns)], dtype=np.bool_)
 
     def input_facts(self, relation: str) -> Sequence[Codes]:
         """Return the input facts of a relation, those that a law of it leaves out too."""
-        rows = self._given[relation]
+        rows = self._inputs[relation]
         return _columns(rows, self._program.relations[relation].arity) or [np.zeros(len(rows), np.int64)]
 
     def apply(
@@ -95,32 +95,34 @@ class RestartingEngine:
         for name, relation in self._program.relations.items():
             columns, size = self.facts(name), self.size(name)
             asked = columns if relation.arity else [np.zeros(size, dtype=np.int64)]
-            given = self.given(name, asked)
+            is_input = self.is_input(name, asked)
             ones = np.ones(size, dtype=np.int32)
-            relations[name] = RelationState(columns, np.where(given, 0, ones).astype(np.int32), ones, given)
+            relations[name] = RelationState(
+                columns, np.where(is_input, 0, ones).astype(np.int32), ones, is_input
+            )
         return EngineState(relations, numbers=self.numbering.export())
 
     def import_state(self, state: EngineState) -> None:
         """Take over the input facts of an exported state and evaluate them."""
         self.numbering.take(state.numbers)
         for name, relation in state.relations.items():
-            if relation.given.any():
-                self.insert(name, [column[relation.given] for column in relation.columns])
+            if relation.is_input.any():
+                self.insert(name, [column[relation.is_input] for column in relation.columns])
         self._engine.evaluate(SilentObserver())
 
     def _become(
         self, program: Program, changes: Mapping[str, RelationChange], observer: Observer
     ) -> EpochResult:
         begun = time.perf_counter()
-        given = {name: self._given.get(name, set()) for name in program.relations}
+        inputs = {name: self._inputs.get(name, set()) for name in program.relations}
         for name, change in changes.items():
             width = program.relations[name].arity
-            gone, come = (
+            deleted_rows, inserted_rows = (
                 {row[:width] for row in _listed(side)} for side in (change.deleted, change.inserted)
             )
-            given[name] = (given[name] - gone) | come
+            inputs[name] = (inputs[name] - deleted_rows) | inserted_rows
         other = self._make(program, self.numbering)
-        for name, rows in given.items():
+        for name, rows in inputs.items():
             if rows:
                 other.insert(name, _columns(rows, program.relations[name].arity))
         mark = self.numbering.mark()
@@ -137,7 +139,7 @@ class RestartingEngine:
             for side, rows in ((inserted, after - before), (deleted, before - after)):
                 if rows:
                     side[name] = _columns(rows, relation.arity) or [np.zeros(1, dtype=np.int64)]
-        self._program, self._engine, self._given = program, other, given
+        self._program, self._engine, self._inputs = program, other, inputs
         seconds = time.perf_counter() - begun
         reports = (
             StratumReport(

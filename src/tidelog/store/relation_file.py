@@ -3,7 +3,7 @@
 Numbers, unsigned and floats are written as what they are; symbols, records and branches as their
 codes, which the dictionary files explain: texts would take longer to write and, since each has to
 find its code again, many times as long to load. The annotations are called `@level`, `@count` and
-`@given`, names that no column can have.
+`@input`, names that no column can have.
 """
 
 import json
@@ -25,7 +25,7 @@ from tidelog.store.sync import DIGEST_BYTES
 from tidelog.values import Codec, Codes, Kind
 from tidelog.values.codes import codes_to_floats, codes_to_unsigneds
 
-ANNOTATIONS: Final = ("@level", "@count", "@given")
+ANNOTATIONS: Final = ("@level", "@count", "@input")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class RelationFile:
             names = tuple(f"c{place}" for place in range(len(state.columns)))
             kinds = (Kind.NUMBER,) * len(names)
         values = [_values(codes, kind) for codes, kind in zip(state.columns, kinds, strict=True)]
-        return cls((*names, *ANNOTATIONS), kinds, (*values, state.levels, state.counts, state.given))
+        return cls((*names, *ANNOTATIONS), kinds, (*values, state.levels, state.counts, state.is_input))
 
     def content(self) -> str:
         """Return a checksum of the columns, by which an unchanged relation is known."""
@@ -72,12 +72,12 @@ class RelationFile:
 def read_relation(data: pa.Buffer) -> RelationState:
     """Return the state that a file's content holds."""
     table = pq.read_table(pa.BufferReader(data))
-    *columns, levels, counts, given = (column.combine_chunks() for column in table.columns)
+    *columns, levels, counts, is_input = (column.combine_chunks() for column in table.columns)
     return RelationState(
         [_codes(column) for column in columns],
         levels.to_numpy(),
         counts.to_numpy(),
-        given.to_numpy(zero_copy_only=False),
+        is_input.to_numpy(zero_copy_only=False),
     )
 
 

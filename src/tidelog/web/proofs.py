@@ -10,7 +10,7 @@ from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivation import Absence, Aggregation, Derivation, Premise
 from tidelog.views.proofs.proof import Proof
 from tidelog.views.proofs.rules import QuotedRule
-from tidelog.views.proofs.steps import Equivalence, Given
+from tidelog.views.proofs.steps import Equivalence, Input
 from tidelog.web.replies import Plain, mistake
 from tidelog.web.settings import Limits
 from tidelog.web.sources import plain_span
@@ -74,11 +74,11 @@ class NodeWriter:
             "kind": "fact",
             "text": self._cut(str(proof.atom)),
             "path": list(path),
-            "is_input": isinstance(step, Given),
+            "is_input": isinstance(step, Input),
             "has_more": False,
             "premises": None,
         }
-        if isinstance(step, Given):
+        if isinstance(step, Input):
             plain["premises"] = []
             return plain
         if isinstance(step, Derivation):

@@ -28,7 +28,7 @@ class Terms:
         self._rule: nodes.RuleId | None = None
         # What a stateful functor gave to a derivation: naive evaluation meets each
         # derivation again in every iteration, and it must be the same derivation then.
-        self._given: dict[object, Value] = {}
+        self._drawn: dict[object, Value] = {}
 
     def enter(self, rule: nodes.RuleId) -> None:
         """Say whose derivations are sought from now on."""
@@ -71,7 +71,7 @@ class Terms:
             case nodes.Variable() if term.name not in binding:
                 binding[term.name] = value
                 return True
-            case _ if awaited(term) <= binding.keys() and not self._is_given_once(term):
+            case _ if awaited(term) <= binding.keys() and not self._is_stateful(term):
                 return same(self.value(term, binding), value)
             case nodes.RecordTerm():
                 return isinstance(value, tuple) and self._fit_all(term.terms, value, binding, later)
@@ -86,7 +86,7 @@ class Terms:
                 later.append(nodes.Constraint("=", self._kind(term), term, known, span=term.span))
                 return True
 
-    def _is_given_once(self, term: nodes.Term) -> bool:
+    def _is_stateful(self, term: nodes.Term) -> bool:
         """Say whether the value of a term cannot be asked for again."""
         return counts(term)
 
@@ -151,9 +151,9 @@ class Terms:
 
     def _once(self, term: nodes.Term, binding: Binding, give: Callable[[], Value]) -> Value:
         key = (self._rule, id(term), frozenset(binding.items()))
-        if key not in self._given:
-            self._given[key] = give()
-        return self._given[key]
+        if key not in self._drawn:
+            self._drawn[key] = give()
+        return self._drawn[key]
 
     def _kind(self, term: nodes.Term) -> Kind:
         return self._program.kind_of(term.type)

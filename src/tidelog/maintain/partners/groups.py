@@ -46,7 +46,7 @@ class Group(Protocol):
     reads: tuple[str, ...]
 
     def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
-        """Evaluate from nothing; `facts` are those given to own relations and all of those it reads."""
+        """Evaluate from nothing, from the input facts of own relations and all facts of those it reads."""
 
     def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
         """Bring the group to the next epoch and return the differences of its own relations."""
@@ -141,7 +141,7 @@ class PartnerGroup:
         self._folder = folder
         self.files: dict[str, list[str]] = {}
         # Files with all facts of the relations that the group reads.
-        self.given: dict[str, list[str]] = {}
+        self.read_files: dict[str, list[str]] = {}
         self._sizes: dict[str, int] = {}
         self.work: list[int] = []
         self.is_wide = False
@@ -153,14 +153,14 @@ class PartnerGroup:
         """Evaluate from nothing."""
         name = _new_name("0")
         self.is_wide = self.is_wide or not all(fits_narrow(rows.astype(np.int64)) for rows in facts.values())
-        given = {relation: [self._write(relation, rows, name)] for relation, rows in facts.items()}
-        said = {"facts": given, "is_wide": self.is_wide, "name": name}
+        files = {relation: [self._write(relation, rows, name)] for relation, rows in facts.items()}
+        said = {"facts": files, "is_wide": self.is_wide, "name": name}
         try:
             answers = [json.loads(answer.text) for answer in self._pool.evaluate(self.number, said)]
         except NeedsWideCodes:
             self.is_wide = True
             return self.evaluate(facts, observer)
-        self.given = {relation: files for relation, files in given.items() if relation in self.reads}
+        self.read_files = {relation: each for relation, each in files.items() if relation in self.reads}
         self.files = {
             relation: [answer["files"][relation] for answer in answers] for relation in answers[0]["files"]
         }
@@ -237,8 +237,8 @@ class PartnerGroup:
             np.int32
         )
         content = Annotated(rows, levels, np.ones(len(rows), np.int32))
-        file = self._folder.write_rows(file_name(relation, 0, f"given-{self.number}-{name}"), content)
-        self.given.setdefault(relation, []).append(file)
+        file = self._folder.write_rows(file_name(relation, 0, f"read-{self.number}-{name}"), content)
+        self.read_files.setdefault(relation, []).append(file)
 
     def _to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
         """Say what partners need for these changes: what they touch, and what that reads.
@@ -250,7 +250,7 @@ class PartnerGroup:
             if self._pool.options.resident or (earlier_relations(stratum) | set(stratum.relations)) & needed:
                 needed |= earlier_relations(stratum) | set(stratum.relations)
         return {
-            "state": {n: files for n, files in {**self.given, **self.files}.items() if n in needed},
+            "state": {n: files for n, files in {**self.read_files, **self.files}.items() if n in needed},
             "facts": {},
             "is_wide": self.is_wide,
             "work": self.work,
@@ -298,7 +298,7 @@ class PartnerGroup:
     def _write(self, relation: str, rows: CodeArray, name: str) -> str:
         levels = np.zeros(len(rows), np.int32)
         content = Annotated(rows, levels, np.ones(len(rows), np.int32))
-        return self._folder.write_rows(file_name(relation, 0, f"given-{self.number}-{name}"), content)
+        return self._folder.write_rows(file_name(relation, 0, f"read-{self.number}-{name}"), content)
 
     def _collect(self, messages: Sequence[Message], sign: str) -> dict[str, CodeArray]:
         parts: dict[str, list[CodeArray]] = {}
@@ -319,7 +319,7 @@ class PartnerGroup:
         """Return what a manifest says of the group."""
         return {
             "files": {name: list(files) for name, files in self.files.items()},
-            "given": {name: list(files) for name, files in self.given.items()},
+            "read_files": {name: list(files) for name, files in self.read_files.items()},
             "sizes": dict(self._sizes), "work": list(self.work), "is_wide": self.is_wide,
         }  # fmt: skip
 
@@ -332,7 +332,7 @@ class PartnerGroup:
     def take_over(self, said: Mapping[str, Any]) -> None:
         """Be the group that a manifest describes."""
         self.files = {name: list(files) for name, files in said["files"].items()}
-        self.given = {name: list(files) for name, files in said["given"].items()}
+        self.read_files = {name: list(files) for name, files in said["read_files"].items()}
         self._sizes = dict(said["sizes"])
         self.work = list(said["work"])
         self.is_wide = bool(said["is_wide"])

@@ -15,25 +15,26 @@ import numpy as np
 
 from tidelog.engine.numbering import Numbering, RuleNumbers
 from tidelog.engine.spark.files import Folder
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.values.codec import Codec
 from tidelog.values.records import NIL
 
 _NAME = "manifest.json"
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Manifest:
     """What was committed last.
 
-    `fingerprint` tells programs apart, `applied` are the ids of the last transactions, `given` the files
+    `fingerprint` tells programs apart, `applied` are the ids of the last transactions, `inputs` the files
     of input facts, `groups` what each group of strata says of itself.
     """
 
     epoch: int
     fingerprint: str
     applied: tuple[str, ...]
-    given: Mapping[str, Sequence[str]]
+    inputs: Mapping[str, Sequence[str]]
     groups: Sequence[Mapping[str, Any]]
 
 
@@ -49,26 +50,31 @@ class Manifests:
     _numbers: list[str] = field(default_factory=list)
     _numbers_known: int = 0
 
-    def read(self, codec: Codec, numbering: Numbering) -> Manifest | None:
-        """Return the last manifest, None if there is none; take over the values and numbers it speaks of."""
-        said = self.folder.read_json(_NAME)
-        if said is None:
+    def read(self, fingerprint: str, codec: Codec, numbering: Numbering) -> Manifest | None:
+        """Return the last manifest, if there is one, and take over the values and numbers that it names.
+
+        Raises `TidelogError` if it is that of another program or another version.
+        """
+        stored = self.folder.read_json(_NAME)
+        if stored is None:
             return None
-        for name in said["symbols"]:
+        if (stored["format"], stored["fingerprint"]) != (_FORMAT, fingerprint):
+            raise TidelogError([_differs(self.folder.uri)])
+        for name in stored["symbols"]:
             texts = json.loads(self.folder.read_bytes(name) or b"[]")
             codec.symbols.encode(texts)
-        for name in said["records"]:
+        for name in stored["records"]:
             widths, fields = json.loads(self.folder.read_bytes(name) or b"[[], []]")
             codec.records.append(np.array(widths, np.int64), np.array(fields, np.int64))
-        self._symbols, self._records = list(said["symbols"]), list(said["records"])
+        self._symbols, self._records = list(stored["symbols"]), list(stored["records"])
         self._symbols_known, self._records_known = len(codec.symbols), len(codec.records)
-        self._numbers = list(said.get("numbers", ()))
+        self._numbers = list(stored.get("numbers", ()))
         for name in self._numbers:
             numbering.add(_numbers_from(json.loads(self.folder.read_bytes(name) or b"{}")))
         self._numbers_known = numbering.mark()
         return Manifest(
-            said["epoch"], said["fingerprint"], tuple(said["applied"]),
-            said["given"], tuple(said["groups"]),
+            stored["epoch"], stored["fingerprint"], tuple(stored["applied"]),
+            stored["inputs"], tuple(stored["groups"]),
         )  # fmt: skip
 
     def commit(self, manifest: Manifest, codec: Codec, numbering: Numbering) -> None:
@@ -79,7 +85,7 @@ class Manifests:
             _NAME,
             {
                 "format": _FORMAT, "epoch": manifest.epoch, "fingerprint": manifest.fingerprint,
-                "applied": manifest.applied, "given": manifest.given, "groups": manifest.groups,
+                "applied": manifest.applied, "inputs": manifest.inputs, "groups": manifest.groups,
                 "symbols": self._symbols, "records": self._records, "numbers": numbers,
             },
         )  # fmt: skip
@@ -113,10 +119,18 @@ class Manifests:
         self._symbols_known, self._records_known = symbols, records
 
 
-def _numbers_from(said: Mapping[str, Any]) -> dict[str, RuleNumbers]:
+def _numbers_from(stored: Mapping[str, Any]) -> dict[str, RuleNumbers]:
     return {
         rule: RuleNumbers(
             [np.array(column, np.int64) for column in columns], np.array(numbers, np.int64), step
         )
-        for rule, (columns, numbers, step) in said.items()
+        for rule, (columns, numbers, step) in stored.items()
     }
+
+
+def _differs(uri: str) -> Diagnostic:
+    return Diagnostic(
+        code="spark-storage-differs",
+        message=f"`{uri}` keeps the state of another program, or of another version of tidelog",
+        hint="give another folder as storage, or delete this one",
+    )

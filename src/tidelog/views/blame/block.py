@@ -28,7 +28,7 @@ _MOST_ROWS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A derivation, or a given fact: premises by their variables, suspects that must stay, the rest."""
+    """A derivation, or an input fact: premises by their variables, suspects that must stay, the rest."""
 
     head: int
     premises: frozenset[int]
@@ -88,7 +88,7 @@ class _Search:
             name, numbers = self._waiting.popitem()
             if name in self._ground.opaque:
                 continue
-            self._given(name, numbers)
+            self._inputs(name, numbers)
             for rule, batch in self._ground.backward(name, np.array(numbers, np.int64)):
                 if len(batch) + len(self.block.rows) > _MOST_ROWS:
                     return False
@@ -96,7 +96,7 @@ class _Search:
                     self._derivation((name, row[0]), rule, row[1:])
         return True
 
-    def _given(self, name: str, numbers: list[int]) -> None:
+    def _inputs(self, name: str, numbers: list[int]) -> None:
         stored = self._ground.relation(name)
         for number, key in zip(numbers, self._ground.keys(name, numbers), strict=True):
             if stored.levels[number] == 0:

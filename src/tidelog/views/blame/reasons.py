@@ -3,9 +3,9 @@
 A reason is sound for every world: wherever its suspects are taken back, or not, as they are here,
 the facts are there, or not there, as they are here.
 
-* A fact is there because of a proof: its given facts must be there, and its negated facts must not.
+* A fact is there because of a proof: its input facts must be there, and its negated facts must not.
 * Facts are not there because of one another: every derivation that some world may have of any of
-  them lacks one of them, lacks a given fact, or has a negated fact that is there.
+  them lacks one of them, lacks an input fact, or has a negated fact that is there.
 """
 
 import math
@@ -157,7 +157,7 @@ class Explainer:
             self._deny(name, own["row"][is_negated].tolist(), found, absent)
 
     def _leaves(self, name: str, numbers: Int64s, found: Explanation, *, is_input: bool) -> None:
-        """Note given facts that are suspects, or facts that are taken for granted."""
+        """Note input facts that are suspects, or facts that are taken for granted."""
         if is_input:
             suspects = self._marks.of(name).suspects
             self._note((suspects[row] for row in numbers.tolist() if row in suspects), found)
@@ -179,7 +179,7 @@ class Explainer:
         marks = self._marks.of(name)
         levels = self._ground.relation(name).levels[numbers]
         if not self._ground.rules[name]:
-            # Given facts that nobody suspects hold always.
+            # Input facts that nobody suspects hold always.
             is_open = (marks.suspect[numbers] != 0) | (levels != 0)
             numbers, levels = numbers[is_open], levels[is_open]
         if self._assumes:
@@ -292,7 +292,7 @@ class Explainer:
         marks = self._marks.of(name)
         if marks.certain[row]:
             return True
-        # A given fact that nobody suspects.
+        # An input fact that nobody suspects.
         is_input = name not in self._ground.opaque and marks.stored.levels[row] == 0
         return bool(is_input and not marks.suspect[row])
 
@@ -307,7 +307,7 @@ class Explainer:
             found.is_bounded |= name not in self._ground.unsure
             self._by_cone(name, numbers, found)
             return
-        self._given(name, numbers, found)
+        self._suspected(name, numbers, found)
         open_ones: list[tuple[int, Derivation, list[int]]] = []
         for rule, batch in self._ground.backward(name, numbers):
             found.work += len(batch)
@@ -342,7 +342,7 @@ class Explainer:
         """Return which literal fails in each derivation: as few facts as possible altogether.
 
         Facts that are explained already cost nothing; then the one that fails in most derivations is
-        taken, a given fact before a derived one, until all are covered.
+        taken, an input fact before a derived one, until all are covered.
         """
         chosen: list[tuple[int, Derivation, int]] = []
         left = []
@@ -384,8 +384,8 @@ class Explainer:
     def _note(self, suspects: Iterable[int], found: Explanation) -> None:
         found.literals.update((suspect, suspect in self._taken) for suspect in suspects)
 
-    def _given(self, name: str, numbers: Int64s, found: Explanation) -> None:
-        """Note the suspects among facts that are not given."""
+    def _suspected(self, name: str, numbers: Int64s, found: Explanation) -> None:
+        """Note the suspects among facts that are not input facts."""
         keys = self._ground.keys(name, numbers)
         self._note((self._suspects[key] for key in keys if key in self._suspects), found)
 

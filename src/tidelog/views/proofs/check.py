@@ -22,8 +22,8 @@ from tidelog.values.functors import compare, range_values
 from tidelog.views.proofs.derivation import Derivation, Premise
 from tidelog.views.proofs.lattice import join_facts
 from tidelog.views.proofs.prover import Prover
-from tidelog.views.proofs.solve import given_once, waits_for_given
-from tidelog.views.proofs.steps import Equivalence, Given, Join, premises_of
+from tidelog.views.proofs.solve import is_stateful, waits_for_state
+from tidelog.views.proofs.steps import Equivalence, Input, Join, premises_of
 from tidelog.views.proofs.wording import word_literal
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class _Checker:
         if tuple(premise.atom for premise in node.premises) != premises_of(node.step):
             yield "the premises are not those of the step"
         match node.step:
-            case Given():
+            case Input():
                 if not self.prover.source.is_input(node.relation, node.fact):
                     yield "it is not an input fact"
             case Derivation():
@@ -117,7 +117,7 @@ class _Checker:
         while waiting:
             ready = next((each for each in waiting if self._is_ready(each, binding)), None)
             if ready is None:
-                if not waits_for_given(waiting, self.book.program):
+                if not waits_for_state(waiting, self.book.program):
                     yield f"{word_literal(waiting[0], binding)} has variables without a value"
                 return
             waiting.remove(ready)
@@ -133,7 +133,7 @@ class _Checker:
                 return mentioned(literal) - {"_"} <= binding.keys()
             case Generator():
                 return mentioned(literal) <= binding.keys() | mentioned_in(literal)
-            case Constraint(op="=") if not given_once(literal, self.book.program):
+            case Constraint(op="=") if not is_stateful(literal, self.book.program):
                 sides = (literal.left, literal.right)
                 known = [awaited(side) <= binding.keys() for side in sides]
                 takes_apart = [isinstance(side, Variable | RecordTerm | BranchTerm) for side in sides]
@@ -144,7 +144,7 @@ class _Checker:
     def _holds(self, literal: Literal, binding: dict[str, Value], later: list[Literal]) -> bool:
         match literal:
             case NegatedAtom():
-                return given_once(literal, self.book.program) or not self.solver.holds(literal.atom, binding)
+                return is_stateful(literal, self.book.program) or not self.solver.holds(literal.atom, binding)
             case Generator():
                 start, stop = (self.terms.value(term, binding) for term in (literal.start, literal.stop))
                 step = None if literal.step is None else self.terms.value(literal.step, binding)
@@ -156,7 +156,7 @@ class _Checker:
                 return False
 
     def _compare(self, literal: Constraint, binding: dict[str, Value], later: list[Literal]) -> bool:
-        if given_once(literal, self.book.program):
+        if is_stateful(literal, self.book.program):
             return True
         if mentioned(literal) <= binding.keys():
             left, right = (self.terms.value(side, binding) for side in (literal.left, literal.right))

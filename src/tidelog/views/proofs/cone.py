@@ -9,7 +9,7 @@ from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivation import Derivation
 from tidelog.views.proofs.prover import Prover
 from tidelog.views.proofs.source import Level
-from tidelog.views.proofs.steps import Given, Step, is_asserted, places_of
+from tidelog.views.proofs.steps import Input, Step, is_asserted, places_of
 
 FACT_LIMIT: Final = 100_000
 Cycles = Literal["refuse", "levels"]
@@ -63,7 +63,7 @@ def _steps(prover: Prover, place: Place, *, by_levels: bool) -> Iterator[tuple[S
     atom, below, asserted = place
     is_stored = prover.book.is_stored(atom.relation)
     if is_stored and prover.source.is_input(atom.relation, atom.fact):
-        yield Given(), ()
+        yield Input(), ()
     if by_levels and is_stored and not asserted:
         below = prover.level(atom)
     is_found = False
@@ -72,7 +72,7 @@ def _steps(prover: Prover, place: Place, *, by_levels: bool) -> Iterator[tuple[S
         yield derivation, _places(prover, derivation, below if by_levels else None)
     if not is_found and not asserted:
         step = prover.step(atom, below)
-        if not isinstance(step, Given | Derivation):
+        if not isinstance(step, Input | Derivation):
             yield step, _places(prover, step, prover.level(atom))
 
 

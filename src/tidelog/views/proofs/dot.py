@@ -38,7 +38,7 @@ def write_mermaid(proof: "Proof", depth: int | None = None) -> str:
 
 
 def _is_input(node: GraphNode) -> bool:
-    return node.is_expanded and node.proof.kind == "given"
+    return node.is_expanded and node.proof.kind == "input"
 
 
 def _label(node: GraphNode) -> str:

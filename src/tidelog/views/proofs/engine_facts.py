@@ -57,9 +57,9 @@ class EngineFacts:
         """Say whether the fact is an input fact."""
         return self._load(relation).is_input(relation, fact)
 
-    def given(self, relation: str) -> Iterator[Fact]:
+    def input_facts(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
-        return self._load(relation).given(relation)
+        return self._load(relation).input_facts(relation)
 
     def _load(self, relation: str) -> PlainFacts:
         found = self._loaded.get(relation)
@@ -70,10 +70,12 @@ class EngineFacts:
     def _decode(self, name: str) -> PlainFacts:
         if not self._program.relations[name].arity:
             facts: list[Fact] = [()] * self._engine.size(name)
-            given: list[Fact] = [()] * len(self._engine.input_facts(name)[0])
-            return PlainFacts({name: facts}, given={name: given})
+            inputs: list[Fact] = [()] * len(self._engine.input_facts(name)[0])
+            return PlainFacts({name: facts}, input_facts={name: inputs})
         held = self._values(name, self._engine.facts(name))
-        return PlainFacts({name: held}, given={name: self._values(name, self._engine.input_facts(name))})
+        return PlainFacts(
+            {name: held}, input_facts={name: self._values(name, self._engine.input_facts(name))}
+        )
 
     def _values(self, name: str, codes: Sequence[Codes]) -> list[Fact]:
         columns = self._program.relations[name].columns

@@ -96,9 +96,9 @@ class HeightFacts:
         """Say whether the fact is an input fact."""
         return self._source.is_input(relation, fact)
 
-    def given(self, relation: str) -> Iterator[Fact]:
+    def input_facts(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
-        return self._source.given(relation)
+        return self._source.input_facts(relation)
 
     def joins(self, relation: str) -> bool:
         """Say whether the rows of a relation know their heights."""

@@ -13,7 +13,7 @@ _STYLE: Final = """
 .tidelog-proof ul { list-style: none; margin: 0 0 0 .6em; padding-left: 1em; border-left: 1px solid #8886; }
 .tidelog-proof summary { cursor: pointer; }
 .tidelog-proof .note { opacity: .65; font-size: .85em; margin-left: .8em; }
-.tidelog-proof .given { font-weight: 600; }
+.tidelog-proof .input { font-weight: 600; }
 .tidelog-proof .leaf { opacity: .85; }
 .tidelog-proof pre { margin: .2em 0 .4em 1em; padding: .3em .6em; white-space: pre-wrap; }
 .tidelog-proof pre { border-left: 3px solid #48c8; }
@@ -75,7 +75,7 @@ def _write_item(item: Item, at: int, depth: int | None, seen: set[int]) -> tuple
         return f"<li>{escape(item.text)}{_note('as above')}</li>", (), ""
     seen.add(id(proof))
     if not below:
-        style = ' class="given"' if proof.kind == "given" else ""
+        style = ' class="input"' if proof.kind == "input" else ""
         return f"<li{style}>{escape(item.text)}{_note(note)}</li>", (), ""
     rule = ""
     if proof.rule is not None:

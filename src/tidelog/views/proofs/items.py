@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tidelog.values import Value
 from tidelog.views.fact_text import write_value
 from tidelog.views.proofs.derivation import Absence, Derivation, Premise
-from tidelog.views.proofs.steps import Equivalence, Given, Join
+from tidelog.views.proofs.steps import Equivalence, Input, Join
 
 if TYPE_CHECKING:
     from tidelog.views.proofs.proof import Proof
@@ -30,7 +30,7 @@ def items_of(proof: "Proof") -> tuple[Item, ...]:
     step = proof.step
     nodes = {premise.atom: premise for premise in proof.premises}
     match step:
-        case Given():
+        case Input():
             return ()
         case Equivalence():
             return tuple(
@@ -59,8 +59,8 @@ def items_of(proof: "Proof") -> tuple[Item, ...]:
 def note_of(proof: "Proof") -> str:
     """Return how a node is proved, in a few words."""
     match proof.step:
-        case Given():
-            return "given"
+        case Input():
+            return "input"
         case Derivation():
             span = proof.step.rule.span
             name = proof.step.rule.name if proof.step.parts else "written"

@@ -112,7 +112,7 @@ def _parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Iterator[
     columns = deriver.book.program.relations[atom.relation].columns
     key = {place: atom.fact[place] for place, column in enumerate(columns) if not column.is_lattice}
     solver = deriver.solver
-    for fact in solver.source.given(atom.relation):
+    for fact in solver.source.input_facts(atom.relation):
         if all(fact[place] == value for place, value in key.items()):
             yield fact
     for rule in deriver.book.rules_of(atom.relation):

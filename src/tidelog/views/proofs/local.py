@@ -49,7 +49,7 @@ class LocalEngineState(Protocol):
     def relations(self) -> Mapping[str, StoredRelation]:
         """Return the stored relations by name."""
 
-    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+    def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
 
     def input_facts(self, relation: str) -> Sequence[Codes]:
@@ -73,7 +73,7 @@ class LocalFacts:
         self._strata = {
             name: number for number, stratum in enumerate(program.strata) for name in stratum.relations
         }
-        # Elsewhere the given facts are those of level 0.
+        # Elsewhere the input facts are those of level 0.
         subsumed = {each.less.relation for stratum in program.strata for each in stratum.subsumptions}
         self._apart = frozenset(
             relation.name
@@ -136,9 +136,9 @@ class LocalFacts:
         if codes is None:
             return False
         columns = [np.array([code], np.int64) for code in codes.values()] or [np.zeros(1, np.int64)]
-        return bool(self._engine.given(relation, columns)[0])
+        return bool(self._engine.is_input(relation, columns)[0])
 
-    def given(self, relation: str) -> Iterator[Fact]:
+    def input_facts(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
         columns = self._engine.input_facts(relation)
         if not self._decoders[relation]:
@@ -191,7 +191,7 @@ class LocalFacts:
         return is_wide or all(-(1 << 31) <= code < 1 << 31 for code in codes)
 
     def _number(self, relation: str, fact: Fact) -> int:
-        # The level of a fact and whether it is given are asked for one after the other.
+        # The level of a fact and whether it is an input fact are asked for one after the other.
         last = self._last
         if last is not None and last[0] == relation and last[1] == fact:
             return last[2]

@@ -13,7 +13,7 @@ from tidelog.views.proofs.cone import FACT_LIMIT, Cone, Place, explore_cone
 from tidelog.views.proofs.derivation import Derivation
 from tidelog.views.proofs.prover import Prover
 from tidelog.views.proofs.rules import RuleBook
-from tidelog.views.proofs.steps import Given, Step
+from tidelog.views.proofs.steps import Input, Step
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def smallest_steps(
     search = _Search(cone, metric)
     for place, steps in cone.steps.items():
         if not steps:
-            search.offer(known(place[0]), place, Given())
+            search.offer(known(place[0]), place, Input())
         for number, (step, premises) in enumerate(steps):
             search.add(place, number, step, premises)
     settled = search.run()
@@ -114,7 +114,7 @@ class _Search:
 
     def add(self, place: Place, number: int, step: Step, premises: tuple[Place, ...]) -> None:
         """Enter a step of a fact."""
-        if isinstance(step, Given):
+        if isinstance(step, Input):
             self.offer(self.metric.leaf(place[0]), place, step)
         elif not premises:
             self.offer(self.metric.combine(step, ()), place, step)

@@ -21,11 +21,11 @@ from tidelog.views.proofs.json_form import Json, proof_value, write_json
 from tidelog.views.proofs.prover import Prover
 from tidelog.views.proofs.rules import QuotedRule
 from tidelog.views.proofs.source import Level
-from tidelog.views.proofs.steps import Equivalence, Given, Step, is_asserted, places_of, premises_of
+from tidelog.views.proofs.steps import Equivalence, Input, Step, is_asserted, places_of, premises_of
 from tidelog.views.proofs.support import find_support
 from tidelog.views.proofs.text import draw_text
 
-ProofKind = Literal["given", "rule", "equivalence", "join"]
+ProofKind = Literal["input", "rule", "equivalence", "join"]
 _Key = tuple[GroundAtom, Level | None, bool]
 
 
@@ -71,7 +71,7 @@ class Proof:
     """Why a fact holds: `proof.step` proves it from `proof.premises`, each a proof itself.
 
     Steps and premises are found when they are first read, fragment by fragment; equal facts share one
-    node. `kind` is `given` for an input fact, `rule` for a derivation, `equivalence` and `join` where a
+    node. `kind` is `input` for an input fact, `rule` for a derivation, `equivalence` and `join` where a
     law of the relation adds facts. Printed it is a tree.
 
         proof = db.why("path(1, 3)")
@@ -138,8 +138,8 @@ class Proof:
     def kind(self) -> ProofKind:
         """Return what sort of step proves the fact."""
         match self.step:
-            case Given():
-                return "given"
+            case Input():
+                return "input"
             case Derivation():
                 return "rule"
             case Equivalence():
@@ -312,7 +312,7 @@ class Proof:
         heights: dict[int, int] = {}
         book = self._explorer.prover.book
         for node in self.in_order():
-            is_step = not isinstance(node.step, Given) and book.is_stored(node.relation)
+            is_step = not isinstance(node.step, Input) and book.is_stored(node.relation)
             heights[id(node)] = is_step + max((heights[id(each)] for each in node.premises), default=0)
         return heights[id(self)]
 

@@ -16,9 +16,9 @@ from tidelog.views.proofs.replay import ReplayedFacts
 from tidelog.views.proofs.rules import RuleBook
 from tidelog.views.proofs.solve import Solver
 from tidelog.views.proofs.source import FactSource, Level
-from tidelog.views.proofs.steps import Given, Step
+from tidelog.views.proofs.steps import Input, Step
 
-_GIVEN = Given()
+_INPUT = Input()
 
 
 class Prover:
@@ -85,7 +85,7 @@ class Prover:
 
     def _step(self, atom: GroundAtom, below: Level | None, *, asserted: bool) -> Step | None:
         if self.book.is_stored(atom.relation) and self.source.is_input(atom.relation, atom.fact):
-            return _GIVEN
+            return _INPUT
         found = next(self.deriver.derivations(atom, below), None)
         if found is not None or asserted:
             return found

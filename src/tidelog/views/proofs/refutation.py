@@ -157,7 +157,7 @@ class Refuter:
     def _refute(self, atom: GroundAtom, above: frozenset[GroundAtom]) -> Refutation:
         rules = [rule for rule in self.book.rules_of(atom.relation) if rule.body]
         if not rules:
-            return Refutation(atom, (), "it is not given, and no rule derives its relation")
+            return Refutation(atom, (), "it is not an input fact, and no rule derives its relation")
         found = [self._rule(rule, atom, above) for rule in rules]
         # Rules whose head cannot be the fact have nothing to tell next to others.
         found.sort(key=lambda each: each.near_misses[0].rank() if each.near_misses else (99, 0, 0))

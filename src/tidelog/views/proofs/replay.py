@@ -58,12 +58,12 @@ class ReplayedFacts:
         for name in sorted(earlier_relations(stratum)):
             recorder.take(name, self._source.matches(name, {}))
         for name in stratum.relations:
-            recorder.take(name, self._source.given(name))
+            recorder.take(name, self._source.input_facts(name))
         recorder.evaluate(SilentObserver())
         for name in stratum.relations:
             levels = {fact: (number, iteration) for fact, iteration in recorder.levels[name].items()}
             self._replayed[name] = PlainFacts(
-                {name: levels}, given={name: self._source.given(name)}, levels={name: levels}
+                {name: levels}, input_facts={name: self._source.input_facts(name)}, levels={name: levels}
             )
 
     # --- as a source -----------------------------------------------------------------------------
@@ -109,9 +109,9 @@ class ReplayedFacts:
         """Say whether the fact is an input fact."""
         return self._source.is_input(relation, fact)
 
-    def given(self, relation: str) -> Iterator[Fact]:
+    def input_facts(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
-        return self._source.given(relation)
+        return self._source.input_facts(relation)
 
     def joins(self, relation: str) -> bool:
         """Say whether the source underneath can join the relation's atoms."""

@@ -214,10 +214,10 @@ class _Naming:
             return map_parts(term, self.outermost)
         if not any(keeps_state(part, self._program) for part in subterms(term)):
             return self._named(term)
-        given = self._variable("given", term)
+        value = self._variable("value", term)
         kind = self._program.kind_of(term.type)
-        self.equalities.append(nodes.Constraint("=", kind, given, self.inner(term), span=term.span))
-        return given
+        self.equalities.append(nodes.Constraint("=", kind, value, self.inner(term), span=term.span))
+        return value
 
     def inner(self, term: nodes.Term) -> nodes.Term:
         """Return the term with the bodies of its aggregates named."""

@@ -11,7 +11,7 @@ from tidelog.program.suggest import did_you_mean
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.cone import FACT_LIMIT, Cone, Cycles, Place, explore_cone
 from tidelog.views.proofs.prover import Prover
-from tidelog.views.proofs.steps import Given
+from tidelog.views.proofs.steps import Input
 
 T = TypeVar("T")
 
@@ -102,7 +102,7 @@ class _Annotation(Generic[T]):
         ring = self.semiring
         total = ring.zero
         for step, premises in self.cone.steps[place]:
-            if isinstance(step, Given):
+            if isinstance(step, Input):
                 product = ring.one if ring.leaf is None else ring.leaf(place[0])
             else:
                 product = reduce(ring.times, (self.values[below] for below in premises), ring.one)

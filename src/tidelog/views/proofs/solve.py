@@ -87,7 +87,7 @@ class Solver(Steps):
         self.work.step()
         position = self._next(body, binding)
         if position is None:
-            if waits_for_given(body, self.book.program):
+            if waits_for_state(body, self.book.program):
                 yield binding
             return
         chosen = body[position]
@@ -160,7 +160,7 @@ class Solver(Steps):
             case Atom():
                 yield from self._matching(literal, binding, below)
             case NegatedAtom():
-                if given_once(literal, self.book.program) or not self.holds(literal.atom, binding):
+                if is_stateful(literal, self.book.program) or not self.holds(literal.atom, binding):
                     yield binding, ()
             case Constraint():
                 yield from self._compare(literal, binding)
@@ -179,7 +179,7 @@ class Solver(Steps):
                 yield step
 
     def _compare(self, constraint: Constraint, binding: Binding) -> Iterator[Step]:
-        if given_once(constraint, self.book.program):
+        if is_stateful(constraint, self.book.program):
             # Which value a derivation was given is not known any more, but that it was given one.
             for term in (constraint.left, constraint.right):
                 self._ask_operands(term, binding)
@@ -243,7 +243,7 @@ class Solver(Steps):
         return super()._rank(literal, bound)
 
     def _rank_constraint(self, constraint: Constraint, bound: AbstractSet[str]) -> int | None:
-        if given_once(constraint, self.book.program):
+        if is_stateful(constraint, self.book.program):
             return TEST if mentioned(constraint) <= bound else None
         return super()._rank_constraint(constraint, bound)
 
@@ -310,18 +310,18 @@ def _bound_by(literal: Literal) -> frozenset[str]:
 class _Terms(Terms):
     """Terms of which a derivation's own numbers, and what stateful functors gave it, are not asked again."""
 
-    def _is_given_once(self, term: Term) -> bool:
+    def _is_stateful(self, term: Term) -> bool:
         return any(keeps_state(part, self._program) for part in subterms(term))
 
 
-def waits_for_given(body: Sequence[Literal], program: Program) -> bool:
+def waits_for_state(body: Sequence[Literal], program: Program) -> bool:
     """Say whether what is left of a body waits for values that a derivation was given."""
     return not any(isinstance(literal, Atom) for literal in body) and any(
-        given_once(literal, program) for literal in body
+        is_stateful(literal, program) for literal in body
     )
 
 
-def given_once(literal: Literal, program: Program) -> bool:
+def is_stateful(literal: Literal, program: Program) -> bool:
     """Say whether a constraint or negated atom holds `autoinc()` or a functor that remembers."""
     return isinstance(literal, Constraint | NegatedAtom) and any(
         keeps_state(part, program) for term in terms_of(literal) for part in subterms(term)

@@ -31,13 +31,13 @@ class FactSource(Protocol):
     def level(self, relation: str, fact: Fact) -> Level | None:
         """Return where a fact that holds stands in a well-founded order, None if that is not known.
 
-        Every fact that holds and is not given has a derivation from facts of smaller levels.
+        Every fact that holds and is not an input fact has a derivation from facts of smaller levels.
         """
 
     def is_input(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact is an input fact."""
 
-    def given(self, relation: str) -> Iterator[Fact]:
+    def input_facts(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
 
 
@@ -52,7 +52,7 @@ class HasFactSource(Protocol):
 class PlainFacts:
     """Facts held in plain sets; see `FactSource`.
 
-    Without `given` every fact of a relation named in `inputs` counts as an input fact.
+    Without `input_facts` every fact of a relation named in `inputs` counts as an input fact.
 
         PlainFacts({"edge": {(1, 2)}, "path": {(1, 2)}}, inputs=["edge"])
     """
@@ -61,13 +61,17 @@ class PlainFacts:
         self,
         facts: Mapping[str, Iterable[Fact]],
         *,
-        given: Mapping[str, Iterable[Fact]] | None = None,
+        input_facts: Mapping[str, Iterable[Fact]] | None = None,
         inputs: Collection[str] = (),
         levels: Mapping[str, Mapping[Fact, Level]] | None = None,
     ) -> None:
         self._facts: dict[str, AbstractSet[Fact]] = {name: frozenset(some) for name, some in facts.items()}
-        chosen = {name: self._facts.get(name, frozenset()) for name in inputs} if given is None else given
-        self._given = {name: frozenset(some) for name, some in chosen.items()}
+        chosen = (
+            {name: self._facts.get(name, frozenset()) for name in inputs}
+            if input_facts is None
+            else input_facts
+        )
+        self._input_facts = {name: frozenset(some) for name, some in chosen.items()}
         self._levels = levels or {}
         self._indexes: dict[tuple[str, tuple[int, ...]], dict[Fact, list[Fact]]] = {}
 
@@ -89,11 +93,11 @@ class PlainFacts:
 
     def is_input(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact is an input fact."""
-        return fact in self._given.get(relation, ())
+        return fact in self._input_facts.get(relation, ())
 
-    def given(self, relation: str) -> Iterator[Fact]:
+    def input_facts(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
-        return iter(self._given.get(relation, ()))
+        return iter(self._input_facts.get(relation, ()))
 
     def _matching(self, relation: str, bound: Mapping[int, Value]) -> Collection[Fact]:
         facts = self._facts.get(relation, frozenset())

@@ -22,7 +22,7 @@ class SharedState(Protocol):
     def look_up(self, relation: str, codes: Mapping[int, int]) -> Mapping[tuple[int, ...], int]:
         """Return the facts that have these codes in these columns, with the iterations of each."""
 
-    def given(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
+    def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
 
     def input_facts(self, relation: str) -> Sequence[Codes]:
@@ -65,9 +65,9 @@ class SharedFacts:
         """Say whether the fact is an input fact."""
         codes = self._codes(relation, dict(enumerate(fact)))
         columns = [np.array([code], np.int64) for code in codes.values()] or [np.zeros(1, np.int64)]
-        return bool(self._state.given(relation, columns)[0])
+        return bool(self._state.is_input(relation, columns)[0])
 
-    def given(self, relation: str) -> Iterator[Fact]:
+    def input_facts(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
         columns = self._state.input_facts(relation)
         if not self._program.relations[relation].arity:

@@ -7,7 +7,7 @@ from tidelog.views.proofs.derivation import Derivation, Premise
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Input:
     """The fact is an input fact."""
 
 
@@ -30,13 +30,13 @@ class Join:
     parts: tuple[GroundAtom, ...]
 
 
-Step = Given | Derivation | Equivalence | Join
+Step = Input | Derivation | Equivalence | Join
 
 
 def premises_of(step: Step) -> tuple[GroundAtom, ...]:
     """Return the facts a step rests on, each once."""
     match step:
-        case Given():
+        case Input():
             return ()
         case Derivation():
             return step.premises

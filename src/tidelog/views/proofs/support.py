@@ -7,7 +7,7 @@ from tidelog.program.walk_nodes import aggregates_in, relations_read, walk
 from tidelog.values import Fact
 from tidelog.views.proofs.derivation import Derivation
 from tidelog.views.proofs.rules import RuleBook
-from tidelog.views.proofs.steps import Given
+from tidelog.views.proofs.steps import Input
 
 if TYPE_CHECKING:
     from tidelog.views.proofs.proof import Proof
@@ -20,7 +20,7 @@ def find_support(proof: "Proof") -> dict[str, set[Fact]]:
     found: dict[str, set[Fact]] = {}
     whole: set[str] = set()
     for node in proof.nodes():
-        if isinstance(node.step, Given):
+        if isinstance(node.step, Input):
             found.setdefault(node.relation, set()).add(node.fact)
         if book.has_law(node.relation):
             whole |= book.cone(node.relation)
@@ -31,9 +31,9 @@ def find_support(proof: "Proof") -> dict[str, set[Fact]]:
     with proof.explorer.lock:
         for name in whole:
             if book.is_stored(name):
-                given = set(prover.source.given(name))
-                if given:
-                    found.setdefault(name, set()).update(given)
+                inputs = set(prover.source.input_facts(name))
+                if inputs:
+                    found.setdefault(name, set()).update(inputs)
     return found
 
 

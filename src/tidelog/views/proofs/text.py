@@ -21,9 +21,9 @@ def draw_text(proof: "Proof", width: int | None = None, depth: int | None = None
 
     alias("u", "ins")  [alias#1, points.dl:9]
     ├─ vpt("u", "L3")  [vpt#2, points.dl:7]
-    │  ├─ assign("u", "ins")  [given]
+    │  ├─ assign("u", "ins")  [input]
     │  └─ vpt("ins", "L3")  [vpt#1, points.dl:6]
-    │     └─ new("ins", "L3")  [given]
+    │     └─ new("ins", "L3")  [input]
     ├─ vpt("ins", "L3")  [as above]
     └─ "u" != "ins"
 
@@ -79,7 +79,7 @@ class _Drawing:
         if proof is None:
             return item.note, item.below
         if self.depth is not None and depth >= self.depth:
-            return "given" if is_leaf_relation(proof) and proof.kind == "given" else "...", ()
+            return "input" if is_leaf_relation(proof) and proof.kind == "input" else "...", ()
         note = ", ".join(part for part in (note_of(proof), item.note) if part)
         below = items_of(proof)
         if not below:

@@ -46,7 +46,7 @@ export async function showRules(ground, route) {
     }),
   ]));
   if (!shownRules.length) {
-    fill(list, h("p", { class: "quiet" }, wanted ? `No rule derives ${wanted}: its facts are given.` : "The program has no rules."));
+    fill(list, h("p", { class: "quiet" }, wanted ? `No rule derives ${wanted}: it has only input facts.` : "The program has no rules."));
   }
   fill(
     ground,
