@@ -26,7 +26,7 @@ CODES = {np.int32: (0, 1, 2, -(2**31), 2**31 - 1), np.int64: (0, 1, 2, -(2**63),
 class Atom:
     """An atom: what stands in its levels, and its rows in some pieces, of which some are in view."""
 
-    # ("given", column), ("constant", number) or ("variable", number), the latter in order.
+    # ("outer", column), ("constant", number) or ("variable", number), the latter in order.
     operands: list
     rows: list
     cuts: list
@@ -46,7 +46,7 @@ class Atom:
 @st.composite
 def atoms(draw, dtype, variables, constants):
     """Draw an atom over some of the variables; what is known before stands on its first levels."""
-    known = st.just(("given", 0)) | st.integers(0, constants - 1).map(lambda n: ("constant", n))
+    known = st.just(("outer", 0)) | st.integers(0, constants - 1).map(lambda n: ("constant", n))
     own = sorted(draw(st.lists(st.integers(0, variables - 1), min_size=1, max_size=3)))
     operands = [*draw(st.lists(known, max_size=1)), *(("variable", n) for n in own)]
     rows = draw(
@@ -71,10 +71,10 @@ def atoms(draw, dtype, variables, constants):
 
 @dataclass
 class Body:
-    """A body: given bindings of one column, constants, atoms over variables, and comparisons."""
+    """A body: outer bindings of one column, constants, atoms over variables, and comparisons."""
 
     dtype: type
-    given: list
+    outer: list
     constants: list
     variables: int
     atoms: list
@@ -84,20 +84,20 @@ class Body:
     def register(self, operand):
         """Return the register of an operand."""
         kind, number = operand
-        bases = {"given": 0, "constant": 1, "variable": 1 + len(self.constants)}
+        bases = {"outer": 0, "constant": 1, "variable": 1 + len(self.constants)}
         return bases[kind] + number
 
     def value(self, operand, code, binding):
         """Return the value of an operand."""
         kind, number = operand
-        return {"given": [code], "constant": self.constants, "variable": binding}[kind][number]
+        return {"outer": [code], "constant": self.constants, "variable": binding}[kind][number]
 
     def bindings(self):
-        """Return, by trying everything, what is given beside the values of variables and the atoms' rows."""
+        """Return the outer values, the values of variables and the rows of atoms, by trying everything."""
         codes = CODES[self.dtype]
         facts = [atom.facts() for atom in self.atoms]
         found = []
-        for place, code in enumerate(self.given):
+        for place, code in enumerate(self.outer):
             for binding in product(sorted(codes), repeat=self.variables):
                 rows = [
                     held.get(tuple(self.value(operand, code, binding) for operand in atom.operands))
@@ -126,21 +126,21 @@ def bodies(draw):
         ]
     operand = st.sampled_from(
         [
-            ("given", 0),
+            ("outer", 0),
             *(("constant", n) for n in range(len(constants))),
             *(("variable", n) for n in range(len(held))),
         ]
     )
     checks = draw(st.lists(st.tuples(st.sampled_from(list(COMPARISONS)), operand, operand), max_size=2))
-    given = draw(st.lists(codes, max_size=3))
-    return Body(dtype, given, constants, len(held), drawn, checks, draw(st.integers(0, len(held))))
+    outer = draw(st.lists(codes, max_size=3))
+    return Body(dtype, outer, constants, len(held), drawn, checks, draw(st.integers(0, len(held))))
 
 
 def run_leapfrog(body, room):
-    """Return what the kernel writes: the given column, the variables, the rows of atoms."""
+    """Return what the kernel writes: the outer column, the variables, the rows of atoms."""
     first = 1 + len(body.constants)
     shape = JoinShape(
-        given=1,
+        outer=1,
         variables=body.variables,
         atoms=[[body.register(operand) for operand in atom.operands] for atom in body.atoms],
         constants=body.constants,
@@ -161,8 +161,8 @@ def run_leapfrog(body, room):
         record["lowest"], record["highest"] = atom.first, atom.last
         record["alive"] = alive.ctypes.data if alive is not None else 0
     join = with_tries(join, batches)
-    found, batch = [], as_rows([(code,) for code in body.given], 1, body.dtype)
-    while join.state[0]["given"] < len(batch):
+    found, batch = [], as_rows([(code,) for code in body.outer], 1, body.dtype)
+    while join.state[0]["outer"] < len(batch):
         written = leapfrog(batch, join, out)
         found.extend(as_tuples(out[:written]))
     del kept
@@ -238,7 +238,7 @@ class Versions:
 
     def __init__(self, drawn, variables, variable, dtype):
         shape = JoinShape(
-            given=variable,
+            outer=variable,
             variables=variables - variable,
             atoms=[atom.variables for atom in drawn],
             outputs=range(variables + len(drawn)),
@@ -331,7 +331,7 @@ def test_rows_branch_off_where_the_trie_has_no_more(old, new, columns, cuts, dty
     rows, trie = as_rows([*old, *new], 3, dtype), Trie(columns)
     for count in (*(cut for cut in cuts if cut < len(old)), len(old)):
         trie.add_rows(rows, count)
-    join = make_join(JoinShape(given=3, variables=0, atoms=[range(3)]), rows)
+    join = make_join(JoinShape(outer=3, variables=0, atoms=[range(3)]), rows)
     levels = np.full(len(new), -1, np.int64)
 
     branch_levels(

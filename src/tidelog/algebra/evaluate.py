@@ -39,25 +39,25 @@ class Evaluation:
         self.facts: dict[str, Bindings] = {}
         self._inputs: dict[str, Bindings] = {}
 
-    def rows(self, expression: Expression, given: Bindings = ()) -> Bindings:
-        """Return the rows of an expression; `given` are those around an aggregate."""
+    def rows(self, expression: Expression, outer: Bindings = ()) -> Bindings:
+        """Return the rows of an expression; `outer` are those around an aggregate."""
         match expression:
             case nodes.Unit():
                 return [{}]
-            case nodes.Given():
-                return _distinct({name: row[name] for name, _ in expression.given} for row in given)
+            case nodes.Outer():
+                return _distinct({name: row[name] for name, _ in expression.read} for row in outer)
             case nodes.Scan():
                 return self._scan(expression)
             case nodes.Join() | nodes.Antijoin():
-                return self._join(expression, given)
+                return self._join(expression, outer)
             case nodes.Group():
-                return self._group(expression, self.rows(expression.source, given))
+                return self._group(expression, self.rows(expression.source, outer))
             case nodes.Union():
-                return _distinct(row for source in expression.sources for row in self.rows(source, given))
+                return _distinct(row for source in expression.sources for row in self.rows(source, outer))
             case nodes.Fixpoint():
                 return self._fixpoint(expression)
             case _:
-                rows = self.rows(expression.source, given)
+                rows = self.rows(expression.source, outer)
                 made = (new for row in rows for new in self._made(expression, row))
                 return _distinct(made) if isinstance(expression, nodes.Project) else list(made)
 
@@ -82,10 +82,10 @@ class Evaluation:
             self._inputs[name] = () if table is None else read_table(table, scan.relation, self.codec)
         return self._inputs[name]
 
-    def _join(self, join: nodes.Join | nodes.Antijoin, given: Bindings) -> Bindings:
+    def _join(self, join: nodes.Join | nodes.Antijoin, outer: Bindings) -> Bindings:
         shared = [name for name in join.left.columns if name in join.right.columns]
-        right = _by_key(self.rows(join.right, given), shared)
-        left = self.rows(join.left, given)
+        right = _by_key(self.rows(join.right, outer), shared)
+        left = self.rows(join.left, outer)
         if isinstance(join, nodes.Antijoin):
             return [row for row in left if _key(row, shared) not in right]
         return [row | other for row in left for other in right.get(_key(row, shared), ())]

@@ -68,10 +68,10 @@ class Unit(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Given(Node):
+class Outer(Node):
     """The rows around an aggregate, with the columns (name, type) that its body reads of them."""
 
-    given: tuple[tuple[str, str], ...]
+    read: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +184,13 @@ class Fixpoint(Node):
 
 # What looks at one row of its source at a time.
 RowByRow = Select | Project | Rename | Extend | TakeApart | Expand
-Expression = RowByRow | Unit | Given | Scan | Join | Antijoin | Group | Union | Fixpoint
+Expression = RowByRow | Unit | Outer | Scan | Join | Antijoin | Group | Union | Fixpoint
 
 
 def parts(expression: Expression) -> tuple[Expression, ...]:
     """Return the expressions directly below one."""
     match expression:
-        case Unit() | Given() | Scan():
+        case Unit() | Outer() | Scan():
             return ()
         case Join() | Antijoin():
             return (expression.left, expression.right)
@@ -234,8 +234,8 @@ def schema_of(expression: Expression) -> Schema:  # noqa: C901 - one case per no
     match expression:
         case Unit():
             return {}
-        case Given():
-            return dict(expression.given)
+        case Outer():
+            return dict(expression.read)
         case Scan():
             return {column.name: column.type for column in expression.relation.columns}
         case Project():

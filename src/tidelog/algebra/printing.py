@@ -50,7 +50,7 @@ def _lines(expression: Expression, width: int) -> list[str]:
         case nodes.Fixpoint():
             lines = (print_definition(name, each, width - 2) for name, each in expression.definitions)
             return [_label(expression), *("  " + line for each in lines for line in each)]
-        case nodes.Unit() | nodes.Given() | nodes.Scan():
+        case nodes.Unit() | nodes.Outer() | nodes.Scan():
             return [line]
         case _:
             return _applied(_label(expression), expression.source, width)
@@ -67,8 +67,8 @@ def _one_line(expression: Expression) -> str:  # noqa: C901 - one case per node
     match expression:
         case nodes.Unit():
             return "{()}"
-        case nodes.Given():
-            return f"given[{', '.join(expression.columns)}]"
+        case nodes.Outer():
+            return f"outer[{', '.join(expression.columns)}]"
         case nodes.Scan():
             return f"input {expression.relation.name}" if expression.is_input else expression.relation.name
         case nodes.Project(source=nodes.Unit()):

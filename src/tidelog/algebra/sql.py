@@ -147,32 +147,32 @@ class _Writer:
 
     # --- one SELECT ----------------------------------------------------------------------------
 
-    def select(self, expression: Expression, given: _Query | None = None) -> _Query:
-        """Return the SELECT of an expression; `given` is the one around an aggregate."""
+    def select(self, expression: Expression, outer: _Query | None = None) -> _Query:
+        """Return the SELECT of an expression; `outer` is the one around an aggregate."""
         match expression:
             case nodes.Unit():
                 return _Query()
-            case nodes.Given():
-                if given is None:
+            case nodes.Outer():
+                if outer is None:
                     raise no_sql("the body of an aggregate without the rows around it")
-                columns = {name: given.columns[name] for name in expression.columns}
-                return self.table(_nested(given.text(self.named(columns), is_distinct=True)), columns)
+                columns = {name: outer.columns[name] for name in expression.columns}
+                return self.table(_nested(outer.text(self.named(columns), is_distinct=True)), columns)
             case nodes.Scan():
                 name = expression.relation.name
                 name = name if expression.is_input else self.names.get(name, name)
                 return self.table(self.quoted(name), expression.columns)
             case nodes.Join():
-                return self.join(self.select(expression.left, given), self.select(expression.right, given))
+                return self.join(self.select(expression.left, outer), self.select(expression.right, outer))
             case nodes.Antijoin():
-                left, right = self.select(expression.left, given), self.select(expression.right, given)
+                left, right = self.select(expression.left, outer), self.select(expression.right, outer)
                 right.where += right.equalities(left)
                 return left.narrowed([f"NOT EXISTS {_nested(right.text('1'))}"])
             case nodes.Group():
-                return self.group(expression, self.select(expression.source, given))
+                return self.group(expression, self.select(expression.source, outer))
             case nodes.Union() | nodes.Fixpoint():
                 return self.table(_nested(self.query(expression)), expression.columns)
             case _:
-                return self.row_by_row(expression, self.select(expression.source, given))
+                return self.row_by_row(expression, self.select(expression.source, outer))
 
     def row_by_row(self, expression: nodes.RowByRow, source: _Query) -> _Query:
         match expression:

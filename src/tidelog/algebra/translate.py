@@ -8,9 +8,9 @@ from tidelog.algebra.nodes import (
     Expand,
     Expression,
     Extend,
-    Given,
     Group,
     Join,
+    Outer,
     Project,
     Rename,
     Scan,
@@ -199,7 +199,7 @@ class _Translator:
         start: Expression = Unit(self.program.types)
         if not outer <= bound_variables(aggregate.body):
             types = schema_of(self.current)
-            start = Given(tuple((name, types[name]) for name in sorted(outer)))
+            start = Outer(tuple((name, types[name]) for name in sorted(outer)))
         body = _Translator(self.program, start, keeps_all=True).body(aggregate.body)
         name = self.free_name(literal.left)
         self.current = Group(name, aggregate, tuple(sorted(outer)), body, self.current)

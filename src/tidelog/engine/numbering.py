@@ -44,7 +44,7 @@ class RuleNumbers:
 
 
 @dataclass
-class _Given:
+class _NumberedRule:
     """The numbers of one rule in the order in which they were given; the table is made when asked for."""
 
     step: int
@@ -93,14 +93,14 @@ class Numbering:
     """
 
     def __init__(self) -> None:
-        self._rules: dict[str, _Given] = {}
+        self._rules: dict[str, _NumberedRule] = {}
         self._next = 0
 
     def give(self, rule: CountedRule, columns: Sequence[Codes], count: int, codec: Codec) -> None:
         """Give numbers to the derivations that have no number yet, in value order; they are all different."""
-        given = self._rules.setdefault(rule.name, _Given(rule.step))
-        if given.pieces:
-            table = given.find()
+        numbered = self._rules.setdefault(rule.name, _NumberedRule(rule.step))
+        if numbered.pieces:
+            table = numbered.find()
             keys = _keys(columns, count)
             new = np.array([place for place, key in enumerate(keys) if key not in table], np.int64)
             columns, count = [column[new] for column in columns], new.size
@@ -109,9 +109,9 @@ class Numbering:
         order = codec.sort_rows(columns, rule.types)
         numbers = self._next + rule.step * np.arange(count, dtype=np.int64)
         piece = RuleNumbers([column[order] for column in columns], numbers, rule.step)
-        given.pieces.append(piece)
-        if given.table is not None:
-            given.table.update(zip(_keys(piece.columns, count), numbers.tolist(), strict=True))
+        numbered.pieces.append(piece)
+        if numbered.table is not None:
+            numbered.table.update(zip(_keys(piece.columns, count), numbers.tolist(), strict=True))
         self._next += rule.step * count
 
     def find(self, rule: str, columns: Sequence[Codes], count: int) -> Codes:
@@ -119,8 +119,8 @@ class Numbering:
 
         A plan may ask for the number of a binding before it looks whether there is such a derivation.
         """
-        given = self._rules.get(rule)
-        table = {} if given is None else given.find()
+        numbered = self._rules.get(rule)
+        table = {} if numbered is None else numbered.find()
         return np.fromiter((table.get(key, -1) for key in _keys(columns, count)), np.int64, count)
 
     def mark(self) -> int:
@@ -131,13 +131,13 @@ class Numbering:
         """Forget all numbers from a mark on."""
         if mark == self._next:
             return
-        for given in self._rules.values():
-            given.rewind(mark)
+        for numbered in self._rules.values():
+            numbered.rewind(mark)
         self._next = mark
 
     def export(self, mark: int = 0) -> dict[str, RuleNumbers]:
         """Return the numbers from a mark on, by rule."""
-        found = {rule: given.since(mark) for rule, given in self._rules.items()}
+        found = {rule: numbered.since(mark) for rule, numbered in self._rules.items()}
         return {rule: numbers for rule, numbers in found.items() if numbers.numbers.size}
 
     def take(self, exported: Mapping[str, RuleNumbers]) -> None:
@@ -148,9 +148,9 @@ class Numbering:
     def add(self, exported: Mapping[str, RuleNumbers]) -> None:
         """Take over numbers that were given after all known here."""
         for rule, numbers in exported.items():
-            given = self._rules.setdefault(rule, _Given(numbers.step))
-            given.pieces.append(numbers)
-            given.table = None
+            numbered = self._rules.setdefault(rule, _NumberedRule(numbers.step))
+            numbered.pieces.append(numbers)
+            numbered.table = None
             self._next = max(self._next, int(numbers.numbers[-1]) + numbers.step)
 
     def copy(self) -> "Numbering":

@@ -43,7 +43,7 @@ class Chain:
 class Body:
     """What is to be planned: a flat body, the view of each atom, and what must come out.
 
-    `given` are variables bound from outside. With `counting`, every derivation must be found, so
+    `outer` are variables bound from outside. With `counting`, every derivation must be found, so
     an atom that binds nothing needed is still joined and not only checked for existence.
     Relations in `growing` will hold more facts than they do now. With `numbered`, every atom binds
     its row number to `row_name(place)`; `places` are the places of the literals. A rule of `head` may ask
@@ -55,7 +55,7 @@ class Body:
     outputs: Layout
     program: Program
     statistics: Statistics
-    given: tuple[str, ...] = ()
+    outer: tuple[str, ...] = ()
     counting: bool = False
     growing: frozenset[str] = frozenset()
     numbered: bool = False

@@ -99,9 +99,9 @@ class ChainBuilder:
     def __init__(self, body: Body, plan_inner: PlanInner) -> None:
         self.body = body
         self.shared = _Shared(plan_inner)
-        self.bound = set(body.given)
+        self.bound = set(body.outer)
         self.pending = [x for x in body.literals if not isinstance(x, nodes.Atom)]
-        self.operators: list[ops.Operator] = [ops.Start(body.given)] if body.given else []
+        self.operators: list[ops.Operator] = [ops.Start(body.outer)] if body.outer else []
         self.bindings = 1.0
         self.work = Work(0, 0.0)
 

@@ -24,7 +24,7 @@ from tidelog.program.walk_nodes import terms_of
 # What a step of a leapfrog join costs, in bindings of joins in pairs (measured: `benchmarks joins`).
 _STEP_COST = 1.5
 # Where it is expected to be far better: bodies that are acyclic, bodies of which the tries grow with
-# every iteration, and bodies that start from a few given facts, which joins in pairs follow more quickly.
+# every iteration, and bodies that start from a few facts, which joins in pairs follow more quickly.
 _CAUTIOUS_MARGIN = 8.0
 # By how much a relation of the stratum is taken to grow beyond what the planner sees of it.
 _EXPECTED_GROWTH = 8.0
@@ -76,16 +76,16 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
     if not any(len(component) > 1 for component in components):
         return Choice(None, "")
     edges = [_edge(number, body) for number in range(len(body.atoms))]
-    cyclic = is_cyclic([*edges, frozenset(body.given)])
+    cyclic = is_cyclic([*edges, frozenset(body.outer)])
     if request is JoinRequest.PAIRS:
         return Choice(None, "in pairs: a pragma excludes leapfrog" if cyclic else "")
     if request is JoinRequest.AUTO and not (cyclic or _is_measured(body)):
         return Choice(None, "")
     if request is JoinRequest.AUTO and not _has_sizes(body):
         return Choice(None, "in pairs: the body is cyclic, but not all sizes are known" if cyclic else "")
-    is_plain = cyclic and not body.growing and not body.given
+    is_plain = cyclic and not body.growing and not body.outer
     margin = _STEP_COST * (1.0 if is_plain else _CAUTIOUS_MARGIN)
-    variables = frozenset().union(*edges).difference(body.given)
+    variables = frozenset().union(*edges).difference(body.outer)
     if request is JoinRequest.AUTO and pairs.cost <= margin * len(variables):
         # Each variable takes a step at least.
         return Choice(None, f"in pairs: {_shape(cyclic=cyclic)}, but has few bindings" if cyclic else "")
@@ -133,7 +133,7 @@ def _is_measured(body: Body) -> bool:
     Two atoms have at least as many bindings as their join in pairs makes. And where facts are only
     looked for, not counted, joins in pairs do less than is estimated.
     """
-    is_long = len(body.atoms) + bool(body.given) >= 3
+    is_long = len(body.atoms) + bool(body.outer) >= 3
     return is_long and body.counting
 
 
@@ -162,7 +162,7 @@ def components_of(body: Body) -> list[list[int]]:
     """Return the atoms in groups that share variables not bound yet, the one with the delta first."""
     groups: list[tuple[set[str], list[int]]] = []
     for number in range(len(body.atoms)):
-        names = set(_edge(number, body)) - set(body.given)
+        names = set(_edge(number, body)) - set(body.outer)
         members = [number]
         rest = []
         for others, numbers in groups:
@@ -213,7 +213,7 @@ def best_variable_order(
     """Return the order of a group's variables that is expected to take the fewest steps, and these."""
     sizes = Sizes(body) if sizes is None else sizes
     atoms = {number: body.atoms[number] for number in component}
-    free = free_variables(atoms, body.given)
+    free = free_variables(atoms, body.outer)
     named = tuple(name for name in free if not name.startswith("%any"))
     wildcards = tuple(name for name in free if name.startswith("%any"))
     search = _OrderSearch(atoms, body, sizes)
@@ -230,7 +230,7 @@ class _OrderSearch:
 
     def __init__(self, atoms: dict[int, Atom], body: Body, sizes: Sizes) -> None:
         self._sizes = sizes
-        self._given = frozenset(body.given)
+        self._outer = frozenset(body.outer)
         self._operands = {number: operands_of(number, atom) for number, atom in atoms.items()}
         # Without counting, one value is enough for variables that nobody asks for at the end.
         needed = {operand for operand in body.outputs if isinstance(operand, str)}
@@ -283,7 +283,7 @@ class _OrderSearch:
         before = frozenset(order)
         known = self._known.get((before, name))
         if known is None:
-            known = self._known[before, name] = self._count_values(self._given | before, name)
+            known = self._known[before, name] = self._count_values(self._outer | before, name)
         return known
 
     def _count_values(self, bound: frozenset[str], name: str) -> tuple[float, int]:
@@ -317,11 +317,11 @@ class _OrderSearch:
             inside = frozenset(x for x in operands if isinstance(x, str) and x in prefix)
             if not inside:
                 continue
-            given = frozenset(c for c, x in enumerate(operands) if not isinstance(x, str) or x in self._given)
-            columns = given.union(c for c, x in enumerate(operands) if x in inside)
+            bound = frozenset(c for c, x in enumerate(operands) if not isinstance(x, str) or x in self._outer)
+            columns = bound.union(c for c, x in enumerate(operands) if x in inside)
             edges.append(inside)
             sizes.append(
-                max(self._sizes.distinct(number, columns) / self._sizes.distinct(number, given), 1.0)
+                max(self._sizes.distinct(number, columns) / self._sizes.distinct(number, bound), 1.0)
             )
         return most_bindings(edges, sizes)
 

@@ -68,21 +68,21 @@ def completion_chain(
 ) -> tuple[Operator, ...]:
     """Return the chain from bindings of a trace to derivations.
 
-    A batch given to it has the trace's variables, then the row numbers of the positive atoms. The
+    Its batch has the trace's variables, then the row numbers of the positive atoms. The
     outputs are the head's columns, then the row numbers of the rule's literals.
     """
     rest: dict[int, Literal] = {
         place: literal for place, literal in enumerate(rule.body) if not isinstance(literal, Atom)
     }
     rows = tuple(row_name(literal.place) for literal in rule.literals)
-    given = (*plan.variables, *(row for row, x in zip(rows, rule.literals, strict=True) if not x.is_negated))
+    outer = (*plan.variables, *(row for row, x in zip(rows, rule.literals, strict=True) if not x.is_negated))
     body = Body(
         tuple(rest.values()),
         (),
         (*operands_of(0, rule.head), *rows),
         program,
         statistics,
-        given,
+        outer,
         counting=True,
         numbered=True,
         places=tuple(rest),

@@ -1,6 +1,6 @@
 """Plans that follow a change through the rules of a stratum.
 
-Every chain starts from given facts of one literal (forward) or of the head (backward) and joins
+Every chain starts from some facts of one literal (forward) or of the head (backward) and joins
 the rest of the body over all rows, facts of the old epoch as well as of the new one. It yields the
 head's columns and the row number of every literal; which of these derivations count is decided
 afterwards, by the annotations of those rows.
@@ -45,7 +45,7 @@ def _body(
 ) -> Body:
     """Return the body to be joined to facts of one literal, or of the head.
 
-    A batch given to it has the columns of these facts and then their row numbers. The outputs are the
+    Its batch has the columns of these facts and then their row numbers. The outputs are the
     head's columns, or its row number, and then the row numbers of the rule's literals. It sees all rows.
     What must hold between columns of the facts are literals without a place.
     """
@@ -54,14 +54,14 @@ def _body(
     row = HEAD_ROW if literal is None else row_name(literal.place)
     atom = start.atom if isinstance(start, nodes.NegatedAtom) else start
     assert isinstance(atom, nodes.Atom)
-    given, equalities = _given_columns(atom, program)
+    names, equalities = _name_columns(atom, program)
     return Body(
         (*rest.values(), *equalities),
         tuple(View.FULL for other in rest.values() if isinstance(other, nodes.Atom)),
         (*((row,) if literal is None else rule.outputs), *(row_name(x.place) for x in rule.literals)),
         program,
         statistics,
-        (*given, row),
+        (*names, row),
         counting=True,
         numbered=True,
         places=(*rest, *(-1 for _ in equalities)),
@@ -70,7 +70,7 @@ def _body(
     )
 
 
-def _given_columns(
+def _name_columns(
     atom: nodes.Atom, program: nodes.Program
 ) -> tuple[tuple[str, ...], tuple[nodes.Literal, ...]]:
     """Return a variable for each column of an atom, and what must hold between them."""
@@ -80,7 +80,7 @@ def _given_columns(
         if isinstance(term, nodes.Variable) and term.name not in names:
             names.append(term.name)
             continue
-        name = f"%given{column}"
+        name = f"%column{column}"
         names.append(name)
         if not isinstance(term, nodes.Wildcard):
             made = nodes.Variable(name, term.type, span=term.span)

@@ -40,7 +40,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Yields one binding of nothing, or the given variables of an aggregate's surroundings."""
+    """Yields one binding of nothing, or the outer variables of an aggregate."""
 
     outputs: Layout
 

@@ -6,14 +6,14 @@ from tidelog.program import nodes
 from tidelog.program.walk_nodes import needed_variables, terms_of
 
 
-def bound_variables(body: Iterable[nodes.Literal], given: Iterable[str] = ()) -> frozenset[str]:
-    """Return the variables with a value once the body is evaluated with `given` bound.
+def bound_variables(body: Iterable[nodes.Literal], outer: Iterable[str] = ()) -> frozenset[str]:
+    """Return the variables with a value once the body is evaluated with `outer` bound.
 
     Positive atoms bind what stands in them directly or inside record and branch patterns; `=` binds
     one side when the other has a value; a generator its target. Operands of functors are never bound.
     """
     literals = tuple(body)
-    bound = set(given)
+    bound = set(outer)
     changed = True
     while changed:
         before = len(bound)

@@ -27,17 +27,17 @@ def unbound_variables(rule: TypedRule) -> Iterator[Diagnostic]:
     atoms: tuple[nodes.Literal, ...] = () if rule.greater is None else (rule.head, rule.greater)
     body = (*atoms, *rule.body)
     bound = bound_variables(body)
-    told: set[str] = set()
+    reported: set[str] = set()
     where = "is in the head but no positive atom binds it"
     if not body:
         where = IN_FACT
     for term in rule.head.terms:
-        yield from _unbound(term, bound, told, where)
-    yield from _check_body(body, bound, told)
+        yield from _unbound(term, bound, reported, where)
+    yield from _check_body(body, bound, reported)
 
 
 def _check_body(
-    body: tuple[nodes.Literal, ...], bound: frozenset[str], told: set[str]
+    body: tuple[nodes.Literal, ...], bound: frozenset[str], reported: set[str]
 ) -> Iterator[Diagnostic]:
     for literal in body:
         match literal:
@@ -50,7 +50,7 @@ def _check_body(
             case nodes.Constraint():
                 where = "is in a constraint but no positive atom binds it"
         for term in terms_of(literal):
-            yield from _unbound(term, bound, told, where)
+            yield from _unbound(term, bound, reported, where)
         if isinstance(literal, nodes.Constraint):
             yield from _check_patterns(literal, bound)
 
@@ -71,10 +71,10 @@ def _check_patterns(literal: nodes.Constraint, bound: frozenset[str]) -> Iterato
                 )
 
 
-def _unbound(term: nodes.Term, bound: frozenset[str], told: set[str], where: str) -> Iterator[Diagnostic]:
+def _unbound(term: nodes.Term, bound: frozenset[str], reported: set[str], where: str) -> Iterator[Diagnostic]:
     for variable in needed_variables(term):
-        if variable.name not in bound and variable.name not in told:
-            told.add(variable.name)
+        if variable.name not in bound and variable.name not in reported:
+            reported.add(variable.name)
             name = written_name(variable.name)
             hint = f"add a positive atom over `{name}` to the body"
             if where is IN_FACT:
@@ -84,16 +84,18 @@ def _unbound(term: nodes.Term, bound: frozenset[str], told: set[str], where: str
             )
     for part in subterms(term):
         if isinstance(part, nodes.Aggregate):
-            yield from _check_aggregate(part, bound, told)
+            yield from _check_aggregate(part, bound, reported)
 
 
 def _check_aggregate(
-    aggregate: nodes.Aggregate, bound: frozenset[str], told: set[str]
+    aggregate: nodes.Aggregate, bound: frozenset[str], reported: set[str]
 ) -> Iterator[Diagnostic]:
     # Outer variables that nothing binds are reported where the aggregate stands.
-    given = bound | frozenset(aggregate.outer)
-    inner = bound_variables(aggregate.body, given)
-    yield from _check_body(aggregate.body, inner, told)
+    outer = bound | frozenset(aggregate.outer)
+    inner = bound_variables(aggregate.body, outer)
+    yield from _check_body(aggregate.body, inner, reported)
     for term in (aggregate.target, aggregate.init):
         if term is not None:
-            yield from _unbound(term, inner, told, "is aggregated but the aggregate's body does not bind it")
+            yield from _unbound(
+                term, inner, reported, "is aggregated but the aggregate's body does not bind it"
+            )

@@ -25,18 +25,18 @@ def inline_positive(atom: nodes.Atom, rule: TypedRule, fresh: FreshNames, types:
     by: dict[str, nodes.Term] = dict(renamed)
     equations: list[tuple[nodes.Term, nodes.Term]] = []
     replaced: set[str] = set()
-    for mine, given in zip(rule.head.terms, atom.terms, strict=True):
+    for mine, theirs in zip(rule.head.terms, atom.terms, strict=True):
         if isinstance(mine, nodes.Variable) and mine.name not in replaced:
             replaced.add(mine.name)
-            if isinstance(given, nodes.Variable | nodes.Constant):
-                by[mine.name] = given
-            elif not isinstance(given, nodes.Wildcard):
-                equations.append((renamed[mine.name], given))
+            if isinstance(theirs, nodes.Variable | nodes.Constant):
+                by[mine.name] = theirs
+            elif not isinstance(theirs, nodes.Wildcard):
+                equations.append((renamed[mine.name], theirs))
         else:
-            equations.append((mine, given))
+            equations.append((mine, theirs))
     literals: list[nodes.Literal] = []
-    for mine, given in equations:
-        literals.extend(_equal(substitute(mine, by), given, fresh, types))
+    for mine, theirs in equations:
+        literals.extend(_equal(substitute(mine, by), theirs, fresh, types))
     literals.extend(substitute_literal(literal, by) for literal in rule.body)
     return tuple(literals)
 
@@ -93,12 +93,12 @@ def inline_negated(
         # literals have a value: one without refutes nothing.
         is_plain = is_total(rule)
         longer: dict[frozenset[nodes.Literal], Body] = {}
-        for said, before in found.items():
-            if is_plain and not said.isdisjoint(refuted):
-                longer.setdefault(said, before)
+        for chosen, before in found.items():
+            if is_plain and not chosen.isdisjoint(refuted):
+                longer.setdefault(chosen, before)
                 continue
             for literal in refuted:
-                longer.setdefault(said | {literal}, (*before, literal))
+                longer.setdefault(chosen | {literal}, (*before, literal))
             if len(longer) > limit:
                 raise TooManyAlternativesError
         found = longer
@@ -121,7 +121,7 @@ def _name_terms(
         if isinstance(term, nodes.Variable | nodes.Constant):
             terms.append(term)
             continue
-        variable = nodes.Variable(fresh.like("given"), term.type, span=term.span)
+        variable = nodes.Variable(fresh.like("value"), term.type, span=term.span)
         terms.append(variable)
         computed.append(nodes.Constraint("=", types.kind(term.type), variable, term, span=term.span))
     return replace(atom, terms=tuple(terms)), tuple(computed)

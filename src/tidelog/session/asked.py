@@ -107,5 +107,5 @@ def _undeclared(relation: str, book: RuleBook, span: Span | None = None) -> Diag
     )
 
 
-def _wrong_arity(relation: str, arity: int, given: int, span: Span | None = None) -> Diagnostic:
-    return Diagnostic("wrong-arity", f"`{relation}` has {counted(arity, 'column')}, not {given}", span)
+def _wrong_arity(relation: str, arity: int, found: int, span: Span | None = None) -> Diagnostic:
+    return Diagnostic("wrong-arity", f"`{relation}` has {counted(arity, 'column')}, not {found}", span)

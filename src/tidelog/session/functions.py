@@ -83,13 +83,13 @@ def _check_registered(registered: object, name: object) -> None:
         arguments.expect("name", name, "a text", is_right=is_right)
 
 
-def bind_functions(program: Program, given: Mapping[str, Callable[..., Value]] | None) -> UserFunctions:
+def bind_functions(program: Program, functions: Mapping[str, Callable[..., Value]] | None) -> UserFunctions:
     """Return the function of every functor the program uses.
 
-    Names in `given` go before registered ones. A functor without a function, and a function that
+    Names in `functions` go before registered ones. A functor without a function, and a function that
     cannot take the declared number of arguments, are mistakes.
     """
-    known = {**_REGISTERED, **(given or {})}
+    known = {**_REGISTERED, **(functions or {})}
     used = dict(_uses(program))
     raise_if_any(_mistakes(program, used, known))
     return {name: known[name] for name in used}

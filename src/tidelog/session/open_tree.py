@@ -50,8 +50,8 @@ def open_tree(
     # After the program, so that its lines keep their numbers.
     whole = Source(source.name, f"{source.text}\n{print_tree(syntax.Tree(tuple(added)))}")
     own = tree.facts(known | _declared(added))
-    given = _files(items, Path(facts)) if isinstance(facts, (str, Path)) else facts or {}
-    whole_facts = {**given, **own}
+    other = _files(items, Path(facts)) if isinstance(facts, (str, Path)) else facts or {}
+    whole_facts = {**other, **own}
     return open_session(whole, facts=whole_facts, include_path=include_path, defines=defines, **options)
 
 

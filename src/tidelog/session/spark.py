@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MISSING = "the engine `spark` needs PySpark, which is not installed"
 
 
-def choose_options(spark: object, given: Mapping[str, object] | None) -> object:
+def choose_options(spark: object, chosen: Mapping[str, object] | None) -> object:
     """Return the checked `SparkOptions` of a session."""
     _require_pyspark()
     from tidelog.engine.spark.cluster import check_session  # noqa: PLC0415 - only with Spark
@@ -28,7 +28,7 @@ def choose_options(spark: object, given: Mapping[str, object] | None) -> object:
 
     check_session(spark)
     known = [field.name for field in fields(SparkOptions) if field.name != "spark"]
-    unknown = [name for name in given or {} if name not in known]
+    unknown = [name for name in chosen or {} if name not in known]
     if unknown:
         raise TidelogError(
             [
@@ -40,7 +40,7 @@ def choose_options(spark: object, given: Mapping[str, object] | None) -> object:
                 for name in unknown
             ]
         )
-    options = SparkOptions(spark, **(given or {}))  # type: ignore[arg-type]
+    options = SparkOptions(spark, **(chosen or {}))  # type: ignore[arg-type]
     options.check()
     return options
 

@@ -254,7 +254,7 @@ def _take(join: Join, variable: Integer) -> bool:
 
 @inlined
 def begin(join: Join, batch: CodeArray, row: Integer, columns: Integer) -> bool:
-    """Take a given binding and let every atom go down as far as it leads."""
+    """Take an outer binding and let every atom go down as far as it leads."""
     for column in range(columns):
         join.registers[column] = batch[row, column]
     if not _holds(join, 0, join.variables[0]["first_check"]):
@@ -387,18 +387,18 @@ def write_bindings(
 
 @kernel
 def leapfrog(batch: CodeArray, join: Join, out: CodeArray) -> int:
-    """Write bindings until the output is full or all given ones are done; return how many.
+    """Write bindings until the output is full or all outer ones are done; return how many.
 
-    Ensures that every binding of the variables is found exactly once for each given one, those from the
+    Ensures that every binding of the variables is found exactly once for each outer one, those from the
     join's `witness` on excepted.
     """
     state = join.state[0]
     state["sweeps_at"] = _sweeps_at(join)
     written = np.int64(0)
-    while state["given"] < batch.shape[0] and written < out.shape[0]:
-        if state["variable"] < 0 and begin(join, batch, state["given"], batch.shape[1]):
+    while state["outer"] < batch.shape[0] and written < out.shape[0]:
+        if state["variable"] < 0 and begin(join, batch, state["outer"], batch.shape[1]):
             state["variable"], state["is_fresh"] = 0, 1
         written = write_bindings(join, -1, out, written, None)
         if state["variable"] < 0:
-            state["given"] += 1
+            state["outer"] += 1
     return int(written)

@@ -1,6 +1,6 @@
 """A leapfrog join as its kernels read it: records with names, made from a shape.
 
-Values are in *registers*: the columns of the given binding, the constants, the variables, and the row
+Values are in *registers*: the columns of the outer binding, the constants, the variables, and the row
 numbers of the atoms, in this order.
 """
 
@@ -39,11 +39,11 @@ VARIABLE: Final = _record("first_part", "first_check", "low", "high")
 # A level of an atom that has a variable, and a comparison between two registers.
 PART: Final = _record("atom", "level")
 CHECK: Final = _record("comparison", "left", "right")
-# Where the join is: the given binding, the variable whose value is next (-1 before the first one), whether
+# Where the join is: the outer binding, the variable whose value is next (-1 before the first one), whether
 # its level is yet to be opened, the steps made; and what does not change: the registers of the first
 # variable and of the first row, from which variable on one value is enough, and which one is swept.
 STATE: Final = _record(
-    "given", "variable", "is_fresh", "steps", "first_variable", "first_row", "witness", "sweeps_at"
+    "outer", "variable", "is_fresh", "steps", "first_variable", "first_row", "witness", "sweeps_at"
 )
 
 
@@ -71,12 +71,12 @@ class Join(NamedTuple):
 class JoinShape:
     """A body in registers: each level of each atom, comparisons as (comparison, left, right), outputs.
 
-    a(x, 7, y), b(y, g), x < y    given g in register 0, the constant 7 in 1, x in 2, y in 3
+    a(x, 7, y), b(y, g), x < y    outer g in register 0, the constant 7 in 1, x in 2, y in 3
 
-    `JoinShape(given=1, constants=(7,), variables=2, atoms=((1, 2, 3), (0, 3)), checks=((LESS, 2, 3),), ...)`
+    `JoinShape(outer=1, constants=(7,), variables=2, atoms=((1, 2, 3), (0, 3)), checks=((LESS, 2, 3),), ...)`
     """
 
-    given: int
+    outer: int
     variables: int
     atoms: Sequence[Sequence[int]]
     constants: Sequence[int] = ()
@@ -87,7 +87,7 @@ class JoinShape:
     @property
     def first_variable(self) -> int:
         """Return the register of the first variable."""
-        return self.given + len(self.constants)
+        return self.outer + len(self.constants)
 
     @property
     def first_row(self) -> int:
@@ -120,7 +120,7 @@ def make_join(shape: JoinShape, like: CodeArray) -> Join:
     state["first_variable"], state["first_row"] = shape.first_variable, shape.first_row
     state["witness"] = shape.variables if shape.witness is None else shape.witness
     registers = np.zeros(shape.first_row + len(shape.atoms), np.int64)
-    registers[shape.given : shape.first_variable] = shape.constants
+    registers[shape.outer : shape.first_variable] = shape.constants
     return Join(
         atoms=atoms,
         levels=levels,
@@ -143,6 +143,6 @@ def with_tries(join: Join, batches: Sequence[Sequence[TrieBatch]]) -> Join:
     for number, batch in enumerate(batch for of in batches for batch in of):
         cursors[number, : batch.table.shape[0]] = batch.table
     state = join.state[0]
-    state["given"] = state["is_fresh"] = state["steps"] = 0
+    state["outer"] = state["is_fresh"] = state["steps"] = 0
     state["variable"] = -1
     return join._replace(cursors=cursors)

@@ -5,7 +5,7 @@ first variables and an interval of the next one. Inside it both versions are joi
 only one has are followed down to whole bindings, lost or gained; below a value that both have nothing is
 done, for what changed there has windows of its own.
 
-So a window is a given binding of a leapfrog join whose first variable has two bounds. The trie of an atom
+So a window is an outer binding of a leapfrog join whose first variable has two bounds. The trie of an atom
 has the levels of its variables only, in their order, and a record is the index of an interval, the
 interval's ends, and the variables' values so far.
 """

@@ -135,9 +135,9 @@ class Macros:
         if macro.is_variadic and len(arguments) == len(macro.parameters) - 1:
             arguments.append([])
         if len(arguments) != len(macro.parameters):
-            wanted, given = len(macro.parameters), len(arguments)
+            wanted, found = len(macro.parameters), len(arguments)
             shape = f"{macro.name}({', '.join(macro.parameters)})"
-            self._complain(use, f"the macro `{shape}` takes {wanted} arguments, not {given}", None)
+            self._complain(use, f"the macro `{shape}` takes {wanted} arguments, not {found}", None)
             while len(arguments) < wanted:
                 arguments.append([])
         return arguments

@@ -126,13 +126,13 @@ class EditScript(Sequence[Edit]):
         self, schema: Schema, edits: Iterable[Edit] | Callable[[], Iterable[Edit]], count: int | None = None
     ) -> None:
         self.schema = schema
-        self._given = edits
+        self._source = edits
         self._count = count
 
     @cached_property
     def edits(self) -> tuple[Edit, ...]:
         """Return all edits."""
-        return tuple(self._given() if callable(self._given) else self._given)
+        return tuple(self._source() if callable(self._source) else self._source)
 
     def __len__(self) -> int:
         return len(self.edits) if self._count is None else self._count

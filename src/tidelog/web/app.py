@@ -186,9 +186,9 @@ def _log_in(settings: WebSettings) -> Handler:
             )
             return HTMLResponse(page, headers={"cache-control": "no-store"})
         data = await _data(request, settings.limits.body_bytes)
-        given = parse_qs(data.decode(errors="replace")).get("token", [""])[0]
+        token = parse_qs(data.decode(errors="replace")).get("token", [""])[0]
         admission = Pass(settings.token, settings.port)
-        if not admission.is_token(given):
+        if not admission.is_token(token):
             return RedirectResponse("/login?wrong", status_code=303)
         reply = RedirectResponse("/", status_code=303)
         reply.set_cookie(admission.cookie, admission.stamp, httponly=True, samesite="strict")

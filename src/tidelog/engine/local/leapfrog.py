@@ -41,10 +41,10 @@ class LeapfrogStep(Step):
                 return
             batches.append(found)
         join = with_tries(self._join, batches)
-        given = np.ascontiguousarray(batch, self._state.dtype)
+        outer = np.ascontiguousarray(batch, self._state.dtype)
         progress = join.state[0]
-        while progress["given"] < given.shape[0]:
-            written = leapfrog(given, join, self._out)
+        while progress["outer"] < outer.shape[0]:
+            written = leapfrog(outer, join, self._out)
             self._state.count_bindings(written + int(progress["steps"]) // _STEPS_PER_BINDING)
             progress["steps"] = 0
             if written:
@@ -101,7 +101,7 @@ def _shape(operator: Leapfrog, layout: Layout, code_of: Callable[[Constant], int
         (name, len(layout) + len(constants) + place) for place, name in enumerate(bound) if name is not None
     )
     return JoinShape(
-        given=len(layout),
+        outer=len(layout),
         variables=len(operator.order),
         atoms=[[places[operand] for operand in atom.operands] for atom in operator.atoms],
         constants=constants,

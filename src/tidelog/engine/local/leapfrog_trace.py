@@ -207,7 +207,7 @@ class RuleTrace:
         A trace is recorded in the new version's place, from the levels of the old epoch.
         """
         shape = JoinShape(
-            given=variable,
+            outer=variable,
             variables=len(self.plan.variables) - variable,
             atoms=[atom.variables for atom in self.plan.atoms],
             outputs=range(len(self.plan.variables) + len(self.plan.atoms)),

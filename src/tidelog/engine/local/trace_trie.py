@@ -124,7 +124,7 @@ class TraceTrie:
         rows, depth = self.relation.rows, self.columns.shape[0]
         missing = np.zeros(numbers.shape[0], np.int64)
         if batches and numbers.size:
-            join = make_join(JoinShape(given=depth, variables=0, atoms=[range(depth)]), rows)
+            join = make_join(JoinShape(outer=depth, variables=0, atoms=[range(depth)]), rows)
             tries = with_tries(join, [batches])
             branch_levels(rows, numbers.astype(np.int32), self.columns, tries, missing)
         values = self._values(numbers)
