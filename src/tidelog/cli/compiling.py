@@ -12,12 +12,12 @@ class _Note(event.Listener):
     """Writes the note when the first kernel is compiled, and nothing after that."""
 
     def __init__(self) -> None:
-        self._is_told = False
+        self._is_reported = False
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002 - numba's interface
         """Tell it."""
-        if not self._is_told:
-            self._is_told = True
+        if not self._is_reported:
+            self._is_reported = True
             sys.stderr.write(_NOTE)
 
     def on_end(self, event: Any) -> None:

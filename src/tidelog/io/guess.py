@@ -38,11 +38,11 @@ def place_of_file(relation: Relation, path: Path, directives: Sequence[Directive
     directive = _directive_for(path, directives)
     form = _FORMATS.get(suffix)
     if directive is not None:
-        told = place_of(relation, directive, Path())
+        declared = place_of(relation, directive, Path())
         if form is None and "IO" in directive.parameters:
-            form = told.format
-        if told.format is Format.SQLITE and form is Format.SQLITE:
-            return Place(form, path, table=told.table)
+            form = declared.format
+        if declared.format is Format.SQLITE and form is Format.SQLITE:
+            return Place(form, path, table=declared.table)
     if form is not None and form is not Format.CSV:
         return Place(form, path, table=relation.name)
     layout = _guess_layout(relation, path, suffix, directive)
@@ -52,13 +52,13 @@ def place_of_file(relation: Relation, path: Path, directives: Sequence[Directive
 def _directive_for(path: Path, directives: Sequence[Directive]) -> Directive | None:
     """Return the directive that speaks of a file: the one with its name, or all if they agree."""
     named = [each for each in directives if Path(each.parameters.get("filename", "")).name == path.name]
-    told = named or list(directives)
-    ways = {tuple(sorted(_way(each).items())) for each in told}
+    declared = named or list(directives)
+    ways = {tuple(sorted(_way(each).items())) for each in declared}
     if len(ways) > 1:
-        message = f"the .input directives of `{told[0].relation}` differ in how a file is read"
+        message = f"the .input directives of `{declared[0].relation}` differ in how a file is read"
         hint = f'`{path.name}` is read as the directive with filename="{path.name}" says; add it'
-        raise TidelogError([Diagnostic("bad-io-parameter", message, told[-1].span, hint)])
-    return told[0] if told else None
+        raise TidelogError([Diagnostic("bad-io-parameter", message, declared[-1].span, hint)])
+    return declared[0] if declared else None
 
 
 def _way(directive: Directive) -> dict[str, str]:
@@ -86,8 +86,8 @@ def _has_commas(first: str, relation: Relation, path: Path, directive: Directive
     Tabs outside quotes separate columns; where they may as well be part of quoted texts, the program
     has to say what is meant.
     """
-    told = {} if directive is None else directive.parameters
-    if "\t" not in first or "delimiter" in told or "rfc4180" in told or told.get("IO") == "csv":
+    declared = {} if directive is None else directive.parameters
+    if "\t" not in first or "delimiter" in declared or "rfc4180" in declared or declared.get("IO") == "csv":
         return "\t" not in first
     is_inside = False
     for char in first:

@@ -246,36 +246,36 @@ class SparkMaintainedEngine:
         mark = self.numbering.mark()
         try:
             for group in self._groups:
-                told = self._told(group, changes, inserted, deleted)
-                if not told:
+                due = self._changes_for(group, changes, inserted, deleted)
+                if not due:
                     continue
                 before = group.describe()
-                result = group.apply(told, settings)
-                done.append((group, before, told))
+                result = group.apply(due, settings)
+                done.append((group, before, due))
                 inserted.update(result.inserted)
                 deleted.update(result.deleted)
                 reports += result.strata
             self._commit(changes, self._epoch + 1)
         except BaseException:
             self._input_files = files
-            for group, before, told in reversed(done):
-                group.go_back(before, told)
+            for group, before, due in reversed(done):
+                group.go_back(before, due)
             self.numbering.rewind(mark)
             raise
         self._follow_inputs(changes)
         return EpochResult(inserted, deleted, tuple(reports))
 
-    def _told(
+    def _changes_for(
         self, group: Group, changes: Mapping[str, RelationChange], inserted: Mapping[str, Sequence[Codes]],
         deleted: Mapping[str, Sequence[Codes]],
     ) -> dict[str, RelationChange]:  # fmt: skip
         """Return the changes that a group is to follow."""
-        told = {name: change for name, change in changes.items() if name in group.own}
+        due = {name: change for name, change in changes.items() if name in group.own}
         for name in group.reads:
             if name in inserted or name in deleted:
                 nothing: Sequence[Codes] = [np.empty(0, np.int64)] * max(1, self._arity(name))
-                told[name] = RelationChange(inserted.get(name, nothing), deleted.get(name, nothing))
-        return told
+                due[name] = RelationChange(inserted.get(name, nothing), deleted.get(name, nothing))
+        return due
 
     def _follow_inputs(self, changes: Mapping[str, RelationChange]) -> None:
         for name, change in changes.items():
@@ -366,14 +366,16 @@ class SparkMaintainedEngine:
         self._input_files = {name: list(files) for name, files in manifest.inputs.items()}
         runs = [
             PlacedStrata(
-                tuple(self._program.strata[n] for n in said["strata"]), Where(said["where"]), said["reason"]
+                tuple(self._program.strata[n] for n in group["strata"]),
+                Where(group["where"]),
+                group["reason"],
             )
-            for said in manifest.groups
+            for group in manifest.groups
         ]
         self._make_groups(runs)
-        for group, said in zip(self._groups, manifest.groups, strict=True):
+        for group, described in zip(self._groups, manifest.groups, strict=True):
             if isinstance(group, PartnerGroup):
-                group.take_over(said["state"])
+                group.take_over(described["state"])
             else:
                 group.evaluate(self._facts_for(group), SilentObserver())
         return self._epoch

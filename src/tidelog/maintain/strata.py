@@ -254,7 +254,7 @@ class PlainStratum(KeptStratum):
         traces, steps = None, 0
         if decision.strategy is Strategy.TRACE:
             traces, steps = self.trace.follow(self.engine.derivations.traces, earlier)
-            decision = replace(decision, reason=f"{decision.reason}; {self.trace.said}")
+            decision = replace(decision, reason=f"{decision.reason}; {self.trace.note}")
         else:
             super().forget()
         marks = {name: self.marks_of(name) for name in self.stratum.relations}

@@ -35,7 +35,7 @@ class TraceKeeper:
     program: Program
     traces: LocalTraces | None = None
     is_pending: bool = False
-    said: str = ""
+    note: str = ""
     reasons: dict[str, str] = field(default_factory=dict)
     traced: list[FlatRule] = field(default_factory=list)
 
@@ -92,19 +92,19 @@ class TraceKeeper:
 
     def follow(self, record: "Record", earlier: Mapping[str, RowChange]) -> tuple[LocalTraces, int]:
         """Follow a change, recording the old epoch first if it has no trace; return the steps made."""
-        self.said, self._recording = "", 0
+        self.note, self._recording = "", 0
         if self.traces is None or not self.traces.is_current():
             self.traces = record(self.traced)
             self.traces.record()
             self._recording = self.traces.work
-            self.said = f"a trace of {self.traces.size:,} intervals was recorded; "
+            self.note = f"a trace of {self.traces.size:,} intervals was recorded; "
         before = self.traces.work
         self.is_pending = True
         self.traces.follow(
             {name: np.concatenate([change.deleted, change.inserted]) for name, change in earlier.items()}
         )
         steps = self.traces.work - before
-        self.said += f"{self.traces.edits:,} edits of the trace in {steps:,} steps"
+        self.note += f"{self.traces.edits:,} edits of the trace in {steps:,} steps"
         return self.traces, steps + self._recording
 
     def commit(self) -> None:

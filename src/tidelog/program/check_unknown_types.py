@@ -18,13 +18,13 @@ def check_unknown_types(rule: TypedRule) -> Iterator[Diagnostic]:
         p(1) :- x = y, y = x.
     """
     greater = () if rule.greater is None else (rule.greater,)
-    told: set[str] = set()
+    reported: set[str] = set()
     for node in walk((rule.head, *greater, *rule.body)):
         if not isinstance(node, nodes.Term) or isinstance(node, nodes.Aggregate) or node.type != UNKNOWN:
             continue
         name = written_name(node.name) if isinstance(node, nodes.Variable) else "this term"
-        if name not in told:
-            told.add(name)
+        if name not in reported:
+            reported.add(name)
             yield Diagnostic(
                 code="unknown-type",
                 message=f"nothing says of which type `{name}` is",

@@ -92,7 +92,7 @@ def unstratifiable(
     graph = dependency_graph(relations, rules)
     parts = strongly_connected(graph)
     stratum_of = {name: number for number, part in enumerate(parts) for name in part}
-    told: set[tuple[int, int, str]] = set()
+    reported: set[tuple[int, int, str]] = set()
     for dependency in dependencies(rules):
         head, read = dependency.head, dependency.read.relation
         if (
@@ -104,9 +104,9 @@ def unstratifiable(
             continue
         span = dependency.read.span
         key = (span.start, span.end, head)
-        if key in told:
+        if key in reported:
             continue
-        told.add(key)
+        reported.add(key)
         cycle = _path(graph, read, head)
         how, step = ("negation", f"!{read}") if dependency.is_negated else ("aggregate", f"{{{read}}}")
         steps = " -> ".join([head, step, *cycle[1:]])

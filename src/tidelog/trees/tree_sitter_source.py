@@ -96,8 +96,8 @@ class TreeSitterSource:
                 continue
             kids, words = self._below(node)
             text = ABSENT if kids else number(node.text.decode(errors="replace") if node.text else "")
-            said = number(" ".join(words)) if words and kids else ABSENT
-            row = builder.add(self._codes[node.kind_id], link, parent, [text, said])
+            tokens = number(" ".join(words)) if words and kids else ABSENT
+            row = builder.add(self._codes[node.kind_id], link, parent, [text, tokens])
             stack += [(child, place, row) for place, _, child in sorted(kids, reverse=True, key=_by_link)]
 
     def _below(self, node: "tree_sitter.Node") -> tuple[list[tuple[int, int, "tree_sitter.Node"]], list[str]]:

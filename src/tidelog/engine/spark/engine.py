@@ -251,10 +251,10 @@ class SparkEngine:
         work = ("tidelog.engine.spark.work", "evaluate", payload)
         job = Job(*work, self._partners, options.attempts, options.tls, options.rendezvous)
         if payload.routes.is_decomposed:
-            answers = run_apart(options.spark, job)
+            replies = run_apart(options.spark, job)
         else:
-            answers = run_job(options.spark, job, self._resume)
-        results = [json.loads(answer.text) for answer in answers]
+            replies = run_job(options.spark, job, self._resume)
+        results = [json.loads(reply.text) for reply in replies]
         parts = [result["statistics"] for result in results]
         for name in stratum.relations:
             self._holdings[name].put_files(

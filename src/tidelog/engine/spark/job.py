@@ -83,18 +83,18 @@ def _submit(spark: "SparkSession", job: Job, access: Access) -> list[Message]:
     driver = str(spark.conf.get("spark.driver.host", "127.0.0.1"))
     meeting = Meeting(driver, job.partners, access) if job.rendezvous == "driver" else None
     try:
-        answers = collect_stage(spark, job, access, driver, None if meeting is None else meeting.place)
+        replies = collect_stage(spark, job, access, driver, None if meeting is None else meeting.place)
     finally:
         if meeting is not None:
             meeting.close()
-    raise_failures(answers)
-    return answers
+    raise_failures(replies)
+    return replies
 
 
 def collect_stage(
     spark: "SparkSession", job: Job, access: Access, driver: str, place: Place | None
 ) -> list[Message]:
-    """Run the barrier stage and return the partners' answers, whatever they say."""
+    """Run the barrier stage and return the partners' replies, whatever they say."""
     return _collect(spark, job, _task(job, access, driver, place), is_barrier=True)
 
 
@@ -104,15 +104,15 @@ def run_apart(spark: "SparkSession", job: Job) -> list[Message]:
     This is an ordinary stage: Spark runs parts in any order and runs a part again that was lost.
     """
     try:
-        answers = _collect(spark, job, _task(job, None, "", None), is_barrier=False)
+        replies = _collect(spark, job, _task(job, None, "", None), is_barrier=False)
     except LostError as lost:
         raise TidelogError([_lost(job, str(lost))]) from lost
-    raise_failures(answers)
-    return answers
+    raise_failures(replies)
+    return replies
 
 
 def _collect(spark: "SparkSession", job: Job, task: Task, *, is_barrier: bool) -> list[Message]:
-    """Run a task at every partner and return the answers in the order of partners."""
+    """Run a task at every partner and return the replies in the order of partners."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
     from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
 
@@ -145,19 +145,19 @@ def _task(job: Job, access: Access | None, driver: str, place: Place | None) -> 
 
 
 def run_partner(content: bytes) -> Any:
-    """Do one partner's work and return its answer as a batch; called in the worker."""
+    """Do one partner's work and return its reply as a batch; called in the worker."""
     import pyarrow as pa  # noqa: PLC0415 - in the worker
     from pyspark import BarrierTaskContext  # noqa: PLC0415 - in the worker
 
     # From our own driver, over Spark's channels.
     job, access, driver, place, version = pickle.loads(content)  # noqa: S301 - see above
     if access is None:
-        me, answer = _work_apart(job, version)
+        me, reply = _work_apart(job, version)
     else:
         context = BarrierTaskContext.get()
         me = context.partitionId()
-        answer = _work(job, access, driver, place, version, context)
-    data = b"".join(bytes(piece) for piece in encode(answer))
+        reply = _work(job, access, driver, place, version, context)
+    data = b"".join(bytes(piece) for piece in encode(reply))
     schema = pa.schema([("partner", pa.int32()), ("content", pa.binary())])
     return pa.RecordBatch.from_pydict({"partner": [me], "content": [data]}, schema)
 
@@ -211,7 +211,7 @@ def _guarded(job: Job, wire: Wire) -> Message:
     except PartnerLostError as lost:
         if not lost.reason:
             raise
-        return Message(text="told")
+        return Message(text="gave up")
     except Exception as error:  # noqa: BLE001 - whatever it is, the others and the driver must hear of it
         text = failure_text(error)
         wire.give_up(text)
@@ -226,7 +226,7 @@ def failure_text(error: Exception) -> str:
 def raise_failure(text: str) -> None:
     """Raise the failure in a text, if it is one."""
     if text.startswith("failed:"):
-        # The answer comes from our own workers, over Spark's channels or an authenticated connection.
+        # The reply comes from our own workers, over Spark's channels or an authenticated connection.
         raise pickle.loads(base64.b64decode(text.removeprefix("failed:")))  # noqa: S301 - see above
     if text.startswith("unfit:"):
         raise TidelogError([_unfit_diagnostic(text.removeprefix("unfit:"))])
@@ -240,11 +240,11 @@ def _portable(error: Exception) -> Exception:
     return error
 
 
-def raise_failures(answers: list[Message]) -> None:
-    """Raise the first failure among answers."""
-    for answer in answers:
-        raise_failure(answer.text)
-    if any(answer.text == "told" for answer in answers):
+def raise_failures(replies: list[Message]) -> None:
+    """Raise the first failure among replies."""
+    for reply in replies:
+        raise_failure(reply.text)
+    if any(reply.text == "gave up" for reply in replies):
         raise LostError("a partner gave up")
 
 

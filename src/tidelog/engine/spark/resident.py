@@ -1,4 +1,4 @@
-"""Partners that stay: one long barrier stage, run from a thread, that takes commands from the driver."""
+"""Partners that stay: one long barrier stage, run from a thread, that takes requests from the driver."""
 
 import secrets
 import threading
@@ -34,10 +34,10 @@ class ResidentJob:
 
     def _run(self, spark: "SparkSession", access: Access, driver: str) -> None:
         try:
-            answers = collect_stage(spark, self._job, access, driver, self._meeting.place)
-            for answer in answers:
-                raise_failure(answer.text)
-        except Exception as error:  # noqa: BLE001 - raised again in the thread that waits for an answer
+            replies = collect_stage(spark, self._job, access, driver, self._meeting.place)
+            for reply in replies:
+                raise_failure(reply.text)
+        except Exception as error:  # noqa: BLE001 - raised again in the thread that waits for a reply
             self._failure = error
 
     def _wait_for_partners(self, seconds: float) -> None:
@@ -47,21 +47,21 @@ class ResidentJob:
                 self.stop()
                 raise self._failure or LostError("resident partners did not start: are there free slots?")
 
-    def call(self, command: Message) -> list[Message]:
-        """Send a command to all partners and return their answers; raise if one of them is lost."""
+    def call(self, request: Message) -> list[Message]:
+        """Send a request to all partners and return their replies; raise if one of them is lost."""
         connections = [self._meeting.connections[partner] for partner in range(self._job.partners)]
         try:
             for connection in connections:
-                send(connection, command)
-            answers = [receive(connection) for connection in connections]
+                send(connection, request)
+            replies = [receive(connection) for connection in connections]
         except (OSError, PartnerLostError) as error:
             self.stop()
             raise LostError(f"resident partners are gone: {self._failure or error}") from error
-        for answer in answers:
-            if answer.text.startswith(("failed:", "unfit:")):
+        for reply in replies:
+            if reply.text.startswith(("failed:", "unfit:")):
                 self.stop()
-                raise_failure(answer.text)
-        return answers
+                raise_failure(reply.text)
+        return replies
 
     def stop(self) -> None:
         """Release the partners."""

@@ -1,7 +1,7 @@
 """A wire of TCP sockets between the Python workers of a job.
 
 Each partner listens on its own address alone. Whoever connects must prove that it knows the job's
-secret, and so must whoever answers, before a byte of data is sent; the secret itself never is.
+secret, and so must whoever replies, before a byte of data is sent; the secret itself never is.
 """
 
 import hmac
@@ -106,9 +106,9 @@ def greet(raw: socket.socket, me: int, access: Access) -> socket.socket:
         theirs = _receive(connection, _NONCE_BYTES)
         hello = _HELLO.pack(me)
         connection.sendall(hello + _proof(access, b"caller", hello, theirs))
-        answer = _receive(connection, _NONCE_BYTES)
-        if not hmac.compare_digest(answer, _proof(access, b"called", hello, nonce)):
-            raise PartnerLostError("who answered does not know the job's secret")  # noqa: TRY301 - hung up on like other failures
+        reply = _receive(connection, _NONCE_BYTES)
+        if not hmac.compare_digest(reply, _proof(access, b"called", hello, nonce)):
+            raise PartnerLostError("who replied does not know the job's secret")  # noqa: TRY301 - hung up on like other failures
     except BaseException:
         connection.close()
         raise

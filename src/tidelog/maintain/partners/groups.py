@@ -1,6 +1,6 @@
 """Strata that are kept together, in the driver or by partners; each group is an engine of its own.
 
-What a group reads of others is given to it, at first as facts and then as differences.
+What a group reads of others is sent to it, at first as facts and then as differences.
 """
 
 import json
@@ -55,7 +55,7 @@ class Group(Protocol):
         """Return what a manifest says of the group."""
 
     def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
-        """Undo the last epoch, which had these changes; `before` is what the group said of itself then."""
+        """Undo the last epoch, which had these changes; `before` is how the group described itself then."""
 
     def size(self, name: str) -> int:
         """Return the number of facts."""
@@ -154,22 +154,22 @@ class PartnerGroup:
         name = _new_name("0")
         self.is_wide = self.is_wide or not all(fits_narrow(rows.astype(np.int64)) for rows in facts.values())
         files = {relation: [self._write(relation, rows, name)] for relation, rows in facts.items()}
-        said = {"facts": files, "is_wide": self.is_wide, "name": name}
+        request = {"facts": files, "is_wide": self.is_wide, "name": name}
         try:
-            answers = [json.loads(answer.text) for answer in self._pool.evaluate(self.number, said)]
+            replies = [json.loads(reply.text) for reply in self._pool.evaluate(self.number, request)]
         except NeedsWideCodes:
             self.is_wide = True
             return self.evaluate(facts, observer)
         self.read_files = {relation: each for relation, each in files.items() if relation in self.reads}
         self.files = {
-            relation: [answer["files"][relation] for answer in answers] for relation in answers[0]["files"]
+            relation: [reply["files"][relation] for reply in replies] for relation in replies[0]["files"]
         }
         self._sizes = {
-            relation: sum(answer["sizes"][relation] for answer in answers) for relation in self.files
+            relation: sum(reply["sizes"][relation] for reply in replies) for relation in self.files
         }
-        self.work = answers[0]["work"]
+        self.work = replies[0]["work"]
         self._seen = {}
-        return _statistics([answer["statistics"] for answer in answers], self.own)
+        return _statistics([reply["statistics"] for reply in replies], self.own)
 
     def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
         """Bring the group to the next epoch."""
@@ -183,34 +183,34 @@ class PartnerGroup:
         if is_wide and not self.is_wide:
             self._widen()
         compacted = [r for r, files in self.files.items() if len(files) > _MOST_FILES * self._pool.partners]
-        said = {
+        request = {
             "do": "apply", "group": self.number, "changed": sorted(changes), "compact": compacted,
             "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
         }  # fmt: skip
-        command = Message(text=json.dumps(said), tables=tuple(tables))
+        message = Message(text=json.dumps(request), tables=tuple(tables))
         try:
-            messages = self._pool.apply(self.number, command, lambda: self._to_load(changes))
+            messages = self._pool.apply(self.number, message, lambda: self._to_load(changes))
         except NeedsWideCodes:
             self._widen()
-            messages = self._pool.apply(self.number, command, lambda: self._to_load(changes))
-        answers = [json.loads(message.text) for message in messages]
+            messages = self._pool.apply(self.number, message, lambda: self._to_load(changes))
+        replies = [json.loads(message.text) for message in messages]
         inserted = self._collect(messages, "+")
         deleted = self._collect(messages, "-")
-        self._follow(changes, inserted, deleted, answers, set(compacted), name)
+        self._follow(changes, inserted, deleted, replies, set(compacted), name)
         return EpochResult(
             {n: fact_columns(rows) for n, rows in inserted.items() if n in self.own},
             {n: fact_columns(rows) for n, rows in deleted.items() if n in self.own},
-            tuple(_report(report) for report in answers[0]["reports"] if set(report[0]) & set(self.own)),
+            tuple(_report(report) for report in replies[0]["reports"] if set(report[0]) & set(self.own)),
         )
 
     def _follow(  # noqa: PLR0913, PLR0917 - an epoch as the user, the partners and the files tell it
         self, changes: Mapping[str, RelationChange], inserted: Mapping[str, CodeArray],
-        deleted: Mapping[str, CodeArray], answers: Sequence[Mapping[str, Any]], compacted: set[str],
+        deleted: Mapping[str, CodeArray], replies: Sequence[Mapping[str, Any]], compacted: set[str],
         name: str,
     ) -> None:  # fmt: skip
         """Note what partners wrote, and bring what was read here to the new epoch."""
         for relation, files in self.files.items():
-            new = [answer["files"][relation] for answer in answers if relation in answer["files"]]
+            new = [reply["files"][relation] for reply in replies if relation in reply["files"]]
             self.files[relation] = new if relation in compacted else [*files, *new]
             new_rows, old_rows = inserted.get(relation), deleted.get(relation)
             self._sizes[relation] += (0 if new_rows is None else len(new_rows)) - (
@@ -228,7 +228,7 @@ class PartnerGroup:
                 self._note_inputs(
                     relation, fact_rows(change.inserted, arity), fact_rows(change.deleted, arity), name
                 )
-        self.work = answers[0]["work"]
+        self.work = replies[0]["work"]
 
     def _note_inputs(self, relation: str, inserted: CodeArray, deleted: CodeArray, name: str) -> None:
         """Write what changed in a relation that the group reads, for who loads the state later."""
@@ -280,12 +280,12 @@ class PartnerGroup:
         Only these are read from the files: what a later file says of a row is what counts.
         """
         arity = self._program.relations[name].arity
-        said: dict[tuple[int, ...], int] = {}
+        latest: dict[tuple[int, ...], int] = {}
         for file in self.files.get(name, ()):
             content = self._folder.read_rows(file, arity, codes)
             assert content.levels is not None
-            said.update(zip(map(tuple, content.rows.tolist()), content.levels.tolist(), strict=True))
-        return {row: level for row, level in said.items() if level != ABSENT}
+            latest.update(zip(map(tuple, content.rows.tolist()), content.levels.tolist(), strict=True))
+        return {row: level for row, level in latest.items() if level != ABSENT}
 
     def _read(self, name: str) -> StoredRelation:
         """Return the facts of a relation, read from files when first asked for and followed from then on."""
@@ -329,13 +329,13 @@ class PartnerGroup:
         self._pool.release()
         self.take_over(before)
 
-    def take_over(self, said: Mapping[str, Any]) -> None:
+    def take_over(self, described: Mapping[str, Any]) -> None:
         """Be the group that a manifest describes."""
-        self.files = {name: list(files) for name, files in said["files"].items()}
-        self.read_files = {name: list(files) for name, files in said["read_files"].items()}
-        self._sizes = dict(said["sizes"])
-        self.work = list(said["work"])
-        self.is_wide = bool(said["is_wide"])
+        self.files = {name: list(files) for name, files in described["files"].items()}
+        self.read_files = {name: list(files) for name, files in described["read_files"].items()}
+        self._sizes = dict(described["sizes"])
+        self.work = list(described["work"])
+        self.is_wide = bool(described["is_wide"])
         self._seen = {}
 
 
@@ -378,6 +378,6 @@ def _statistics(parts: Sequence[Sequence[Mapping[str, Any]]], own: Sequence[str]
     ]  # fmt: skip
 
 
-def _report(said: Sequence[Any]) -> StratumReport:
-    relations, action, strategy, reason, work, seconds = said
+def _report(fields: Sequence[Any]) -> StratumReport:
+    relations, action, strategy, reason, work, seconds = fields
     return StratumReport(tuple(relations), Action(action), Strategy(strategy), reason, 0, work, seconds)

@@ -115,7 +115,7 @@ class PartnerHeads(LocalHeads):
                 self.losing.put(name, numbers, self.judge.relations[name].levels)
             own = {}
         current = {name: [numbers] for name, numbers in own.items() if numbers.size}
-        for table in self._told(messages, level):
+        for table in self._received(messages, level):
             current.setdefault(table.name, []).append(self.judge.relations[table.name].find(table.rows))
         affected = {name: np.concatenate(parts) for name, parts in current.items()}
         for name, numbers in affected.items():
@@ -190,7 +190,7 @@ class PartnerHeads(LocalHeads):
         self.check_level(level)
         self._spend_level(messages, level)
         current = {name: [numbers] for name, numbers in own.items()}
-        for table in self._told(messages, level):
+        for table in self._received(messages, level):
             numbers = self.locate(table.name, table.rows)
             self.judge.marks[table.name].settle_copies(numbers, level)
             current.setdefault(table.name, []).append(numbers)
@@ -208,8 +208,8 @@ class PartnerHeads(LocalHeads):
         note = LevelNote(level, self.meter.work, sum(numbers.size for numbers in rows.values()))
         return self._wire.exchange([Message(note, tuple(each)) for each in tables])
 
-    def _told(self, messages: Sequence[Message], level: int) -> list[Table]:
-        """Return the rows that other partners told of, if they are at this level."""
+    def _received(self, messages: Sequence[Message], level: int) -> list[Table]:
+        """Return the rows that other partners sent, if they are at this level."""
         others = (message for partner, message in enumerate(messages) if partner != self._wire.me)
         return [table for message in others if message.numbers[0] == level for table in message.tables]
 

@@ -1,4 +1,4 @@
-"""The driver's hold on partners: a job for each command, or residents that stay between commands."""
+"""The driver's hold on partners: a job for each request, or residents that stay between requests."""
 
 import json
 import logging
@@ -41,17 +41,17 @@ class PartnerPool:
         """Return why there can be no partners, None if there can."""
         return reason_against_barrier(self.options, self.partners)
 
-    def evaluate(self, group: int, said: Mapping[str, object]) -> list[Message]:
+    def evaluate(self, group: int, request: Mapping[str, object]) -> list[Message]:
         """Let partners evaluate a group from nothing; residents keep it from then on."""
-        command = Message(text=json.dumps({"do": "evaluate", "group": group, **said}))
-        return self._call(group, command, None)
+        message = Message(text=json.dumps({"do": "evaluate", "group": group, **request}))
+        return self._call(group, message, None)
 
-    def apply(self, group: int, command: Message, load: Callable[[], Mapping[str, object]]) -> list[Message]:
-        """Let partners bring a group to the next epoch; `load` says what they load if they have it not."""
-        return self._call(group, command, load)
+    def apply(self, group: int, message: Message, load: Callable[[], Mapping[str, object]]) -> list[Message]:
+        """Let partners update a group to the next epoch; `load` says what they load if not loaded yet."""
+        return self._call(group, message, load)
 
     def _call(
-        self, group: int, command: Message, load: Callable[[], Mapping[str, object]] | None
+        self, group: int, message: Message, load: Callable[[], Mapping[str, object]] | None
     ) -> list[Message]:
         def loading() -> tuple[Message, ...]:
             if load is None:
@@ -59,10 +59,10 @@ class PartnerPool:
             return (Message(text=json.dumps({"do": "load", "group": group, **load()})),)
 
         if not self.options.resident:
-            return self._run_once((*loading(), command))
+            return self._run_once((*loading(), message))
         for attempt in range(1, self.options.attempts + 1):
             try:
-                return self._call_residents(group, command, loading)
+                return self._call_residents(group, message, loading)
             except LostError as lost:
                 self.release()
                 if attempt == self.options.attempts:
@@ -75,8 +75,8 @@ class PartnerPool:
                 raise
         raise AssertionError("an attempt returns or raises")
 
-    def _run_once(self, commands: tuple[Message, ...]) -> list[Message]:
-        payload = ServicePayload(tuple(self.groups), self.settings, self.folder, commands)
+    def _run_once(self, requests: tuple[Message, ...]) -> list[Message]:
+        payload = ServicePayload(tuple(self.groups), self.settings, self.folder, requests)
         job = Job(
             _MODULE, "serve", payload, self.partners, self.options.attempts, self.options.tls,
             self.options.rendezvous,
@@ -84,7 +84,7 @@ class PartnerPool:
         return run_job(self.options.spark, job)
 
     def _call_residents(
-        self, group: int, command: Message, loading: Callable[[], tuple[Message, ...]]
+        self, group: int, message: Message, loading: Callable[[], tuple[Message, ...]]
     ) -> list[Message]:
         if self._resident is None:
             payload = ServicePayload(tuple(self.groups), self.settings, self.folder, None)
@@ -92,14 +92,14 @@ class PartnerPool:
             self._resident = ResidentJob(self.options.spark, job)
             self._loaded = set()
         if group not in self._loaded:
-            for message in loading():
-                self._resident.call(message)
-        answers = self._resident.call(command)
+            for each in loading():
+                self._resident.call(each)
+        replies = self._resident.call(message)
         self._loaded.add(group)
-        return answers
+        return replies
 
     def release(self) -> None:
-        """Let residents go; their next command starts others."""
+        """Let residents go; their next request starts others."""
         resident, self._resident = self._resident, None
         self._loaded = set()
         if resident is not None:

@@ -1,6 +1,6 @@
-"""What partners do for a session: they evaluate, load, and follow changes, one command after the other.
+"""What partners do for a session: they evaluate, load, and follow changes, one request after the other.
 
-In a job of its own the commands come with it. A resident partner takes them from the driver's connection
+In a job of its own the requests come with it. A resident partner takes them from the driver's connection
 and keeps its state in memory between them.
 """
 
@@ -27,7 +27,7 @@ from tidelog.storage.kernel import Int64s
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """Strata that partners keep; `own` are their relations, the others are given by earlier strata."""
+    """Strata that partners keep; `own` are their relations, the others come from earlier strata."""
 
     program: Program
     own: tuple[str, ...]
@@ -36,33 +36,33 @@ class GroupSpec:
 
 @dataclass(frozen=True, slots=True)
 class ServicePayload:
-    """What a job of partners is for; without `commands` they are resident."""
+    """What a job of partners is for; without `requests` they are resident."""
 
     groups: tuple[GroupSpec, ...]
     settings: Settings
     folder: str
-    commands: tuple[Message, ...] | None
+    requests: tuple[Message, ...] | None
 
 
 def serve(payload: ServicePayload, wire: Wire) -> Message:
-    """Carry out commands; return the answer to the last one."""
+    """Handle requests; return the reply to the last one."""
     service = _Service(payload, wire)
-    if payload.commands is not None:
-        answer = Message()
-        for command in payload.commands:
-            answer = service.carry_out(command)
-        return answer
+    if payload.requests is not None:
+        reply = Message()
+        for message in payload.requests:
+            reply = service.handle(message)
+        return reply
     assert isinstance(wire, SocketWire)
     assert wire.control is not None, "residents meet at the driver"
     while True:
         try:
-            command = receive(wire.control)
+            message = receive(wire.control)
         except PartnerLostError:
             return Message(text="the driver is gone")
-        if not command.text:
+        if not message.text:
             return Message(text="stopped")
         try:
-            send(wire.control, service.carry_out(command))
+            send(wire.control, service.handle(message))
         except Exception as error:
             # The state may be half way: the job ends, and the next one starts from what was committed.
             if not isinstance(error, PartnerLostError):
@@ -77,95 +77,95 @@ class _Service:
         self._folder = Folder(payload.folder)
         self._engines: dict[int, PartnerEngine] = {}
 
-    def carry_out(self, command: Message) -> Message:
-        said = json.loads(command.text)
-        match said["do"]:
+    def handle(self, message: Message) -> Message:
+        request = json.loads(message.text)
+        match request["do"]:
             case "evaluate":
-                return self._evaluate(said)
+                return self._evaluate(request)
             case "load":
-                return self._load(said)
+                return self._load(request)
             case _:
-                return self._apply(said, command)
+                return self._apply(request, message)
 
-    def _new_engine(self, said: Mapping[str, Any]) -> PartnerEngine:
-        spec = self._payload.groups[said["group"]]
+    def _new_engine(self, request: Mapping[str, Any]) -> PartnerEngine:
+        spec = self._payload.groups[request["group"]]
         engine = PartnerEngine(
-            spec.program, spec.known, self._payload.settings, self._wire, is_wide=said["is_wide"]
+            spec.program, spec.known, self._payload.settings, self._wire, is_wide=request["is_wide"]
         )
-        self._engines[said["group"]] = engine
+        self._engines[request["group"]] = engine
         return engine
 
-    def _evaluate(self, said: Mapping[str, Any]) -> Message:
-        """Evaluate a group from files of facts; answer with the files of all it derives."""
-        engine = self._new_engine(said)
-        for name, files in said["facts"].items():
+    def _evaluate(self, request: Mapping[str, Any]) -> Message:
+        """Evaluate a group from files of facts; reply with the files of all it derives."""
+        engine = self._new_engine(request)
+        for name, files in request["facts"].items():
             for file in files:
-                engine.insert(name, self._read(name, file, said).rows)
+                engine.insert(name, self._read(name, file, request).rows)
         statistics = engine.evaluate()
         files, sizes = {}, {}
-        for name in self._payload.groups[said["group"]].own:
+        for name in self._payload.groups[request["group"]].own:
             numbers = engine.facts(name)
-            files[name] = self._write(engine, name, numbers, said["name"])
+            files[name] = self._write(engine, name, numbers, request["name"])
             sizes[name] = int(numbers.size)
-        answer = {
+        reply = {
             "files": files,
             "sizes": sizes,
             "work": engine.work,
             "statistics": [asdict(each) for each in statistics],
         }
-        return Message(text=json.dumps(answer))
+        return Message(text=json.dumps(reply))
 
-    def _load(self, said: Mapping[str, Any]) -> Message:
+    def _load(self, request: Mapping[str, Any]) -> Message:
         """Take over a committed state."""
-        engine = self._new_engine(said)
-        for name, files in said["facts"].items():
+        engine = self._new_engine(request)
+        for name, files in request["facts"].items():
             for file in files:
-                rows = self._read(name, file, said).rows
+                rows = self._read(name, file, request).rows
                 engine.load(name, rows, np.zeros(len(rows), np.int32), np.ones(len(rows), np.int32))
-        for name, files in said["state"].items():
+        for name, files in request["state"].items():
             for file in files:
-                content = self._read(name, file, said)
+                content = self._read(name, file, request)
                 assert content.levels is not None
                 assert content.counts is not None
                 engine.load(name, content.rows, content.levels, content.counts)
-        engine.work = list(said["work"])
+        engine.work = list(request["work"])
         return Message(text="{}")
 
-    def _apply(self, said: Mapping[str, Any], command: Message) -> Message:
-        """Bring a group to the next epoch; answer with the differences owned here, and their files."""
-        engine = self._engines[said["group"]]
-        tables = {table.name: table.rows for table in command.tables}
+    def _apply(self, request: Mapping[str, Any], message: Message) -> Message:
+        """Bring a group to the next epoch; reply with the differences owned here, and their files."""
+        engine = self._engines[request["group"]]
+        tables = {table.name: table.rows for table in message.tables}
         changes = {}
-        for name in said["changed"]:
+        for name in request["changed"]:
             nothing = np.empty((0, engine.program.relations[name].arity), np.int64)
             changes[name] = RowsChange(tables.get(f"+{name}", nothing), tables.get(f"-{name}", nothing))
-        settings = MaintenanceSettings(Strategy(said["strategy"]), said["switch"])
+        settings = MaintenanceSettings(Strategy(request["strategy"]), request["switch"])
         found, reports = engine.apply(changes, settings)
-        own = self._payload.groups[said["group"]].own
-        answered = []
+        own = self._payload.groups[request["group"]].own
+        tables_back = []
         for name, change in found.items():
             if name in own:
                 for sign, numbers in (("+", change.inserted), ("-", change.deleted)):
                     rows = engine.state.relations[name].rows[engine.owned(name, numbers)]
-                    answered.append(Rows(f"{sign}{name}", rows))
+                    tables_back.append(Rows(f"{sign}{name}", rows))
         touched = engine.commit()
         files = {}
         for name in own:
-            if name in said["compact"]:
-                files[name] = self._write(engine, name, engine.facts(name), said["name"])
+            if name in request["compact"]:
+                files[name] = self._write(engine, name, engine.facts(name), request["name"])
             elif name in touched:
-                files[name] = self._write(engine, name, engine.owned(name, touched[name]), said["name"])
-        answer = {
+                files[name] = self._write(engine, name, engine.owned(name, touched[name]), request["name"])
+        reply = {
             "files": files,
             "work": engine.work,
             "reports": [
                 [r.relations, r.action.value, r.strategy.value, r.reason, r.work, r.seconds] for r in reports
             ],
         }
-        return Message(text=json.dumps(answer), tables=tuple(answered))
+        return Message(text=json.dumps(reply), tables=tuple(tables_back))
 
-    def _read(self, name: str, file: str, said: Mapping[str, Any]) -> Annotated:
-        arity = self._payload.groups[said["group"]].program.relations[name].arity
+    def _read(self, name: str, file: str, request: Mapping[str, Any]) -> Annotated:
+        arity = self._payload.groups[request["group"]].program.relations[name].arity
         return self._folder.read_rows(file, arity)
 
     def _write(self, engine: PartnerEngine, name: str, numbers: Int64s, file: str) -> str:

@@ -42,7 +42,7 @@ class Storyteller:
         self._explanation = explanation
         self._difference = difference
         self._blamed = case.everything - taken
-        self._told: set[Place] = set()
+        self._explained: set[Place] = set()
         self._old: dict[str, Mask] = {}
 
     def tell(self, key: Key) -> Step:
@@ -60,9 +60,9 @@ class Storyteller:
         if is_there == self._was_there(place):
             return Step(fact, Role.UNTOUCHED)
         role = Role.APPEARED if is_there else Role.VANISHED
-        if place in self._told or len(self._told) > _MOST_STEPS:
+        if place in self._explained or len(self._explained) > _MOST_STEPS:
             return Step(fact, role, is_shown_above=True)
-        self._told.add(place)
+        self._explained.add(place)
         return self._appeared(place, fact) if is_there else self._vanished(place, fact)
 
     def _premises(self, literal: RuleLiteral, number: int) -> tuple[Step, ...]:
@@ -150,7 +150,7 @@ class Storyteller:
     def _distance(self, derivation: Derivation, at: int) -> int:
         """Return how far a literal is from a change: 0 for a change itself, 2 for what is told above."""
         place = derivation.rule.literals[at].relation, derivation.numbers[at]
-        return 0 if self._suspect(place) in self._blamed else 1 + (place in self._told)
+        return 0 if self._suspect(place) in self._blamed else 1 + (place in self._explained)
 
     def _from_changes(self, place: Place) -> tuple[Step, ...]:
         """Return the blamed changes that a fact can depend on, where no rule tells how."""

@@ -80,9 +80,9 @@ class _Checker:
         with self.solver.before(node.limit):
             yield from self._application(rule, derivation, binding)
         again = self.prover.deriver.derivation(rule, derivation.head, binding, node.limit)
-        for found, told in zip(again.aggregations, derivation.aggregations, strict=True):
-            if (found.value, found.group) != (told.value, told.group):
-                yield f"{told} is {found.value} over {len(found.group)} facts"
+        for found, claimed in zip(again.aggregations, derivation.aggregations, strict=True):
+            if (found.value, found.group) != (claimed.value, claimed.group):
+                yield f"{claimed} is {found.value} over {len(found.group)} facts"
 
     def _application(self, rule: Rule, derivation: Derivation, binding: dict[str, Value]) -> Iterator[str]:
         """Yield what the binding does not make of the rule; it is completed on the way."""

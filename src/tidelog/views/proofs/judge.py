@@ -121,8 +121,8 @@ def _values_found(literal: Literal, binding: Binding, solver: Solver) -> str:
     found = []
     for aggregate in aggregates_in((literal,)):
         value = _value(aggregate, binding, solver)
-        told = "has no value" if value is None else f"is {write_value(value[0])}"
-        found.append(f"the {aggregate.functor} {told}")
+        outcome = "has no value" if value is None else f"is {write_value(value[0])}"
+        found.append(f"the {aggregate.functor} {outcome}")
     return ", ".join(found)
 
 

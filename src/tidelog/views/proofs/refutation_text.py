@@ -46,12 +46,12 @@ def _lines(
     for rule in refutation.rules:
         span = rule.rule.span
         title = f"{rule.rule.name}, {span.source.name}:{span.line}"
-        told = f"  [{rule.note}]" if rule.note else ""
+        rule_note = f"  [{rule.note}]" if rule.note else ""
         for miss in rule.near_misses:
             bound = written_bindings(dict(miss.bindings))
-            entries.append((f"{title}{', with ' + bound if bound else ''}{told}", miss))
+            entries.append((f"{title}{', with ' + bound if bound else ''}{rule_note}", miss))
         if not rule.near_misses:
-            entries.append((f"{title}{told}", None))
+            entries.append((f"{title}{rule_note}", None))
     for place, (title, near) in enumerate(entries):
         is_last = place == len(entries) - 1
         below = rest + ("   " if is_last else "│  ")
@@ -66,13 +66,13 @@ def _literals(
     for place, literal in enumerate(miss.literals):
         is_last = place == len(miss.literals) - 1
         first, rest = (indent + "└─ ", indent + "   ") if is_last else (indent + "├─ ", indent + "│  ")
-        yield first, rest, f"{MARKS[literal.verdict]} {literal.text}{_told(literal)}"
+        yield first, rest, f"{MARKS[literal.verdict]} {literal.text}{_details(literal)}"
         deeper = None if literal.missing is None else refutation.deeper.get(literal.missing)
         if deeper is not None and deeper.atom not in seen:
             yield from _lines(deeper, rest + "└─ ", rest + "   ", seen)
 
 
-def _told(literal: JudgedLiteral) -> str:
+def _details(literal: JudgedLiteral) -> str:
     if literal.verdict is Verdict.FAILS and literal.relation is not None:
         return "  [it holds]" if literal.is_negated else "  [no such fact]"
     word = literal.note or _WORDS[literal.verdict]
