@@ -11,7 +11,7 @@ from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.placement import reason_for_driver
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.wire import between_threads
-from tidelog.maintain.partners.engine import PartnerEngine, RowsChange
+from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.projections import project_negations
 from tidelog.plan.maintenance import reason_to_recompute
 
@@ -56,7 +56,7 @@ def follow(program, history, partners, strategy):
                 for name, facts in history[number].items():
                     before = history[number - 1][name]
                     arity = program.relations[name].arity
-                    changes[name] = RowsChange(rows(facts - before, arity), rows(before - facts, arity))
+                    changes[name] = CodeDelta(rows(facts - before, arity), rows(before - facts, arity))
                 found, _ = engine.apply(changes, MaintenanceSettings(strategy))
                 deltas[number].append(
                     {

@@ -12,7 +12,7 @@ from programs import build
 from strategies import dense_programs, epochs
 from tidelog.engine.epoch import Strategy
 from tidelog.engine.protocol import Settings
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.small import epoch as small
 from tidelog.maintain.sweeps import Sweeps
 
@@ -36,7 +36,7 @@ def _at_large(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     seen: list[tuple[str, ...]] = []
     run = Sweeps.run
 
-    def watched(update: Sweeps, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
+    def watched(update: Sweeps, inputs: Mapping[str, RowDelta]) -> dict[str, RowDelta]:
         seen.append(tuple(update.judge.labels))
         return run(update, inputs)
 

@@ -12,7 +12,7 @@ from epochs_programs import tangled_epochs, tangled_programs
 from partner_epochs import LIMIT, follow, followable, rows
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.spark.wire import between_threads
-from tidelog.maintain.partners.engine import PartnerEngine, RowsChange
+from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.small.epoch import SmallEpochs
 from tidelog.maintain.small.layout import CALLER
 from tidelog.maintain.work import UPDATE_COST
@@ -39,7 +39,7 @@ def epochs_of(history, partners, settings_):
         reports = [list(engine.work)]
         for before, after in pairwise(history):
             changes = {
-                name: RowsChange(
+                name: CodeDelta(
                     rows(after[name] - before[name], width), rows(before[name] - after[name], width)
                 )
                 for name, width in (("edge", 2), ("stop", 1))

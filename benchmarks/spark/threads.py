@@ -20,7 +20,7 @@ from tidelog.engine.spark.partner import PartnerRun, PartnerSurroundings, is_kep
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.wire import ThreadWire, between_threads
-from tidelog.maintain.partners.engine import PartnerEngine, RowsChange
+from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.projections import project_negations
 
 
@@ -95,7 +95,7 @@ def epochs_cpu(
         taken[wire.me, 0] = time.thread_time() - begun
         for number, (name, come, gone) in enumerate(changes, start=1):
             begun = time.thread_time()
-            engine.apply({name: RowsChange(come, gone)}, MaintenanceSettings())
+            engine.apply({name: CodeDelta(come, gone)}, MaintenanceSettings())
             engine.commit()
             taken[wire.me, number] = time.thread_time() - begun
 

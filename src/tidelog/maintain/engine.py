@@ -43,7 +43,7 @@ from tidelog.maintain.input_facts import InputFacts
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.projections import project_negations
 from tidelog.maintain.recompute import Recomputed
-from tidelog.maintain.row_change import NO_CHANGE, RowChange
+from tidelog.maintain.row_delta import NO_DELTA, RowDelta
 from tidelog.maintain.rule_change import RuleChange, rule_change
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.maintain.work import Learned, stratum_work
@@ -198,7 +198,7 @@ class LocalMaintainedEngine(LocalEngine):
 
     def _run_epoch(
         self,
-        inputs: Mapping[str, RowChange],
+        inputs: Mapping[str, RowDelta],
         settings: MaintenanceSettings,
         rewritten: Mapping[int, RuleChange | None],
     ) -> EpochResult:
@@ -230,7 +230,7 @@ class LocalMaintainedEngine(LocalEngine):
             return
         self._maintainer.forget_rows(moved)
 
-    def _result(self, found: Mapping[str, RowChange], reports: tuple[StratumReport, ...]) -> EpochResult:
+    def _result(self, found: Mapping[str, RowDelta], reports: tuple[StratumReport, ...]) -> EpochResult:
         """Return what an epoch changed, as the user's program names it."""
         seen = {name: change for name, change in found.items() if name in self._user_program.relations}
         inserted = {
@@ -246,8 +246,8 @@ class LocalMaintainedEngine(LocalEngine):
         return fact_columns(self._state.relations[name].rows[numbers])
 
     def recompute(
-        self, stratum: Stratum, inputs: Mapping[str, RowChange], earlier: Mapping[str, RowChange]
-    ) -> tuple[dict[str, RowChange], int]:
+        self, stratum: Stratum, inputs: Mapping[str, RowDelta], earlier: Mapping[str, RowDelta]
+    ) -> tuple[dict[str, RowDelta], int]:
         """Evaluate a stratum from nothing; return what changed and the derivations it took."""
         number = self._program.strata.index(stratum)
 
@@ -258,7 +258,7 @@ class LocalMaintainedEngine(LocalEngine):
                 return self._run_once(number, stratum, context, SilentObserver())
 
         changes, statistics = self._recomputed.evaluate(
-            stratum, lambda name: self._inputs.rows(name, inputs.get(name, NO_CHANGE)), earlier, run
+            stratum, lambda name: self._inputs.rows(name, inputs.get(name, NO_DELTA)), earlier, run
         )
         return changes, stratum_work(statistics)
 
@@ -269,10 +269,10 @@ class LocalMaintainedEngine(LocalEngine):
         return graph
 
     def input_rows(self, name: str, numbers: Int64s) -> CodeArray:
-        """Return input facts of a relation with a law of its own, by their numbers in a `RowChange`."""
+        """Return input facts of a relation with a law of its own, by their numbers in a `RowDelta`."""
         return self._inputs.rows_apart(name, numbers)
 
-    def check_keys(self, stratum: Stratum, changes: Mapping[str, RowChange] | None) -> None:
+    def check_keys(self, stratum: Stratum, changes: Mapping[str, RowDelta] | None) -> None:
         """Raise if a relation with `keys` has two facts for a key after these changes (None: any)."""
         rows = None if changes is None else {name: (x.deleted, x.inserted) for name, x in changes.items()}
         self._functional.check(stratum, rows)

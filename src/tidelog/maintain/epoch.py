@@ -22,7 +22,7 @@ from tidelog.maintain.decide import (
     update_without_rules,
 )
 from tidelog.maintain.epoch_marks import EpochMarks
-from tidelog.maintain.row_change import RowChange, changed_rows
+from tidelog.maintain.row_delta import RowDelta, changed_rows
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import EpochLimits, SmallEpochs, SmallOutcome
 from tidelog.maintain.small.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
@@ -67,10 +67,10 @@ class Maintainer:
 
     def run(
         self,
-        inputs: Mapping[str, RowChange],
+        inputs: Mapping[str, RowDelta],
         settings: MaintenanceSettings,
         rewritten: Mapping[int, RuleChange | None] = NO_RULE_CHANGES,
-    ) -> tuple[dict[str, RowChange], tuple[StratumReport, ...]]:
+    ) -> tuple[dict[str, RowDelta], tuple[StratumReport, ...]]:
         """Bring all strata to the new epoch; return what changed. The caller commits or undoes.
 
         Strata numbered in `rewritten` have other rules than before; with None they are recomputed.
@@ -237,16 +237,16 @@ class Maintainer:
 class _Epoch:
     """One epoch under way; `decision` is that about the stratum at which the kernel stopped last."""
 
-    inputs: Mapping[str, RowChange]
+    inputs: Mapping[str, RowDelta]
     settings: MaintenanceSettings
     rewritten: Mapping[int, RuleChange | None]
     reports: list[StratumReport]
-    changes: dict[str, RowChange] = field(default_factory=dict)
+    changes: dict[str, RowDelta] = field(default_factory=dict)
     decision: Decision | None = None
 
     def reaching(
         self, kept: KeptStratum, rules: RuleChange
-    ) -> tuple[dict[str, RowChange], dict[str, RowChange]]:
+    ) -> tuple[dict[str, RowDelta], dict[str, RowDelta]]:
         """Return the changes of a stratum's own input facts, and those of the earlier strata it reads."""
         names = kept.stratum.relations
         read = kept.read | rules.relations_read_before(names) if rules.deleted else kept.read

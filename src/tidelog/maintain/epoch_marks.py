@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_delta import RowDelta
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched, lose_derivations, relax, take_offers
 from tidelog.storage.judge_row import CURRENT, UNTOUCHED
@@ -130,7 +130,7 @@ class EpochMarks:
         self._journal = []
 
 
-def row_changes(marks: Mapping[str, EpochMarks]) -> dict[str, RowChange]:
+def row_deltas(marks: Mapping[str, EpochMarks]) -> dict[str, RowDelta]:
     """Return the rows of each relation that were or became facts in this epoch."""
     changes = {}
     for name, of_relation in marks.items():
@@ -138,7 +138,7 @@ def row_changes(marks: Mapping[str, EpochMarks]) -> dict[str, RowChange]:
         was = of_relation.relation.previous[rows] != ABSENT
         now = of_relation.relation.levels[rows] != ABSENT
         if (was != now).any():
-            changes[name] = RowChange(rows[was & ~now], rows[now & ~was])
+            changes[name] = RowDelta(rows[now & ~was], rows[was & ~now])
     return changes
 
 

@@ -17,7 +17,7 @@ from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.group_values import GroupValues, numeric_values
 from tidelog.maintain.groups import Groups, changed_derivations, replace_rows, some_rows, value_rows
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.user_groups import Combined, Objects, OrderedValues, Scans
 from tidelog.plan import plan_stratum
 from tidelog.plan.flatten import FlatRule
@@ -87,10 +87,10 @@ class GroupKeeper:
     def follow(
         self,
         rules: Sequence[FlatRule],
-        earlier: Mapping[str, RowChange],
+        earlier: Mapping[str, RowDelta],
         derivations: LocalDerivations,
         marks_of: Callable[[str], EpochMarks],
-    ) -> tuple[dict[str, RowChange], int]:
+    ) -> tuple[dict[str, RowDelta], int]:
         """Bring the relations of an aggregate to the new epoch; return what changed, and the work."""
         groups, state = self.groups[rules[0].relation], self._state
         rows, diffs = changed_derivations(rules, state.relations, earlier, derivations)

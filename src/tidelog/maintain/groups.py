@@ -15,7 +15,7 @@ from tidelog.engine.local.steps import Sink
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.group_values import GroupValues
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_delta import RowDelta
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched
@@ -112,7 +112,7 @@ class _Collected:
 def changed_derivations(
     rules: Sequence[FlatRule],
     relations: Mapping[str, StoredRelation],
-    earlier: Mapping[str, RowChange],
+    earlier: Mapping[str, RowDelta],
     derivations: LocalDerivations,
 ) -> tuple[Int64s, Int64s]:
     """Return the heads of derivations that are lost (-1) and gained (+1) by changes of earlier strata.
@@ -143,7 +143,7 @@ def changed_derivations(
 
 
 def _changed_literals(
-    rules: Sequence[FlatRule], earlier: Mapping[str, RowChange]
+    rules: Sequence[FlatRule], earlier: Mapping[str, RowDelta]
 ) -> Iterable[tuple[FlatRule, int, bool, Int64s]]:
     """Yield the literals that became false (lost) or true, with the rows that did it."""
     for rule in rules:
@@ -166,7 +166,7 @@ def _held(
     return ~present if literal.is_negated else present
 
 
-def replace_rows(marks: EpochMarks, old_rows: CodeArray, new_rows: CodeArray) -> RowChange:
+def replace_rows(marks: EpochMarks, old_rows: CodeArray, new_rows: CodeArray) -> RowDelta:
     """Take facts from a relation and give it others; each has level 1 and one derivation."""
     relation = marks.relation
     deleted = relation.find(old_rows)
@@ -180,7 +180,7 @@ def replace_rows(marks: EpochMarks, old_rows: CodeArray, new_rows: CodeArray) ->
     relation.levels[inserted] = 1
     relation.counts[inserted] = 1
     relation.show_rows(inserted)
-    return RowChange(deleted, inserted)
+    return RowDelta(inserted, deleted)
 
 
 def some_rows(change: GroupChange) -> Iterable[Int64s]:

@@ -9,7 +9,7 @@ import numpy as np
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.epoch_marks import EpochMarks, rows_by_level
 from tidelog.maintain.judge import EpochJudge, Mask
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.sweeps import Asking, OverBudget, Rows
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
@@ -88,7 +88,7 @@ class LocalHeads:
         """Return all rows."""
         return numbers
 
-    def own_inputs(self, name: str, change: RowChange) -> RowChange:  # noqa: ARG002 - of any relation
+    def own_inputs(self, name: str, change: RowDelta) -> RowDelta:  # noqa: ARG002 - of any relation
         """Return all changed input facts."""
         return change
 

@@ -10,7 +10,7 @@ from tidelog.engine.epoch import RelationChange, RelationState
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.local.state import LocalState, fits_narrow
 from tidelog.engine.protocol import Codes, Columns
-from tidelog.maintain.row_change import NO_CHANGE, NO_ROWS, RowChange
+from tidelog.maintain.row_delta import NO_DELTA, NO_ROWS, RowDelta
 from tidelog.program.nodes import Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
@@ -53,12 +53,12 @@ class InputFacts:
         is_input: npt.NDArray[np.bool_] = (numbers >= 0) & (stored.levels[np.maximum(numbers, 0)] == 0)
         return is_input & fits
 
-    def numbers(self, name: str, change: RelationChange) -> RowChange:
+    def numbers(self, name: str, change: RelationChange) -> RowDelta:
         """Return the row numbers of a change, in the store of input facts where there is one."""
         apart = self.apart.get(name)
         if apart is not None:
-            deleted = fact_rows(change.deleted, apart.arity)
-            return RowChange(apart.find(deleted), apart.locate(fact_rows(change.inserted, apart.arity)))
+            deleted = apart.find(fact_rows(change.deleted, apart.arity))
+            return RowDelta(apart.locate(fact_rows(change.inserted, apart.arity)), deleted)
         stored = self.state.relations[name]
         deleted_numbers = inserted_numbers = NO_ROWS
         if len(change.deleted[0]):
@@ -66,12 +66,12 @@ class InputFacts:
         if len(change.inserted[0]):
             inserted_numbers = stored.locate(self._packed(change.inserted, stored.arity))
         assert (stored.levels[deleted_numbers] == 0).all(), "only input facts are deleted"
-        return RowChange(deleted_numbers, inserted_numbers)
+        return RowDelta(inserted_numbers, deleted_numbers)
 
     def _packed(self, columns: Sequence[Codes], arity: int) -> CodeArray:
         return self.state.pack(columns[:arity], len(columns[0]))
 
-    def rows(self, name: str, change: RowChange = NO_CHANGE) -> CodeArray:
+    def rows(self, name: str, change: RowDelta = NO_DELTA) -> CodeArray:
         """Return the input facts of a relation after a change."""
         apart = self.apart.get(name)
         stored = self.state.relations[name] if apart is None else apart
@@ -84,10 +84,10 @@ class InputFacts:
         return self.state.pack_rows(stored.rows[: stored.count][is_input])
 
     def rows_apart(self, name: str, numbers: Int64s) -> CodeArray:
-        """Return input facts that are kept apart, by their numbers in a `RowChange`."""
+        """Return input facts that are kept apart, by their numbers in a `RowDelta`."""
         return self.state.pack_rows(self.apart[name].rows[numbers])
 
-    def commit(self, changes: Mapping[str, RowChange]) -> None:
+    def commit(self, changes: Mapping[str, RowDelta]) -> None:
         """Take over the changes of an epoch."""
         for name in changes.keys() & self.apart.keys():
             self.apart[name].delete_rows(changes[name].deleted)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.maintain.epoch_marks import EpochMarks
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_delta import RowDelta
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.address import address_of
@@ -36,7 +36,7 @@ class EpochJudge:
 
     relations: Mapping[str, StoredRelation]
     marks: Mapping[str, EpochMarks]
-    earlier: Mapping[str, RowChange]
+    earlier: Mapping[str, RowDelta]
 
     def lost(self, rule: FlatRule, batch: CodeArray, place: int, among: Mask) -> tuple[Mask, Int32s]:
         """Return the derivations that were lost at a literal; with `NOWHERE` the rule itself is deleted."""

@@ -16,9 +16,9 @@ import numpy as np
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Sink
-from tidelog.maintain.epoch_marks import EpochMarks, row_changes
+from tidelog.maintain.epoch_marks import EpochMarks, row_deltas
 from tidelog.maintain.judge import Mask, levels_now
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_delta import RowDelta
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.plan.own_rules import OwnForm
 from tidelog.storage.annotations import ABSENT
@@ -34,11 +34,11 @@ class MonotoneUpdate:
     forms: Sequence[OwnForm]
     state: LocalState
     marks: Mapping[str, EpochMarks]
-    earlier: Mapping[str, RowChange]
+    earlier: Mapping[str, RowDelta]
     derivations: LocalDerivations
     check_level: Callable[[int], None]
 
-    def run(self, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
+    def run(self, inputs: Mapping[str, RowDelta]) -> dict[str, RowDelta]:
         """Bring the stratum to the new epoch and return what changed."""
         for marks in self.marks.values():
             marks.ensure_room()
@@ -56,11 +56,11 @@ class MonotoneUpdate:
         for marks in self.marks.values():
             rows = marks.touched()
             marks.relation.counts[rows[marks.relation.levels[rows] == ABSENT]] = 0
-        return row_changes(self.marks)
+        return row_deltas(self.marks)
 
     # --- what may be concerned -------------------------------------------------------------------
 
-    def _delete(self, inputs: Mapping[str, RowChange]) -> Rows:
+    def _delete(self, inputs: Mapping[str, RowDelta]) -> Rows:
         """Take the level from every fact that may have lost a derivation; return them."""
         found: dict[str, list[Int64s]] = defaultdict(list)
         current: Rows = {}
@@ -105,7 +105,7 @@ class MonotoneUpdate:
 
     # --- what is derived again, or newly -----------------------------------------------------------
 
-    def _derive(self, inputs: Mapping[str, RowChange], deleted: Rows) -> None:
+    def _derive(self, inputs: Mapping[str, RowDelta], deleted: Rows) -> None:
         """Derive deleted facts again and new ones, iteration by iteration."""
         new: dict[str, list[Int64s]] = defaultdict(list)
 

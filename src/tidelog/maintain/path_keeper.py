@@ -12,7 +12,7 @@ from tidelog.engine.local.state import LocalState
 from tidelog.errors import TidelogError
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.groups import changed_derivations, replace_rows
-from tidelog.maintain.row_change import RowChange, changed_rows
+from tidelog.maintain.row_delta import RowDelta, changed_rows
 from tidelog.plan.flatten import FlatRule
 from tidelog.program.nodes import Stratum
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -61,10 +61,10 @@ class PathKeeper:
         self,
         stratum: Stratum,
         inputs: Mapping[str, Diffs],
-        earlier: Mapping[str, RowChange],
+        earlier: Mapping[str, RowDelta],
         derivations: LocalDerivations,
         marks_of: Callable[[str], EpochMarks],
-    ) -> tuple[dict[str, RowChange], int]:
+    ) -> tuple[dict[str, RowDelta], int]:
         """Bring a stratum to the new epoch; return what changed, and the work.
 
         `inputs` are input facts with diffs. Raises `Unsuitable` where the graph can no longer be followed.

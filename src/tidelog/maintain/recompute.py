@@ -7,7 +7,7 @@ import numpy as np
 
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import StratumStatistics
-from tidelog.maintain.row_change import RowChange, compare_states
+from tidelog.maintain.row_delta import RowDelta, compare_states
 from tidelog.program.nodes import Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -24,9 +24,9 @@ class Recomputed:
         self,
         stratum: Stratum,
         inputs: Callable[[str], CodeArray],
-        earlier: Mapping[str, RowChange],
+        earlier: Mapping[str, RowDelta],
         run: Callable[[], StratumStatistics],
-    ) -> tuple[dict[str, RowChange], StratumStatistics]:
+    ) -> tuple[dict[str, RowDelta], StratumStatistics]:
         """Evaluate a stratum with `run`, from the input facts of each relation; return what changed."""
         relations = self.state.relations
         old = {name: relations[name].snapshot() for name in stratum.relations}

@@ -27,7 +27,7 @@ from tidelog.maintain.heads import LocalHeads, WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.monotone import MonotoneUpdate
 from tidelog.maintain.path_keeper import PathKeeper
-from tidelog.maintain.row_change import RowChange, changed_rows, net_deleted
+from tidelog.maintain.row_delta import RowDelta, changed_rows, net_deleted
 from tidelog.maintain.strategies.backward_forward import BackwardForwardHeads
 from tidelog.maintain.strategies.counting import CountingHeads, IterationCounts, count_iterations
 from tidelog.maintain.strategies.dred import DredCounterHeads, DredHeads
@@ -44,7 +44,7 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Unsuitable
 
-Changes = Mapping[str, RowChange]
+Changes = Mapping[str, RowDelta]
 
 
 class EpochEngine(Protocol):
@@ -71,7 +71,7 @@ class EpochEngine(Protocol):
         """Return the lattice strata that are kept as graphs."""
 
     def input_rows(self, name: str, numbers: Int64s) -> CodeArray:
-        """Return input facts of a relation with a law of its own, by their numbers in a `RowChange`."""
+        """Return input facts of a relation with a law of its own, by their numbers in a `RowDelta`."""
 
     def give_numbers(self, stratum: Stratum, rows: Mapping[str, Int64s] | None = None) -> None:
         """Give numbers to the derivations that a stratum's rules count, which are among these rows."""
@@ -84,14 +84,14 @@ class EpochEngine(Protocol):
 
     def recompute(
         self, stratum: Stratum, inputs: Changes, earlier: Changes
-    ) -> tuple[dict[str, RowChange], int]:
+    ) -> tuple[dict[str, RowDelta], int]:
         """Evaluate a stratum from nothing; return what changed and the derivations it took."""
 
 
 class Outcome(NamedTuple):
     """What was done to a stratum: what changed, why it was done this way, and the work it took."""
 
-    changes: Mapping[str, RowChange]
+    changes: Mapping[str, RowDelta]
     decision: Decision
     work: int
 
@@ -355,7 +355,7 @@ class GraphStratum(KeptStratum):
             return self._recompute(own, earlier, recompute("its values no longer go one way"))
         return Outcome(changes, decision, work)
 
-    def _input_diffs(self, name: str, change: RowChange) -> tuple[CodeArray, Int64s]:
+    def _input_diffs(self, name: str, change: RowDelta) -> tuple[CodeArray, Int64s]:
         """Return input facts that are deleted and inserted, with their diffs."""
         sides = [self.engine.input_rows(name, rows) for rows in (change.deleted, change.inserted)]
         diffs = np.repeat(np.array([-1, 1]), [change.deleted.size, change.inserted.size])

@@ -28,9 +28,9 @@ import numpy as np
 
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.steps import Sink
-from tidelog.maintain.epoch_marks import row_changes
+from tidelog.maintain.epoch_marks import row_deltas
 from tidelog.maintain.judge import NOWHERE, EpochJudge, Mask
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
@@ -72,7 +72,7 @@ class Heads(Protocol):
     def rows_to_follow(self, rule: FlatRule, place: int, numbers: Int64s) -> Int64s:
         """Return the rows at a literal whose derivations are for this process to find."""
 
-    def own_inputs(self, name: str, change: RowChange) -> RowChange:
+    def own_inputs(self, name: str, change: RowDelta) -> RowDelta:
         """Return the changed input facts that this process answers for."""
 
     def lose_inputs(self, name: str, numbers: Int64s) -> None:
@@ -125,7 +125,7 @@ class Sweeps:
         inserted = {rule.id for rule in self.rule_change.inserted}
         self.kept = [rule for rule in self.rules if rule.id not in inserted]
 
-    def run(self, inputs: Mapping[str, RowChange]) -> dict[str, RowChange]:
+    def run(self, inputs: Mapping[str, RowDelta]) -> dict[str, RowDelta]:
         """Bring the stratum to the new epoch and return what changed.
 
         `inputs` are rows that stop or start being input facts. On `OverBudget` the caller undoes.
@@ -142,11 +142,11 @@ class Sweeps:
         self._offer_again(affected)
         self.push_gained()
         self._settle()
-        return row_changes(marks)
+        return row_deltas(marks)
 
     # --- sweep 1 ------------------------------------------------------------------------------
 
-    def _lose(self, inputs: Mapping[str, RowChange]) -> dict[str, Int64s]:
+    def _lose(self, inputs: Mapping[str, RowDelta]) -> dict[str, Int64s]:
         """Mark and return the facts whose level grows or that vanish."""
         for name, change in inputs.items():
             self.heads.lose_inputs(name, change.deleted)

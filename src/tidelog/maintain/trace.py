@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from tidelog.engine.local.leapfrog_traces import LocalTraces
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_delta import RowDelta
 from tidelog.plan.flatten import FlatRule
 from tidelog.plan.leapfrog_trace import reason_against_trace
 from tidelog.program.nodes import Program, Stratum
@@ -90,7 +90,7 @@ class TraceKeeper:
         """Remember what following the trace cost; recording it is not part of that."""
         self._steps_per_row = max(work - self._recording, 1) / max(rows, 1)
 
-    def follow(self, record: "Record", earlier: Mapping[str, RowChange]) -> tuple[LocalTraces, int]:
+    def follow(self, record: "Record", earlier: Mapping[str, RowDelta]) -> tuple[LocalTraces, int]:
         """Follow a change, recording the old epoch first if it has no trace; return the steps made."""
         self.note, self._recording = "", 0
         if self.traces is None or not self.traces.is_current():

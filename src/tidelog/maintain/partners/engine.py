@@ -32,7 +32,7 @@ from tidelog.maintain.heads import WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.partners.heads import PartnerHeads
 from tidelog.maintain.recompute import Recomputed
-from tidelog.maintain.row_change import NO_CHANGE, NO_ROWS, RowChange, changed_rows
+from tidelog.maintain.row_delta import NO_DELTA, NO_ROWS, RowDelta, changed_rows
 from tidelog.maintain.strata import Outcome
 from tidelog.maintain.sweeps import OverBudget, Sweeps
 from tidelog.maintain.work import evaluation_work, stratum_work, update_budget
@@ -44,8 +44,8 @@ from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 
 @dataclass(frozen=True)
-class RowsChange:
-    """Input facts to insert and to delete, as rows."""
+class CodeDelta:
+    """Input facts to insert and to delete, as rows of codes."""
 
     inserted: CodeArray
     deleted: CodeArray
@@ -138,8 +138,8 @@ class PartnerEngine:
     # --- an epoch ---------------------------------------------------------------------------------
 
     def apply(
-        self, changes: Mapping[str, RowsChange], settings: MaintenanceSettings
-    ) -> tuple[dict[str, RowChange], tuple[StratumReport, ...]]:
+        self, changes: Mapping[str, CodeDelta], settings: MaintenanceSettings
+    ) -> tuple[dict[str, RowDelta], tuple[StratumReport, ...]]:
         """Bring all strata to the new epoch; the caller commits, or all is undone on an exception."""
         try:
             return self._apply(changes, settings)
@@ -148,11 +148,11 @@ class PartnerEngine:
             raise
 
     def _apply(
-        self, changes: Mapping[str, RowsChange], settings: MaintenanceSettings
-    ) -> tuple[dict[str, RowChange], tuple[StratumReport, ...]]:
+        self, changes: Mapping[str, CodeDelta], settings: MaintenanceSettings
+    ) -> tuple[dict[str, RowDelta], tuple[StratumReport, ...]]:
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
         sizes = {name: len(c.inserted) + len(c.deleted) for name, c in changes.items()}
-        found: dict[str, RowChange] = {}
+        found: dict[str, RowDelta] = {}
         reports = []
         for number, stratum in enumerate(self.program.strata):
             own = {name: inputs[name] for name in stratum.relations if name in inputs}
@@ -185,7 +185,7 @@ class PartnerEngine:
         return Decision(Action.UPDATED, Strategy.UPDATE, reason, budget=budget)
 
     def _bring(
-        self, number: int, own: Mapping[str, RowChange], earlier: Mapping[str, RowChange], decision: Decision
+        self, number: int, own: Mapping[str, RowDelta], earlier: Mapping[str, RowDelta], decision: Decision
     ) -> Outcome:
         """Bring one stratum to the new epoch as was decided."""
         if decision.action is Action.SKIPPED:
@@ -214,16 +214,16 @@ class PartnerEngine:
     def _check_level(self, stratum: Stratum, level: int) -> None:
         check_iterations(iterations_to(level, stratum), stratum, self._settings)
 
-    def _inputs(self, own: Mapping[str, RowChange], name: str) -> CodeArray:
+    def _inputs(self, own: Mapping[str, RowDelta], name: str) -> CodeArray:
         """Return the input facts of a relation that are kept here, after a change."""
-        relation, change = self.state.relations[name], own.get(name, NO_CHANGE)
+        relation, change = self.state.relations[name], own.get(name, NO_DELTA)
         is_input = relation.levels[: relation.count] == 0
         is_input[change.deleted] = False
         is_input[change.inserted] = True
         rows: CodeArray = relation.rows[: relation.count][is_input]
         return rows
 
-    def _rows_of(self, name: str, change: RowsChange) -> RowChange:
+    def _rows_of(self, name: str, change: CodeDelta) -> RowDelta:
         """Return the numbers of the changed rows that this partner keeps."""
         relation = self.state.relations[name]
         parts = []
@@ -233,7 +233,8 @@ class PartnerEngine:
                 raise NeedsWideCodes
             packed = np.ascontiguousarray(kept.astype(self.state.dtype))
             parts.append(relation.locate(packed) if len(packed) else NO_ROWS)
-        return RowChange(*parts)
+        deleted, inserted = parts
+        return RowDelta(inserted, deleted)
 
     def _marks_of(self, name: str) -> EpochMarks:
         marks = self._marks.get(name)

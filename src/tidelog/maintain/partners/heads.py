@@ -22,7 +22,7 @@ from tidelog.engine.spark.wire import Wire
 from tidelog.maintain.heads import LocalHeads, WorkMeter, take_offered
 from tidelog.maintain.judge import EpochJudge, Mask
 from tidelog.maintain.partners.parcels import Kind, LevelNote, Outbox, notes_in
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.sweeps import Asking, OverBudget, Rows
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
@@ -83,9 +83,9 @@ class PartnerHeads(LocalHeads):
         mine: Int64s = numbers[owner_of(content, column, self._wire.partners) == self._wire.me]
         return mine
 
-    def own_inputs(self, name: str, change: RowChange) -> RowChange:
+    def own_inputs(self, name: str, change: RowDelta) -> RowDelta:
         """Return the changed input facts that this partner owns."""
-        return RowChange(self._owned(name, change.deleted), self._owned(name, change.inserted))
+        return RowDelta(self._owned(name, change.inserted), self._owned(name, change.deleted))
 
     def _owned(self, name: str, numbers: Int64s) -> Int64s:
         content = self.judge.relations[name].rows[numbers]

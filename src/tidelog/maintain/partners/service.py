@@ -20,7 +20,7 @@ from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.sockets import SocketWire, receive, send
 from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.engine.spark.work import file_name
-from tidelog.maintain.partners.engine import PartnerEngine, RowsChange
+from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.program.nodes import Program
 from tidelog.storage.kernel import Int64s
 
@@ -138,7 +138,7 @@ class _Service:
         changes = {}
         for name in request["changed"]:
             nothing = np.empty((0, engine.program.relations[name].arity), np.int64)
-            changes[name] = RowsChange(tables.get(f"+{name}", nothing), tables.get(f"-{name}", nothing))
+            changes[name] = CodeDelta(tables.get(f"+{name}", nothing), tables.get(f"-{name}", nothing))
         settings = MaintenanceSettings(Strategy(request["strategy"]), request["switch"])
         found, reports = engine.apply(changes, settings)
         own = self._payload.groups[request["group"]].own

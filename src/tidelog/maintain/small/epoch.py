@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.maintain.epoch_marks import EpochMarks
-from tidelog.maintain.row_change import RowChange
+from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.small import layout
 from tidelog.maintain.small.strata import commit_strata, undo_strata, update_strata
 from tidelog.maintain.small.stratum import SmallStratum, enter_stratum, lay_out
@@ -115,7 +115,7 @@ class SmallEpochs:
         self._alone: dict[int, SmallStratum | None] = {}
         self._attempts: dict[int, int] = {}
 
-    def begin(self, inputs: Mapping[str, RowChange], limits: EpochLimits) -> None:
+    def begin(self, inputs: Mapping[str, RowDelta], limits: EpochLimits) -> None:
         """Take the input facts that change, and what is allowed in this epoch."""
         tables = self._tables
         self._counter_words[:] = 0
@@ -135,7 +135,7 @@ class SmallEpochs:
             self._enter(self._inputs[tables.numbers[name]], change)
         self._sync.write(self._relations())
 
-    def note(self, stratum: int, changes: Mapping[str, RowChange], *, is_recomputed: bool) -> None:
+    def note(self, stratum: int, changes: Mapping[str, RowDelta], *, is_recomputed: bool) -> None:
         """Take what the caller changed in a stratum; a recomputed one has new relations."""
         names = self._strata[stratum].relations
         for name, change in changes.items():
@@ -146,7 +146,7 @@ class SmallEpochs:
         else:
             self._sync.write_some(self._relations(), names)
 
-    def _enter(self, ranges: Int64s, change: RowChange) -> None:
+    def _enter(self, ranges: Int64s, change: RowDelta) -> None:
         first = int(self._counters.changed_count)
         middle, last = first + change.deleted.size, first + change.deleted.size + change.inserted.size
         self._noted += last - first
@@ -277,7 +277,7 @@ class SmallEpochs:
             rows, work, level, is_growing = done[number].tolist()
             yield SmallOutcome(first + number, rows, work, level, bool(is_growing))
 
-    def changes(self, first: int, last: int) -> dict[str, RowChange]:
+    def changes(self, first: int, last: int) -> dict[str, RowDelta]:
         """Return what changed in the relations of a range of strata."""
         strata = self._tables.strata
         if first >= last:
@@ -288,9 +288,9 @@ class SmallEpochs:
         changes = {}
         for number in np.flatnonzero(ranges[:, 1] + ranges[:, 3]).tolist():
             deleted, deleted_count, inserted, inserted_count = ranges[number].tolist()
-            changes[self._tables.names[begin + number]] = RowChange(
-                self._changed[deleted : deleted + deleted_count].copy(),
-                self._changed[inserted : inserted + inserted_count].copy(),
+            changes[self._tables.names[begin + number]] = RowDelta(
+                inserted=self._changed[inserted : inserted + inserted_count].copy(),
+                deleted=self._changed[deleted : deleted + deleted_count].copy(),
             )
         return changes
 

@@ -14,22 +14,22 @@ NO_ROWS: Final = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
-class RowChange:
-    """Rows of a relation that are no longer facts, and rows that have become facts."""
+class RowDelta:
+    """The numbers of rows of a relation that have become facts, and of those that no longer are."""
 
-    deleted: Int64s
     inserted: Int64s
+    deleted: Int64s
 
     @property
     def size(self) -> int:
         """Return the number of rows."""
-        return self.deleted.size + self.inserted.size
+        return self.inserted.size + self.deleted.size
 
 
-NO_CHANGE: Final = RowChange(NO_ROWS, NO_ROWS)
+NO_DELTA: Final = RowDelta(NO_ROWS, NO_ROWS)
 
 
-def compare_states(old: StoredRelation, new: StoredRelation) -> RowChange:
+def compare_states(old: StoredRelation, new: StoredRelation) -> RowDelta:
     """Return how a relation that was evaluated anew differs from what it was.
 
     The new rows are annotated with their old levels, and deleted facts are entered as absent rows.
@@ -42,19 +42,19 @@ def compare_states(old: StoredRelation, new: StoredRelation) -> RowChange:
     is_kept[in_old[in_old >= 0]] = True
     lost = np.flatnonzero((old.levels[: old.count] != ABSENT) & ~is_kept)
     if not lost.size:
-        return RowChange(NO_ROWS, inserted)
+        return RowDelta(inserted, NO_ROWS)
     deleted = new.locate(np.ascontiguousarray(old.rows[lost]))
     new.levels[deleted] = ABSENT
     new.previous[deleted] = old.levels[lost]
     new.show_rows(deleted)
-    return RowChange(deleted, inserted)
+    return RowDelta(inserted, deleted)
 
 
-def net_deleted(*changes: Mapping[str, RowChange]) -> int:
+def net_deleted(*changes: Mapping[str, RowDelta]) -> int:
     """Return how many more rows are deleted than inserted."""
     return sum(each.deleted.size - each.inserted.size for changed in changes for each in changed.values())
 
 
-def changed_rows(*changes: Mapping[str, RowChange]) -> int:
+def changed_rows(*changes: Mapping[str, RowDelta]) -> int:
     """Return how many rows are deleted or inserted."""
     return sum(each.size for changed in changes for each in changed.values())
