@@ -14,7 +14,7 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark.outside import divide_outside
-from tidelog.engine.spark.partner import PartnerRun, PartnerSurroundings, is_kept, owned_rows
+from tidelog.engine.spark.partner import PartnerContext, PartnerRun, is_kept, owned_rows
 from tidelog.engine.spark.placement import reason_for_driver
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.split import split_rules
@@ -54,9 +54,9 @@ def check_stratum(stratum, program, codec, *, local, given, partners, dtype=None
                 rows = is_kept(rows, route, wire)
             state.relations[name].insert(rows, first_new=relation.NEVER)
             state.show_all(name)
-        around = PartnerSurroundings(state, Expressions(program, codec, {}), LIMIT, wire)
+        context = PartnerContext(state, Expressions(program, codec, {}), LIMIT, wire)
         try:
-            PartnerRun(stratum, routes, around).run(0, SilentObserver())
+            PartnerRun(stratum, routes, context).run(0, SilentObserver())
         except (NeedsWideCodes, PartnerLostError) as failure:
             # Another order of atoms computes other values on the way: the engine starts anew with wide codes.
             failures.append(failure)

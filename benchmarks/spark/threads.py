@@ -16,7 +16,7 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark.outside import divide_outside
-from tidelog.engine.spark.partner import PartnerRun, PartnerSurroundings, is_kept, owned_rows
+from tidelog.engine.spark.partner import PartnerContext, PartnerRun, is_kept, owned_rows
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.wire import ThreadWire, between_threads
@@ -53,9 +53,9 @@ def partners_cpu(subject: Subject, partners: int) -> tuple[list[float], dict[str
             relation.insert(np.ascontiguousarray(rows), first_new=relation.NEVER)
             state.show_all(name)
         expressions = Expressions(program, subject.codec, {})
-        around = PartnerSurroundings(state, expressions, Settings(jobs=1), wire)
+        context = PartnerContext(state, expressions, Settings(jobs=1), wire)
         begun = time.thread_time()
-        PartnerRun(stratum, routes, around).run(number, SilentObserver())
+        PartnerRun(stratum, routes, context).run(number, SilentObserver())
         seconds[wire.me] = time.thread_time() - begun
         for name in subject.workload.expected:
             own = owned_rows(state.relations[name].live_rows(), routes.relations[name], wire)

@@ -55,7 +55,7 @@ class Maintainer:
         self._untouched: dict[Strategy, list[StratumReport]] = {}
         # Strata with a trace, and those of this epoch that the kernel did not bring there.
         self._traced: set[int] = set()
-        self._brought: list[KeptStratum] = []
+        self._advanced: list[KeptStratum] = []
         self._small = SmallEpochs(
             self.program.strata,
             [kept.rules for kept in self._strata],
@@ -86,7 +86,7 @@ class Maintainer:
                 return epoch.changes, tuple(epoch.reports)
             if stopped != number:
                 epoch.decision = None
-            is_decided = self._bring(epoch, stopped, status)
+            is_decided = self._advance(epoch, stopped, status)
             number = stopped
             if not is_decided:
                 number += 1
@@ -95,18 +95,18 @@ class Maintainer:
     def commit(self) -> None:
         """Forget the old epoch."""
         self._small.commit()
-        for kept in self._brought:
+        for kept in self._advanced:
             kept.commit()
             for name in kept.stratum.relations:
                 self.marks_of(name).commit()
-        self._brought = []
+        self._advanced = []
 
     def undo(self) -> None:
         """Go back to the old epoch in all relations that were updated in place."""
         self._small.undo()
-        for kept in self._brought:
+        for kept in self._advanced:
             kept.undo()
-        self._brought = []
+        self._advanced = []
         for marks in self.marks.values():
             marks.undo()
 
@@ -132,7 +132,7 @@ class Maintainer:
 
     # --- strata that the kernel leaves ----------------------------------------------------------
 
-    def _bring(self, epoch: "_Epoch", number: int, status: int) -> bool:
+    def _advance(self, epoch: "_Epoch", number: int, status: int) -> bool:
         """Bring the stratum to the new epoch at which the kernel stopped; True if the kernel is to do it."""
         start = time.perf_counter()
         kept, rewritten = self._strata[number], epoch.rewritten
@@ -156,8 +156,8 @@ class Maintainer:
             spent = self._small.work(number)
             kept.learned.learn(rows, spent)
             decision = give_up(decision, spent)
-        self._brought.append(kept)
-        outcome = kept.bring(own, earlier, decision)
+        self._advanced.append(kept)
+        outcome = kept.advance(own, earlier, decision)
         (self._traced.add if kept.has_trace else self._traced.discard)(number)
         self.engine.check_keys(stratum, None if number in rewritten else outcome.changes)
         epoch.changes.update(outcome.changes)

@@ -145,7 +145,7 @@ class KeptStratum:
                 return replace(decision, strategy=Strategy.TRACE, reason=f"{decision.reason}; {advice}")
         return decision
 
-    def bring(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
+    def advance(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
         """Bring the stratum to the new epoch as was decided."""
         if decision.is_update:
             return self._follow(own, earlier, decision)

@@ -96,7 +96,7 @@ def _draft(tree: Tree) -> tuple[Draft, list[Diagnostic]]:
     diagnostics.extend(found)
     rules = inlined.rules.rules
     relations = {
-        name: relation for name, relation in declarations.relations.items() if name not in inlined.gone
+        name: relation for name, relation in declarations.relations.items() if name not in inlined.relations
     }
     relations.update((made.name, made) for made in typed.made_relations)
     strata = stratify(relations, rules)

@@ -36,10 +36,10 @@ Choices = list[list[Body] | None]
 
 @dataclass(frozen=True, slots=True)
 class Inlined:
-    """The rules after inlining, and the relations that are gone."""
+    """The rules after inlining, and the relations that are inlined."""
 
     rules: TypedRules
-    gone: frozenset[str]
+    relations: frozenset[str]
 
 
 def inline_relations(typed: TypedRules, declarations: Declarations) -> tuple[Inlined, list[Diagnostic]]:
@@ -66,8 +66,8 @@ def inline_relations(typed: TypedRules, declarations: Declarations) -> tuple[Inl
     ]
     kept = inliner.all_kept()
     expanded_rules = [rule for name in order if name in kept for rule in inliner.rules[name]]
-    gone = frozenset(inliner.rules) - kept
-    return Inlined(replace(typed, rules=(*others, *expanded_rules)), gone), diagnostics
+    inlined = frozenset(inliner.rules) - kept
+    return Inlined(replace(typed, rules=(*others, *expanded_rules)), inlined), diagnostics
 
 
 def _candidates(typed: TypedRules, declarations: Declarations) -> frozenset[str]:

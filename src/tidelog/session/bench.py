@@ -77,11 +77,11 @@ def as_changes(inserted: Rows, deleted: Rows) -> dict[str, RelationChange]:
     """Return facts to insert and to delete as an engine takes them."""
     found: dict[str, RelationChange] = {}
     for name in dict.fromkeys([*inserted, *deleted]):
-        come, gone = (side.get(name) for side in (inserted, deleted))
-        some = come if come is not None else gone
+        new, old = (side.get(name) for side in (inserted, deleted))
+        some = new if new is not None else old
         assert some is not None
         found[name] = RelationChange(
-            _columns(some[:0] if come is None else come), _columns(some[:0] if gone is None else gone)
+            _columns(some[:0] if new is None else new), _columns(some[:0] if old is None else old)
         )
     return found
 

@@ -168,7 +168,9 @@ class ProgramText:
         if found:
             raise TidelogError(found)
         first, *others = (
-            replace(piece, removed=piece.removed | gone) if (gone := wanted & piece.rules.keys()) else piece
+            replace(piece, removed=piece.removed | now_removed)
+            if (now_removed := wanted & piece.rules.keys())
+            else piece
             for piece in self.pieces
         )
         return ProgramText((first, *(piece for piece in others if piece.kept.items)), self.next_id)

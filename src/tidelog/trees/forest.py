@@ -81,11 +81,11 @@ class Forest:
                 read[path] = with_file_node(self._read(path, text), path)
             except TidelogError as error:
                 mistakes += error.diagnostics
-        gone = [path for path, text in changes.items() if text is None and path in self.files]
-        olds = [self.files[path] for path in dict.fromkeys([*read, *gone]) if path in self.files]
+        deleted = [path for path, text in changes.items() if text is None and path in self.files]
+        olds = [self.files[path] for path in dict.fromkeys([*read, *deleted]) if path in self.files]
         before = self._joined(olds)
         step = before.update(_concatenate(list(read.values()), self.language))
-        files = {path: tree for path, tree in self.files.items() if path not in gone}
+        files = {path: tree for path, tree in self.files.items() if path not in deleted}
         first = 0
         for path, tree in read.items():
             ids = step.tree.ids[first : first + len(tree)]

@@ -33,10 +33,14 @@ def virtual_sides(among: Sides, missing: Sides) -> Sides:
     Requires what holds of trees: a node has at most one fact in `missing`, and none if it is not in
     `among`. Then the deltas alone tell who was and who is without a fact.
     """
-    come, gone = _keys(among[0]), _keys(among[1])
+    new_keys, old_keys = _keys(among[0]), _keys(among[1])
     linked, unlinked = _keys(missing[0]), _keys(missing[1])
-    inserted = np.union1d(np.setdiff1d(come, linked), np.setdiff1d(unlinked, np.union1d(linked, gone)))
-    deleted = np.union1d(np.setdiff1d(gone, unlinked), np.setdiff1d(linked, np.union1d(unlinked, come)))
+    inserted = np.union1d(
+        np.setdiff1d(new_keys, linked), np.setdiff1d(unlinked, np.union1d(linked, old_keys))
+    )
+    deleted = np.union1d(
+        np.setdiff1d(old_keys, unlinked), np.setdiff1d(linked, np.union1d(unlinked, new_keys))
+    )
     return [inserted], [deleted]
 
 

@@ -99,7 +99,7 @@ class DividedScan(ScanStep):
 
 
 @dataclass
-class PartnerSurroundings:
+class PartnerContext:
     """What every stratum of one partner's work shares."""
 
     state: LocalState
@@ -146,12 +146,12 @@ class _Deliver(Step):
 class PartnerRun:
     """One partner's part in the evaluation of one stratum."""
 
-    def __init__(self, stratum: Stratum, routes: Routes, around: PartnerSurroundings) -> None:
+    def __init__(self, stratum: Stratum, routes: Routes, context: PartnerContext) -> None:
         self.stratum = stratum
         self.routes = routes
-        self.state = around.state
-        self.wire = around.wire
-        self._around = around
+        self.state = context.state
+        self.wire = context.wire
+        self._context = context
         self._pending: dict[str, StoredRelation] = {}
         self._last_pending: dict[str, int] = {}
         self.iteration_start = dict.fromkeys(stratum.relations, 0)
@@ -182,13 +182,13 @@ class PartnerRun:
         self._plan_rules(is_first=not iteration)
         while self.stratum.rules:
             iteration += 1
-            check_iterations(iteration, self.stratum, self._around.settings)
+            check_iterations(iteration, self.stratum, self._context.settings)
             new = self._iterate(iteration)
             observer.iteration_finished(number, iteration, new, self.state.size())
-            self._around.check_memory()
+            self._context.check_memory()
             if not new or not self.stratum.is_recursive:
                 break
-            self._around.after_iteration(iteration)
+            self._context.after_iteration(iteration)
         for name in self.stratum.relations:
             self.state.show_all(name)
         self._derivations += sum(deliver.derivations for *_, deliver, _ in self._repeated)
@@ -247,7 +247,7 @@ class PartnerRun:
 
     def _insert_facts(self) -> None:
         """Insert the rules without a body at their owners."""
-        expressions = self._around.expressions
+        expressions = self._context.expressions
         for rule in self.stratum.rules:
             if not is_fact(rule):
                 continue
@@ -341,14 +341,14 @@ class PartnerRun:
         self, plan: RulePlan, column: int | None
     ) -> tuple[RulePlan, ScanStep | None, _Deliver, Step]:
         deliver = _Deliver(self, plan)
-        chain = make_chain(plan.operators, self.state, self._around.expressions, deliver)
+        chain = make_chain(plan.operators, self.state, self._context.expressions, deliver)
         scan = chain.scan
         if scan is None:
             return plan, None, deliver, chain.first
         if column is not None:
             beginning = plan.operators[0]
             assert isinstance(beginning, Scan)
-            scan = DividedScan(beginning, self.state, self._around.expressions, column, self.wire)
+            scan = DividedScan(beginning, self.state, self._context.expressions, column, self.wire)
             scan.next = chain.first
         return plan, scan, deliver, chain.first
 

@@ -15,7 +15,7 @@ from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark.codes import Known, WorkerCodec
 from tidelog.engine.spark.files import Annotated, Folder
 from tidelog.engine.spark.message import Message
-from tidelog.engine.spark.partner import PartnerRun, PartnerSurroundings, is_kept, owned_rows
+from tidelog.engine.spark.partner import PartnerContext, PartnerRun, is_kept, owned_rows
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire, total
 from tidelog.program.nodes import Program
@@ -90,10 +90,10 @@ class Evaluator:
         self._saved_rows = {name: self._state.relations[name].count for name in self._stratum.relations}
         codec = WorkerCodec(payload.program.types, payload.known)
         expressions = Expressions(payload.program, codec, {})
-        around = PartnerSurroundings(self._state, expressions, payload.settings, self._wire)
+        context = PartnerContext(self._state, expressions, payload.settings, self._wire)
         if payload.checkpoint_seconds >= 0 and not payload.routes.is_decomposed:
-            around.after_iteration = self._checkpoint
-        run = PartnerRun(self._stratum, payload.routes, around)
+            context.after_iteration = self._checkpoint
+        run = PartnerRun(self._stratum, payload.routes, context)
         statistics = run.run(payload.stratum, SilentObserver(), iteration)
         written, sizes = self._write(payload.name, {})
         return {"statistics": dataclasses.asdict(statistics), "files": written, "sizes": sizes}

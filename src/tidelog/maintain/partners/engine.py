@@ -18,8 +18,8 @@ from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Settings, SilentObserver, StratumStatistics
 from tidelog.engine.spark.codes import Known, WorkerCodec
 from tidelog.engine.spark.partner import (
+    PartnerContext,
     PartnerRun,
-    PartnerSurroundings,
     is_kept,
     owned_rows,
     where_kept,
@@ -126,8 +126,8 @@ class PartnerEngine:
         return finished
 
     def _run(self, number: int, stratum: Stratum) -> StratumStatistics:
-        around = PartnerSurroundings(self.state, self._expressions, self._settings, self.wire)
-        return PartnerRun(stratum, self.routes[number], around).run(number, SilentObserver())
+        context = PartnerContext(self.state, self._expressions, self._settings, self.wire)
+        return PartnerRun(stratum, self.routes[number], context).run(number, SilentObserver())
 
     def _total_work(self, statistics: StratumStatistics) -> int:
         # All go through the same iterations, which count once.
@@ -160,7 +160,7 @@ class PartnerEngine:
             begun = time.perf_counter()
             # Every partner keeps what another stratum reads, so all count the same.
             rows = sum(sizes[name] for name in own) + changed_rows(earlier)
-            outcome = self._bring(number, own, earlier, self._decide(number, rows, settings))
+            outcome = self._advance(number, own, earlier, self._decide(number, rows, settings))
             found.update(outcome.changes)
             decision = outcome.decision
             reports.append(
@@ -184,7 +184,7 @@ class PartnerEngine:
         reason = f"{rows:,} changed facts reach it; {partners}"
         return Decision(Action.UPDATED, Strategy.UPDATE, reason, budget=budget)
 
-    def _bring(
+    def _advance(
         self, number: int, own: Mapping[str, RowDelta], earlier: Mapping[str, RowDelta], decision: Decision
     ) -> Outcome:
         """Bring one stratum to the new epoch as was decided."""

@@ -58,7 +58,7 @@ class Marks:
             self._suspects.setdefault(name, []).append((codes, number))
         # By the version of a relation.
         self._known: dict[int, RowMarks] = {}
-        self._brought: list[tuple[RowMarks, Int64s]] = []
+        self._noted: list[tuple[RowMarks, Int64s]] = []
         self._search = 0
 
     def begin_search(self) -> int:
@@ -97,26 +97,26 @@ class Marks:
         for name, columns in result.inserted.items():
             arity = self._ground.relation(name).arity
             rows = np.stack(columns[:arity], axis=1) if arity else np.zeros((len(columns[0]), 0), np.int64)
-            self._bring(name, self._ground.numbers(name, rows))
+            self._note_changed(name, self._ground.numbers(name, rows))
         for name, stored in self._ground.engine.relations.items():
             if "/" in name:
                 # Made for a negated atom: no result names it.
                 count = stored.count
                 is_new = (stored.previous[:count] == ABSENT) & (stored.levels[:count] != ABSENT)
-                self._bring(name, np.flatnonzero(is_new))
+                self._note_changed(name, np.flatnonzero(is_new))
 
-    def _bring(self, name: str, numbers: Int64s) -> None:
+    def _note_changed(self, name: str, numbers: Int64s) -> None:
         marks = self.of(name)
         numbers = numbers[numbers >= 0]
         numbers = numbers[marks.changed[numbers] == 0]
         marks.changed[numbers] = 1
-        self._brought.append((marks, numbers))
+        self._noted.append((marks, numbers))
 
     def end_trial(self) -> None:
         """Forget what a trial brought."""
-        for marks, numbers in self._brought:
+        for marks, numbers in self._noted:
             marks.changed[numbers] = 0
-        self._brought = []
+        self._noted = []
 
     def table(self, names: Sequence[str]) -> Structs:
         """Return the marks of relations as kernels take them; good until a row is added."""

@@ -147,17 +147,17 @@ def find_possible(  # noqa: PLR0913, PLR0917 - what there is to know about two e
     asked = (ground.below(missing) | ground.below(_negated(ground, met))) - ground.unsure
     if not asked:
         return Possible({}, is_complete=True)
-    gone = merged(deleted, by_relation(s.key for s in suspects if not s.is_insert))
-    come = merged(inserted, by_relation(s.key for s in suspects if s.is_insert))
-    with ground.showing(gone) as shown:
+    deleted_facts = merged(deleted, by_relation(s.key for s in suspects if not s.is_insert))
+    inserted_facts = merged(inserted, by_relation(s.key for s in suspects if s.is_insert))
+    with ground.showing(deleted_facts) as shown:
         search = _Search(ground, asked, end=end)
         try:
             search.fresh = {name: [hidden] for name, hidden in shown.items()}
             if matters := search.matters():
-                for name in gone.keys() & matters:
-                    search.touched[name] = [distinct(ground.locate(name, gone[name]))]
-                for name in come.keys() & matters:
-                    numbers = ground.numbers(name, come[name])
+                for name in deleted_facts.keys() & matters:
+                    search.touched[name] = [distinct(ground.locate(name, deleted_facts[name]))]
+                for name in inserted_facts.keys() & matters:
+                    numbers = ground.numbers(name, inserted_facts[name])
                     search.touched.setdefault(name, []).append(distinct(numbers[numbers >= 0]))
             is_complete = search.run(matters)
             # No row is found twice: it is visible from then on.
