@@ -81,10 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _round(db: tidelog.Session, live: int, facts: int, number: int) -> Round:
     """Insert facts and delete them again; return what that took."""
     draw = random.Random(number)  # noqa: S311 - chance is not a secret in a benchmark
-    come = {(draw.randrange(live, 40 * live), draw.randrange(4 * live)) for _ in range(facts)}
+    passing = {(draw.randrange(live, 40 * live), draw.randrange(4 * live)) for _ in range(facts)}
     begun = time.process_time()
-    db.apply(insert={"edge": come})
-    delta = db.apply(delete={"edge": come})
+    db.apply(insert={"edge": passing})
+    delta = db.apply(delete={"edge": passing})
     cpu = time.process_time() - begun
     found = [_STEPS.search(report.reason) for report in delta.strata]
     steps = sum(int(each[1].replace(",", "")) for each in found if each is not None)

@@ -95,9 +95,9 @@ def kill_again_and_again(folder: Path, kills: int, seed: int) -> Outcome:
     acknowledged = before_open = before_acknowledgement = amid_epoch = amid_snapshot = 0
     for kill in range(kills):
         is_patient = chance.random() < 0.8
-        told = _run_child(folder, seed, chance.uniform(0, _LONGEST_LIFE_SECONDS), is_patient=is_patient)
-        before_open += not told
-        acknowledged = max([acknowledged, *told])
+        seen = _run_child(folder, seed, chance.uniform(0, _LONGEST_LIFE_SECONDS), is_patient=is_patient)
+        before_open += not seen
+        acknowledged = max([acknowledged, *seen])
         amid_epoch += _has_begun_epoch(folder)
         amid_snapshot += _has_unnamed_file(folder)
         found = _look(folder, history, acknowledged, kill)
@@ -173,8 +173,8 @@ def _run_child(folder: Path, seed: int, life_seconds: float, *, is_patient: bool
     time.sleep(life_seconds)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    with open(reading, encoding="ascii") as told:  # noqa: PTH123 - a handle has no path
-        lines = told.read().split("\n")
+    with open(reading, encoding="ascii") as pipe:  # noqa: PTH123 - a handle has no path
+        lines = pipe.read().split("\n")
     if lines[-1] or any(line.startswith("error") for line in lines):
         raise LossError(" ".join(lines))
     return [int(line) for line in lines[:-1]]

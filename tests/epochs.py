@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume
 
-from epochs_oracle import Label, Labels, has_labels, labels_by_force
+from epochs_oracle import Annotation, Annotations, annotations_by_force, has_annotations
 from programs import Relations, build, insert, not_yet, read, run_program
 from tidelog.engine.epoch import (
     Action,
@@ -176,22 +176,22 @@ class Maintained:
             name: read(self.engine, relation, self.codec) for name, relation in self.program.relations.items()
         }
 
-    def labels(self) -> Labels:
+    def annotations(self) -> Annotations:
         """Return the annotations of every fact, as exported."""
         state = self.engine.export_state().relations
         assert state.keys() == self.program.relations.keys()
-        labels: Labels = {}
+        annotations: Annotations = {}
         for name, relation in self.program.relations.items():
             exported = state[name]
             length = len(exported.levels)
             facts = self._decode(relation, exported.columns, length)
-            annotations = zip(exported.levels, exported.counts, exported.is_input, strict=True)
-            labels[name] = {
-                fact: Label(int(level), int(count), bool(is_input))
-                for fact, (level, count, is_input) in zip(facts, annotations, strict=True)
+            per_fact = zip(exported.levels, exported.counts, exported.is_input, strict=True)
+            annotations[name] = {
+                fact: Annotation(int(level), int(count), bool(is_input))
+                for fact, (level, count, is_input) in zip(facts, per_fact, strict=True)
             }
-            assert len(labels[name]) == length, f"{name} is exported with a fact twice"
-        return labels
+            assert len(annotations[name]) == length, f"{name} is exported with a fact twice"
+        return annotations
 
     def from_nothing(self) -> Relations:
         """Return what the reference engine derives from the input facts as they are now."""
@@ -208,16 +208,16 @@ class Maintained:
         self._check_given(expected)
         self._check_look_ups(expected)
         self._check_rows()
-        self.check_labels(expected)
+        self.check_annotations(expected)
         return expected
 
-    def check_labels(self, expected: Relations) -> None:
+    def check_annotations(self, expected: Relations) -> None:
         """Assert that the annotations are those of an evaluation from nothing."""
-        labels = self.labels()
-        by_force = labels_by_force(self.program, self.inputs, expected, self.functions)
+        annotations = self.annotations()
+        by_force = annotations_by_force(self.program, self.inputs, expected, self.functions)
         for name, of_facts in by_force.items():
-            assert labels[name] == of_facts, f"levels and counts of {name}"
-        for name, of_facts in labels.items():
+            assert annotations[name] == of_facts, f"levels and counts of {name}"
+        for name, of_facts in annotations.items():
             # A relation with a law of its own may keep given facts out; they are exported all the same.
             kept_out = set() if name in by_force else self.inputs.get(name, set())
             assert expected[name] <= of_facts.keys() <= expected[name] | kept_out, f"exported facts of {name}"
@@ -305,11 +305,11 @@ def check_reports(run: Maintained, found: Difference, strategy: Strategy) -> Non
             assert report.work == 0
         if report.action is Action.EXTENDED:
             assert not found.deleted.keys() & set(report.relations)
-        # A lattice may be followed as a graph of best paths, without labels.
+        # A lattice may be followed as a graph of best paths, without annotations.
         is_lattice = any(
             column.is_lattice for name in stratum.relations for column in run.program.relations[name].columns
         )
-        if not (has_labels(stratum, run.program) or is_lattice) or strategy is Strategy.RECOMPUTE:
+        if not (has_annotations(stratum, run.program) or is_lattice) or strategy is Strategy.RECOMPUTE:
             assert report.action in (Action.SKIPPED, Action.RECOMPUTED) or not stratum.rules
 
 

@@ -17,7 +17,7 @@ from tidelog.program.walk_nodes import aggregates_in, counts, relations_read
 from tidelog.values import Codec, Fact, NoValueError
 
 
-class Label(NamedTuple):
+class Annotation(NamedTuple):
     """The iteration in which a fact first holds, its derivations there, and whether it is given."""
 
     level: int
@@ -25,37 +25,39 @@ class Label(NamedTuple):
     is_input: bool
 
 
-Labels = dict[str, dict[Fact, Label]]
+Annotations = dict[str, dict[Fact, Annotation]]
 
 
-def labels_by_force(
+def annotations_by_force(
     program: Program,
     inputs: Mapping[str, Iterable[Fact]],
     relations: Mapping[str, Iterable[Fact]],
     functions: UserFunctions | None = None,
-) -> Labels:
-    """Return the label of every fact of every stratum in which labels mean something.
+) -> Annotations:
+    """Return the annotation of every fact of every stratum in which annotations mean something.
 
-    `relations` are the facts that the program derives: those of strata without labels are taken
+    `relations` are the facts that the program derives: those of strata without annotations are taken
     from there. The others are found anew and must be the same.
 
         edge(1, 2). given, path(x, y) :- edge(x, y).     path(1, 2) has level 1, count 1
     """
     facts = Facts(program.relations)
     solver = Solver(program, facts, Codec(program.types), functions or {})
-    labels: Labels = {}
+    annotations: Annotations = {}
     for stratum in program.strata:
         # The derivations of a rule with `autoinc()` are facts of a relation of their own.
         is_plain = not _aggregates_itself(stratum) and not any(map(counts, stratum.rules))
-        if has_labels(stratum, program) and is_plain:
-            labels.update(_label_stratum(stratum, inputs, facts, solver))
+        if has_annotations(stratum, program) and is_plain:
+            annotations.update(_annotate_stratum(stratum, inputs, facts, solver))
         for name in stratum.relations:
             facts.replace(name, frozenset(relations[name]))
-            assert name not in labels or labels[name].keys() == facts[name], f"{name} differs from the oracle"
-    return labels
+            assert name not in annotations or annotations[name].keys() == facts[name], (
+                f"{name} differs from the oracle"
+            )
+    return annotations
 
 
-def has_labels(stratum: Stratum, program: Program) -> bool:
+def has_annotations(stratum: Stratum, program: Program) -> bool:
     """Say whether facts of the stratum stand by their own derivations alone.
 
     In a relation with a law of its own (choice, equivalence, lattice, subsumption, a size limit) a
@@ -79,11 +81,11 @@ def _aggregates_itself(stratum: Stratum) -> bool:
     )
 
 
-def _label_stratum(
+def _annotate_stratum(
     stratum: Stratum, inputs: Mapping[str, Iterable[Fact]], facts: Facts, solver: Solver
-) -> Labels:
-    labels: Labels = {
-        name: {fact: Label(0, 1, True) for fact in inputs.get(name, ())} for name in stratum.relations
+) -> Annotations:
+    annotations: Annotations = {
+        name: {fact: Annotation(0, 1, True) for fact in inputs.get(name, ())} for name in stratum.relations
     }
     rules = [name_wildcards(rule) for rule in stratum.rules]
     iteration, is_changed = 0, True
@@ -91,13 +93,13 @@ def _label_stratum(
         iteration += 1
         is_changed = False
         for name in stratum.relations:
-            facts.replace(name, frozenset(labels[name]))
+            facts.replace(name, frozenset(annotations[name]))
         for name, found in _derivations(rules, solver).items():
             for fact, count in found.items():
                 if fact not in facts[name]:
-                    labels[name][fact] = Label(iteration, count, False)
+                    annotations[name][fact] = Annotation(iteration, count, False)
                     is_changed = True
-    return labels
+    return annotations
 
 
 def _derivations(rules: Iterable[Rule], solver: Solver) -> dict[str, Counter[Fact]]:

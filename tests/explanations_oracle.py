@@ -306,7 +306,7 @@ def check_blame(
 ) -> int:  # fmt: skip
     """Assert that blame and repair of random faults of the last epoch agree with exhaustive search.
 
-    The changes that are blamed, alone on top of the older inputs, bring about all the faults, and lose
+    The changes that are blamed, alone on top of the older inputs, cause all the faults, and lose
     that with any one of them. A repair leaves no fault, and no smaller set of changes does. The proofs of
     a blame say of every fact just what became of it. Every set of changes is evaluated from nothing, so
     an epoch with more than `MOST_CHANGES` changes is not looked at.

@@ -93,8 +93,8 @@ def annotated(engine):
         relation = engine.state.relations[name]
         own = engine.facts(name)
         keys = map(tuple, relation.rows[own].tolist())
-        labels = zip(relation.levels[own].tolist(), relation.counts[own].tolist(), strict=True)
-        found[name] = dict(zip(keys, labels, strict=True))
+        annotations = zip(relation.levels[own].tolist(), relation.counts[own].tolist(), strict=True)
+        found[name] = dict(zip(keys, annotations, strict=True))
         held = np.flatnonzero(relation.levels[: relation.count] != 2**31 - 1)
         levels = relation.levels[held].tolist()
         found[f"{name} kept"] = dict(zip(map(tuple, relation.rows[held].tolist()), levels, strict=True))

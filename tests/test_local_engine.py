@@ -145,11 +145,11 @@ def test_widening_keeps_the_counts_of_inputs():
     engine.evaluate(SilentObserver())
 
     stored = engine._state.relations["p"]
-    labels = {
+    annotations = {
         int(row[0]): (int(level), int(count))
         for row, level, count in zip(stored.live_rows(), stored.levels, stored.counts, strict=False)
     }
-    assert labels == {1: (0, 1), 1000: (0, 1), 10**6: (1, 1), 10**9: (2, 1), 10**12: (3, 1)}
+    assert annotations == {1: (0, 1), 1000: (0, 1), 10**6: (1, 1), 10**9: (2, 1), 10**12: (3, 1)}
 
 
 def test_narrow_state_refuses_wide_codes():

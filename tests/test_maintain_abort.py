@@ -58,7 +58,7 @@ def failing_anywhere(text: str) -> str:
 
 def seen(run: Maintained):
     """Return all that can be seen of a state."""
-    return run.relations(), run.labels()
+    return run.relations(), run.annotations()
 
 
 def attempt(trip: Trip, calls: int, act) -> bool:

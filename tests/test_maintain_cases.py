@@ -3,7 +3,7 @@
 import pytest
 
 from epochs import Maintained, difference, each_strategy, follow
-from epochs_oracle import Label
+from epochs_oracle import Annotation
 from programs import build
 from tidelog.engine.epoch import Action, Strategy
 
@@ -68,7 +68,7 @@ def test_a_derivation_that_loses_two_facts_at_once(strategy: Strategy):
         text, {"edge": edges}, [({}, both), (both, {}), (both, {"edge": [(0, 2), (2, 9)]})], strategy
     )
 
-    assert run.labels()["p"][0, 9] == Label(2, 3, False)
+    assert run.annotations()["p"][0, 9] == Annotation(2, 3, False)
 
 
 def test_mutual_recursion(strategy: Strategy):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epochs import STRATEGIES, Maintained, examples
-from epochs_oracle import Label, labels_by_force
+from epochs_oracle import Annotation, annotations_by_force
 from epochs_programs import SPECIAL, tangled_epochs, tangled_programs
 from programs import build, run_program
 from strategies import RandomProgram, dense_programs, programs
@@ -24,11 +24,11 @@ path(x, z) :- path(x, y), edge(y, z).
 
 
 def by_force(text: str, inputs=None):
-    """Return the oracle's labels as plain tuples of level and count."""
+    """Return the oracle's annotations as plain tuples of level and count."""
     program = build(text)
-    found = labels_by_force(program, inputs or {}, run_program(program, inputs=inputs))
+    found = annotations_by_force(program, inputs or {}, run_program(program, inputs=inputs))
     return {
-        name: {fact: (label.level, label.count) for fact, label in of_facts.items()}
+        name: {fact: (annotation.level, annotation.count) for fact, annotation in of_facts.items()}
         for name, of_facts in found.items()
     }
 
@@ -94,7 +94,7 @@ def test_state_is_that_of_an_engine_started_now(strategy: Strategy, data: st.Dat
     for epoch in data.draw(tangled_epochs(program, max_epochs=3)):
         run.change(epoch.inserts, epoch.deletes, strategy=strategy)
 
-        assert run.labels() == run.again().labels()
+        assert run.annotations() == run.again().annotations()
 
 
 # --- by hand -------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def test_a_level_grows_when_the_short_way_goes():
     difference = run.change(delete={"edge": [(0, 3)]})
 
     assert "path" not in difference.deleted
-    assert run.labels()["path"][0, 3] == Label(3, 1, False)
+    assert run.annotations()["path"][0, 3] == Annotation(3, 1, False)
 
 
 def test_a_level_shrinks_when_a_short_way_comes():
@@ -116,20 +116,20 @@ def test_a_level_shrinks_when_a_short_way_comes():
 
     run.change(insert={"edge": [(0, 3)]})
 
-    assert run.labels()["path"][0, 3] == Label(1, 1, False)
-    assert run.labels()["path"][0, 4] == Label(2, 1, False)
+    assert run.annotations()["path"][0, 3] == Annotation(1, 1, False)
+    assert run.annotations()["path"][0, 4] == Annotation(2, 1, False)
 
 
 def test_a_fact_that_is_no_longer_given_keeps_its_derivations():
     """Deleting the input leaves a derived fact with the level and count of its derivations."""
     text = f"{PATH}.input path"
     run = Maintained(build(text)).start({"edge": [(0, 1), (0, 2), (1, 3), (2, 3)], "path": [(0, 3)]})
-    assert run.labels()["path"][0, 3] == Label(0, 1, True)
+    assert run.annotations()["path"][0, 3] == Annotation(0, 1, True)
 
     difference = run.change(delete={"path": [(0, 3)]})
 
     assert difference.deleted == {}
-    assert run.labels()["path"][0, 3] == Label(2, 2, False)
+    assert run.annotations()["path"][0, 3] == Annotation(2, 2, False)
 
 
 def test_a_derived_fact_that_is_given_starts_from_nothing():
@@ -140,5 +140,5 @@ def test_a_derived_fact_that_is_given_starts_from_nothing():
     difference = run.change(insert={"path": [(0, 2)]})
 
     assert difference.inserted == {}
-    assert run.labels()["path"][0, 2] == Label(0, 1, True)
-    assert run.labels()["path"][0, 3] == Label(1, 1, False)
+    assert run.annotations()["path"][0, 2] == Annotation(0, 1, True)
+    assert run.annotations()["path"][0, 3] == Annotation(1, 1, False)

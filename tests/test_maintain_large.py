@@ -41,7 +41,7 @@ def test_large_states_follow(strategy: Strategy):
 
         after = run.relations()
         assert found == difference(before, after)
-        assert run.labels() == run.again().labels()
+        assert run.annotations() == run.again().annotations()
         before = after
 
 

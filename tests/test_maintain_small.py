@@ -37,7 +37,7 @@ def _at_large(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     run = Sweeps.run
 
     def watched(update: Sweeps, inputs: Mapping[str, RowDelta]) -> dict[str, RowDelta]:
-        seen.append(tuple(update.judge.labels))
+        seen.append(tuple(update.judge.marks))
         return run(update, inputs)
 
     monkeypatch.setattr(Sweeps, "run", watched)

@@ -386,12 +386,12 @@ def test_undone_epochs_never_were(monkeypatch: pytest.MonkeyPatch) -> None:
         program = data.draw(tangled_programs())
         run = Maintained(build(program.text)).start(program.inputs)
         for epoch in data.draw(tangled_epochs(program, max_epochs=3)):
-            before = run.relations(), run.labels()
+            before = run.relations(), run.annotations()
             fails = True
             try:
                 run.change(epoch.inserts, epoch.deletes)
             except KeyboardInterrupt:
-                assert (run.relations(), run.labels()) == before
+                assert (run.relations(), run.annotations()) == before
             finally:
                 fails = False
             run.change(epoch.inserts, epoch.deletes)

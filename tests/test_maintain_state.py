@@ -20,10 +20,10 @@ def test_an_engine_goes_on_from_an_exported_state(data: st.DataObject, strategy:
     before = run.check()
 
     for epoch in data.draw(tangled_epochs(program, max_epochs=3)):
-        labels = run.labels()
+        annotations = run.annotations()
         run = run.moved()
 
-        assert run.labels() == labels
+        assert run.annotations() == annotations
         run.check()
         found = run.change(epoch.inserts, epoch.deletes, strategy=strategy)
         after = run.check()

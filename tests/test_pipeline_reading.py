@@ -153,7 +153,7 @@ def test_a_store_is_read(spark, tmp_path):
     ("options", "words"),
     [
         ({"relation": "raech"}, "has no output `raech`"),
-        ({"relation": "reach", "epoch": "soon"}, "`soon` is no epoch"),
+        ({"relation": "reach", "epoch": "soon"}, "`soon` is not a valid epoch"),
         ({"relation": "reach", "epoch": "99"}, "has no epoch 99"),
         ({}, "the option `relation` is missing"),
     ],

@@ -129,9 +129,9 @@ def test_csv_rows(ran):
         ("null", "column `s` is null"),
         ("out-of-range", "column `n` holds `9223372036854775808`, which is beyond the range of number"),
         ("out-of-range", "column `u` holds `-1`, which is beyond the range of unsigned"),
-        ("wrong-type", "column `f` holds `1.0f`, which is no float"),
-        ("wrong-type", "column `n` holds `x`, which is no number"),
-        ("wrong-type", "column `p` holds `[x, y]`: `x` is no number"),
+        ("wrong-type", "column `f` holds `1.0f`, which is not a valid float"),
+        ("wrong-type", "column `n` holds `x`, which is not a valid number"),
+        ("wrong-type", "column `p` holds `[x, y]`: `x` is not a valid number"),
     ]
     assert [row for _, _, row in bad][:2] == ["1,1", "1,2,3.0,too many,nil,6"]
 
@@ -225,8 +225,8 @@ def test_a_job_may_refuse_bad_rows(spark, ran):
     (mistake,) = wrong_source(spark, folder, Source("json", Format.JSON, path="json"), BadRows.FAIL)
 
     assert mistake.code == "bad-rows"
-    assert "4 rows are no facts" in mistake.message
-    assert "which is no number" in mistake.message
+    assert "4 rows are not facts" in mistake.message
+    assert "which is not a valid number" in mistake.message
     assert not list((folder / "wrong" / "manifests").iterdir())
 
 

@@ -101,8 +101,8 @@ def facts_of(relation, numbers=None, *, counts=True):
     rows = [tuple(row) for row in relation.rows[numbers].tolist()]
     if not relation.counts.size or not counts:
         return rows
-    labels = zip(relation.levels[numbers].tolist(), relation.counts[numbers].tolist(), strict=True)
-    return [(*row, *label) for row, label in zip(rows, labels, strict=True)]
+    annotations = zip(relation.levels[numbers].tolist(), relation.counts[numbers].tolist(), strict=True)
+    return [(*row, *annotation) for row, annotation in zip(rows, annotations, strict=True)]
 
 
 @pytest.mark.parametrize("counting", [False, True])

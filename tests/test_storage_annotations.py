@@ -64,25 +64,30 @@ def test_rows_without_derivations_are_reported(counts, data):
     levels=levels_of_rows,
     offers=st.lists(st.tuples(st.integers(0, ROWS - 1), st.integers(0, 5)), max_size=25),
 )
-def test_relaxing_keeps_the_smallest_label_and_its_derivations(levels, offers):
-    """A smaller label waits with its count, an equal one adds to the label that counts, others are lost."""
+def test_relaxing_keeps_the_smallest_level_and_its_derivations(levels, offers):
+    """A smaller level waits with its count, an equal one adds to the one that counts, others are lost."""
     counts, tentative, tentative_counts = int32s([1] * ROWS), int32s([0] * ROWS), int32s([0] * ROWS)
     improved = int64s([-1] * len(offers))
 
     found = relax(
         int32s(levels), counts, tentative, tentative_counts, int64s([row for row, _ in offers]),
-        int32s([label for _, label in offers]), improved,
+        int32s([offered for _, offered in offers]), improved,
     )  # fmt: skip
 
     for row, level in enumerate(levels):
-        labels = [label for other, label in offers if other == row]
-        best = min([level, *labels])
+        levels_offered = [offered for other, offered in offers if other == row]
+        best = min([level, *levels_offered])
         if best < level:
             assert tentative[row] == best + 1
-            assert tentative_counts[row] == labels.count(best)
+            assert tentative_counts[row] == levels_offered.count(best)
         else:
             assert (tentative[row], tentative_counts[row]) == (0, 0)
-        before = labels[: next((place for place, label in enumerate(labels) if label < level), len(labels))]
+        before = levels_offered[
+            : next(
+                (place for place, offered in enumerate(levels_offered) if offered < level),
+                len(levels_offered),
+            )
+        ]
         assert counts[row] == 1 + before.count(level)
     smaller = {row for row, level in enumerate(levels) if any(o == row and la < level for o, la in offers)}
     assert set(improved[:found].tolist()) == smaller

@@ -129,10 +129,10 @@ def test_lists_and_optional_fields_as_facts() -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (Num("x"), "the value.value is 'x', which is no int"),  # type: ignore[arg-type]
-        (Num(2**63), "which is no int"),
-        (Call("f", [1]), "the value.args[0] is 1, which is no Exp"),  # type: ignore[list-item]
-        (Call("f", mixed=1.5), "which is no int or str"),  # type: ignore[arg-type]
+        (Num("x"), "the value.value is 'x', which is not of type int"),  # type: ignore[arg-type]
+        (Num(2**63), "which is not of type int"),
+        (Call("f", [1]), "the value.args[0] is 1, which is not of type Exp"),  # type: ignore[list-item]
+        (Call("f", mixed=1.5), "which is not of type int or str"),  # type: ignore[arg-type]
     ],
 )
 def test_a_value_of_another_type_is_refused(value: Exp, words: str) -> None:
@@ -259,7 +259,7 @@ def test_a_json_schema_gives_the_types() -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ({"hosts": [{"name": 1}]}, "the value.hosts[0].name is 1, which is no str"),
+        ({"hosts": [{"name": 1}]}, "the value.hosts[0].name is 1, which is not of type str"),
         ({"hostz": []}, "did you mean `hosts`?"),
         ({}, "the value.hosts is None"),
         ({"hosts": [{"ports": []}]}, "the value.hosts[0].name is None"),

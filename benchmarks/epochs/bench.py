@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.epochs.record import Epoch, Label, Stopwatch, Taken, apply_epoch
+from benchmarks.epochs.record import Epoch, EpochKey, Stopwatch, Taken, apply_epoch
 from benchmarks.epochs.subject import FactSet, Subject, deletion, insertion
 from tidelog.engine.epoch import Strategy
 from tidelog.engine.protocol import SilentObserver
@@ -68,18 +68,18 @@ class Bench:
         """Delete input facts and insert them again; yield both epochs."""
         size = sum(map(len, facts.values()))
         for direction, change in (("delete", deletion(facts)), ("insert", insertion(facts))):
-            label = Label(self.subject.name, experiment, size, direction, seed)
-            yield apply_epoch(self.engine, change, strategy, label)
+            key = EpochKey(self.subject.name, experiment, size, direction, seed)
+            yield apply_epoch(self.engine, change, strategy, key)
 
     def evaluate_without(self, facts: FactSet) -> Taken:
         """Return what evaluating the inputs without these facts takes, from nothing and plainly."""
         left = {}
         for name, rows in self.subject.inputs.items():
-            gone = facts.get(name)
-            if gone is None:
+            deleted = facts.get(name)
+            if deleted is None:
                 left[name] = rows
                 continue
-            both = np.concatenate([rows, gone])
+            both = np.concatenate([rows, deleted])
             distinct, counts = np.unique(both, axis=0, return_counts=True)
             left[name] = distinct[counts == 1]
         subject = Subject(

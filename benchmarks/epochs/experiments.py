@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.epochs.bench import Bench
-from benchmarks.epochs.record import Epoch, Label, apply_epoch
+from benchmarks.epochs.record import Epoch, EpochKey, apply_epoch
 from benchmarks.epochs.subject import FactSet, deletion, insertion
 from tidelog.engine.epoch import Strategy
 
@@ -119,8 +119,8 @@ def elastic(bench: Bench, plan: Plan) -> Iterator[Epoch]:
         for number, (direction, facts) in enumerate(changes, start=1):
             change = deletion(facts) if direction == "delete" else insertion(facts)
             size = sum(map(len, facts.values()))
-            label = Label(bench.subject.name, "elastic", size, direction, number)
-            yield apply_epoch(bench.engine, change, strategy, label)
+            key = EpochKey(bench.subject.name, "elastic", size, direction, number)
+            yield apply_epoch(bench.engine, change, strategy, key)
     for number in range(13):
         taken = without if 7 <= number <= 11 else bench.baseline.batch
         yield Epoch(

@@ -51,7 +51,7 @@ class Stopwatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class EpochKey:
     """What an epoch is measured for."""
 
     workload: str
@@ -62,7 +62,7 @@ class Label:
 
 
 def apply_epoch(
-    engine: LocalMaintainedEngine, changes: Mapping[str, RelationChange], strategy: Strategy, label: Label
+    engine: LocalMaintainedEngine, changes: Mapping[str, RelationChange], strategy: Strategy, key: EpochKey
 ) -> Epoch:
     """Apply one change and return what it took."""
     settings = MaintenanceSettings(strategy=strategy)
@@ -70,17 +70,17 @@ def apply_epoch(
     result = engine.apply(changes, settings, SilentObserver())
     taken = watch.stop()
     return Epoch(
-        label.workload,
-        label.experiment,
+        key.workload,
+        key.experiment,
         strategy.value,
-        label.size,
-        label.direction,
+        key.size,
+        key.direction,
         taken.seconds,
         taken.cpu_seconds,
         impact(result, changes),
         sum(stratum.work for stratum in result.strata),
         sum(stratum.action is Action.RECOMPUTED for stratum in result.strata),
-        label.seed,
+        key.seed,
     )
 
 

@@ -56,8 +56,8 @@ def _draw(
     chosen = subject.sample(2 * CHANGES, random)
     inserted, deleted = _halved(chosen, random)
     with applied(engine, deletion(inserted)), engine.trial(_both(inserted, deleted), _SETTINGS) as result:
-        given = {(name, tuple(fact)) for name, rows in chosen.items() for fact in rows.tolist()}
-        faults = _choose(subject, result, given, number, random)
+        changed = {(name, tuple(fact)) for name, rows in chosen.items() for fact in rows.tolist()}
+        faults = _choose(subject, result, changed, number, random)
     return FaultyEpoch(inserted, deleted, faults, result) if faults is not None else None
 
 
@@ -85,12 +85,12 @@ def _both(inserted: Mapping[str, Rows], deleted: Mapping[str, Rows]) -> dict[str
 
 
 def _choose(
-    subject: Subject, result: EpochResult, given: AbstractSet[Key], number: int, random: np.random.Generator
+    subject: Subject, result: EpochResult, changed: AbstractSet[Key], number: int, random: np.random.Generator
 ) -> Faults | None:
     """Return facts that appeared, that vanished, or both, in turn; none of those that were changed."""
     kind = number % 3
-    appeared = _derived(subject, result.inserted, given) if kind != 1 else []
-    vanished = _derived(subject, result.deleted, given) if kind != 0 else []
+    appeared = _derived(subject, result.inserted, changed) if kind != 1 else []
+    vanished = _derived(subject, result.deleted, changed) if kind != 0 else []
     if len(appeared) + len(vanished) < FEWEST_FAULTS or (kind == 2 and not (appeared and vanished)):
         return None
     wanted = int(random.integers(FEWEST_FAULTS, MOST_FAULTS + 1))
@@ -100,15 +100,15 @@ def _choose(
     return Faults(tuple(unwanted), tuple(missing))
 
 
-def _derived(subject: Subject, sides: Mapping[str, Sequence[Codes]], given: AbstractSet[Key]) -> list[Key]:
-    """Return facts that rules derive, at most so many of each relation; some relations are given in part."""
+def _derived(subject: Subject, sides: Mapping[str, Sequence[Codes]], changed: AbstractSet[Key]) -> list[Key]:
+    """Return facts that rules derive, at most so many of each relation, without the changed input facts."""
     heads = {rule.head.relation for rule in subject.program.rules}
     return [
         (name, tuple(fact))
         for name, columns in sides.items()
         if name in heads
         for fact in np.column_stack(list(columns))[:_MOST_CANDIDATES].tolist()
-        if (name, tuple(fact)) not in given
+        if (name, tuple(fact)) not in changed
     ]
 
 

@@ -12,7 +12,7 @@ from benchmarks.faults.evaluating import Evaluating
 from tidelog.engine.epoch import EpochResult
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.views.blame.case import Case
-from tidelog.views.blame.localize import Localization
+from tidelog.views.blame.localize import BlameSearch
 from tidelog.views.blame.repair import Demands, Search
 
 
@@ -115,7 +115,7 @@ def measure_case(
 
         case = make_case(subject, engine, epoch, Case)
         begun = time.process_time()
-        blamed = Localization(case).by_reasons()
+        blamed = BlameSearch(case).by_reasons()
         blame_seconds = time.process_time() - begun
 
         limited = make_case(subject, engine, epoch, LimitedCase)

@@ -131,10 +131,10 @@ def _teaching(
     people: list[str], courses: list[str], kind: str, random: np.random.Generator
 ) -> Iterator[Triple]:
     # One or two courses each, and no course twice.
-    given = iter(courses)
+    waiting = iter(courses)
     for person in people:
         for _ in range(_between(random, 1, 2)):
-            course = next(given)
+            course = next(waiting)
             yield course, "rdf:type", _term(kind)
             yield course, _term("name"), course.rsplit("/", 1)[1]
             yield person, _term("teacherOf"), course

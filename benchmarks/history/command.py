@@ -31,13 +31,13 @@ def run_history(options: argparse.Namespace) -> int:
 
     is_wrong = False
     for program in options.programs:
-        told = []
+        reports = []
         if "commits" in options.parts:
             texts, commits = _history(options)
-            told.append(replay(program, texts, commits, options.every))
+            reports.append(replay(program, texts, commits, options.every))
         if "edits" in options.parts:
-            told.append(edit_statements(program, read_files(options.lines), options.edits))
-        for lines in told:
+            reports.append(edit_statements(program, read_files(options.lines), options.edits))
+        for lines in reports:
             for line in lines:
                 print(line, flush=True)
                 is_wrong = is_wrong or line.startswith("WRONG")

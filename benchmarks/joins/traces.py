@@ -58,10 +58,10 @@ def follow(arcs: Arcs, sizes: list[int], strategies: list[str], seed: int = 1) -
         for size in sizes:
             for _ in range(_ROUNDS if size < 1_000 else 1):
                 chosen = arcs[random.choice(len(arcs), size, replace=False)]
-                gone = run.apply("e", chosen, is_insert=False, strategy=strategy)
+                deletion = run.apply("e", chosen, is_insert=False, strategy=strategy)
                 # Putting the arcs back undoes exactly these moves.
                 distance = _distance(moves, run.moves())
-                yield replace(gone, distance=distance)
+                yield replace(deletion, distance=distance)
                 yield replace(run.apply("e", chosen, is_insert=True, strategy=strategy), distance=distance)
 
 
@@ -111,8 +111,8 @@ class _Run:
         result = apply()
         seconds = time.process_time() - start
         report = next(report for report in result.strata if "meet" in report.relations)
-        said = re.search(r"([\d,]+) edits of the trace in ([\d,]+) steps", report.reason)
-        edits, steps = (int(text.replace(",", "")) for text in said.groups()) if said else (0, report.work)
+        found = re.search(r"([\d,]+) edits of the trace in ([\d,]+) steps", report.reason)
+        edits, steps = (int(text.replace(",", "")) for text in found.groups()) if found else (0, report.work)
         return Epoch(report.strategy.value, len(rows), edits, steps, seconds)
 
 

@@ -160,25 +160,26 @@ def _write_nights(folder: Path, users: int, chosen: random.Random) -> list[tuple
     members: list[tuple[str, str | None]] = [(f"g{n}", f"g{n // 3}") for n in range(1, _GROUPS)]
     for user in range(users):
         members += [(f"u{user}", f"g{chosen.randrange(_GROUPS)}") for _ in range(4)]
-    members = [(who, None if chosen.random() < _BAD_SHARE else group) for who, group in members]
+    members = [(person, None if chosen.random() < _BAD_SHARE else group) for person, group in members]
     grants = [(f"g{n}", f"r{n % 50}", "read") for n in range(0, _GROUPS, 4)]
-    columns = {"member": [who for who, _ in members], "group_name": [group for _, group in members]}
+    columns = {"member": [person for person, _ in members], "group_name": [group for _, group in members]}
     pq.write_table(pa.table(columns), folder / "nightly" / "members" / "all.parquet")
     names = ("who", "resource", "right")
     pq.write_table(
         pa.table(dict(zip(names, map(list, zip(*grants, strict=True)), strict=True))),
         folder / "nightly" / "grants" / "all.parquet",
     )
-    return [(who, group) for who, group in members if group is not None]
+    return [(person, group) for person, group in members if group is not None]
 
 
 def _write_changes(
     folder: Path, number: int, members: Sequence[tuple[str, str]], chosen: random.Random
 ) -> None:
     """Write a file in which five members leave a group and five join one."""
-    gone = [{"op": "-", "who": who, "group": group} for who, group in chosen.sample(list(members), 5)]
-    come = [{"op": "+", "who": f"n{number}-{n}", "group": f"g{n}"} for n in range(5)]
-    lines = [json.dumps({**change, "at": at}) for at, change in enumerate([*gone, *come])]
+    leaving = chosen.sample(list(members), 5)
+    deleted = [{"op": "-", "who": person, "group": group} for person, group in leaving]
+    inserted = [{"op": "+", "who": f"n{number}-{n}", "group": f"g{n}"} for n in range(5)]
+    lines = [json.dumps({**change, "at": at}) for at, change in enumerate([*deleted, *inserted])]
     (folder / "changes" / "members" / f"{number}.json").write_text("\n".join(lines) + "\n", "utf-8")
 
 

@@ -96,8 +96,8 @@ class Subject:
         frames = {}
         for name, relation in self.program.relations.items():
             holding = Holding(name, relation.arity, folder)
-            for given, columns in self.facts:
-                if given == name:
+            for filled, columns in self.facts:
+                if filled == name:
                     holding.put_rows(np.stack(list(columns), axis=1))
             frames[name] = read_codes(spark, folder, holding.files("in"), relation.arity)
         sizes: dict[str, int] = {}

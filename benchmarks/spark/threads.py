@@ -93,9 +93,9 @@ def epochs_cpu(
         begun = time.thread_time()
         engine.evaluate()
         taken[wire.me, 0] = time.thread_time() - begun
-        for number, (name, come, gone) in enumerate(changes, start=1):
+        for number, (name, inserted, deleted) in enumerate(changes, start=1):
             begun = time.thread_time()
-            engine.apply({name: CodeDelta(come, gone)}, MaintenanceSettings())
+            engine.apply({name: CodeDelta(inserted, deleted)}, MaintenanceSettings())
             engine.commit()
             taken[wire.me, number] = time.thread_time() - begun
 

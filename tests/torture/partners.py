@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from hypothesis import strategies as st
 
-from epochs_oracle import labels_by_force
+from epochs_oracle import annotations_by_force
 from epochs_programs import tangled_epochs, tangled_programs
 from partner_epochs import follow, followable
 from programs import run_program
@@ -58,15 +58,18 @@ def replay(case: Shared) -> int:
     for number, inputs in enumerate(case.inputs):
         given = {name: facts for name, facts in inputs.items() if facts}
         expected = run_program(program, inputs=given)
-        labels = labels_by_force(program, inputs, expected)
+        annotations = annotations_by_force(program, inputs, expected)
         for name in program.relations:
             together: dict[tuple[int, ...], tuple[int, int]] = {}
             for state in states[number]:
                 assert not together.keys() & state[name].keys(), f"{name}: a fact with two owners"
                 together.update(state[name])
             assert together.keys() == expected[name], f"the facts of {name}"
-            if name in labels:
-                wanted = {fact: (label.level, label.count) for fact, label in labels[name].items()}
+            if name in annotations:
+                wanted = {
+                    fact: (annotation.level, annotation.count)
+                    for fact, annotation in annotations[name].items()
+                }
                 assert together == wanted, f"levels and counts of {name}"
             for state in states[number]:
                 for fact, level in state[f"{name} kept"].items():

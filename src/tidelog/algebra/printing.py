@@ -33,11 +33,11 @@ def _lines(expression: Expression, width: int) -> list[str]:
         return [line]
     match expression:
         case nodes.Group(source=nodes.Unit()):
-            return _applied(_label(expression), expression.body, width)
+            return _applied(_operator(expression), expression.body, width)
         case nodes.Join() | nodes.Antijoin() | nodes.Group():
             left, symbol, right = _infix(expression)
             if isinstance(expression, nodes.Group):
-                below = _applied(_label(expression), right, width - 2)
+                below = _applied(_operator(expression), right, width - 2)
             else:
                 below = _lines(right, width - 2)
             # Read from left to right: the left side stays at its depth.
@@ -46,21 +46,21 @@ def _lines(expression: Expression, width: int) -> list[str]:
             parts = [_lines(source, width - 2) for source in expression.sources]
             return [("∪ " if row == 0 else "  ") + text for part in parts for row, text in enumerate(part)]
         case nodes.Fixpoint(definitions=((_, only),)):
-            return _applied(_label(expression), only, width)
+            return _applied(_operator(expression), only, width)
         case nodes.Fixpoint():
             lines = (print_definition(name, each, width - 2) for name, each in expression.definitions)
-            return [_label(expression), *("  " + line for each in lines for line in each)]
+            return [_operator(expression), *("  " + line for each in lines for line in each)]
         case nodes.Unit() | nodes.Outer() | nodes.Scan():
             return [line]
         case _:
-            return _applied(_label(expression), expression.source, width)
+            return _applied(_operator(expression), expression.source, width)
 
 
-def _applied(label: str, source: Expression, width: int) -> list[str]:
+def _applied(operator: str, source: Expression, width: int) -> list[str]:
     """Return an operator with its source, indented below it if they need more than a line."""
-    if len(label) + len(_one_line(source)) + 2 <= width:
-        return [f"{label}({_one_line(source)})"]
-    return [label, *("  " + below for below in _lines(source, width - 2))]
+    if len(operator) + len(_one_line(source)) + 2 <= width:
+        return [f"{operator}({_one_line(source)})"]
+    return [operator, *("  " + below for below in _lines(source, width - 2))]
 
 
 def _one_line(expression: Expression) -> str:  # noqa: C901 - one case per node
@@ -74,22 +74,22 @@ def _one_line(expression: Expression) -> str:  # noqa: C901 - one case per node
         case nodes.Project(source=nodes.Unit()):
             return f"{{({', '.join(print_term(term) for _, term in expression.terms)})}}"
         case nodes.Group(source=nodes.Unit()):
-            return f"{_label(expression)}({_one_line(expression.body)})"
+            return f"{_operator(expression)}({_one_line(expression.body)})"
         case nodes.Group():
             left, symbol, right = _infix(expression)
-            return f"{_operand(left)} {symbol} {_label(expression)}({_one_line(right)})"
+            return f"{_operand(left)} {symbol} {_operator(expression)}({_one_line(right)})"
         case nodes.Join() | nodes.Antijoin():
             left, symbol, right = _infix(expression)
             return f"{_operand(left)} {symbol} {_operand(right)}"
         case nodes.Union():
             return " ∪ ".join(_operand(source) for source in expression.sources)
         case nodes.Fixpoint(definitions=((_, only),)):
-            return f"{_label(expression)}({_one_line(only)})"
+            return f"{_operator(expression)}({_one_line(only)})"
         case nodes.Fixpoint():
             each = (f"{name} = {_one_line(part)}" for name, part in expression.definitions)
-            return f"{_label(expression)}({'; '.join(each)})"
+            return f"{_operator(expression)}({'; '.join(each)})"
         case _:
-            return f"{_label(expression)}({_one_line(expression.source)})"
+            return f"{_operator(expression)}({_one_line(expression.source)})"
 
 
 def _infix(expression: nodes.Join | nodes.Antijoin | nodes.Group) -> tuple[Expression, str, Expression]:
@@ -119,7 +119,7 @@ def _operand(expression: Expression) -> str:
     return f"({text})" if isinstance(expression, nodes.Antijoin | nodes.Union) else text
 
 
-def _label(
+def _operator(
     expression: nodes.Select
     | nodes.Project
     | nodes.Rename

@@ -220,7 +220,7 @@ def blame(  # noqa: PLR0913 - one parameter per option of the command line
     method: Method = "reasons",
     output_format: Format = OutputFormat.TEXT,
 ) -> None:
-    """Name the changes that brought unwanted facts about or made facts vanish."""
+    """Name the changes that caused unwanted facts or made facts vanish."""
     from tidelog.cli.blame import (  # noqa: PLC0415 - starts quickly otherwise
         FaultOptions,
         parse_epoch,

@@ -1,4 +1,4 @@
-"""`tidelog blame`: which changes of an epoch brought faults about."""
+"""`tidelog blame`: which changes of an epoch caused faults."""
 
 import sys
 from dataclasses import dataclass

@@ -78,7 +78,7 @@ IterationLimit = Annotated[
 ]
 Strategy = Annotated[
     str | None,
-    typer.Option("--strategy", metavar="NAME", help="How epochs are brought about; auto by default."),
+    typer.Option("--strategy", metavar="NAME", help="How epochs are applied; auto by default."),
 ]
 Switch = Annotated[
     float | None,

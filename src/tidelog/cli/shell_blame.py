@@ -1,4 +1,4 @@
-"""The shell's commands about faults: which changes brought them about, and which to take back."""
+"""The shell's commands about faults: which changes caused them, and which to take back."""
 
 import re
 import sys

@@ -13,7 +13,7 @@ _SECTIONS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
             ("rollback.", "forget the changes since the last commit"),
             ("insert edge(1, 2)", "insert a fact now; also several, with commas between"),
             ("delete edge(1, 2)", "delete a fact now"),
-            ("strategy", "say how the last epoch was brought about, and why"),
+            ("strategy", "say how the last epoch was applied, and why"),
         ),
     ),
     (
@@ -49,7 +49,7 @@ _SECTIONS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
             ("... at 4", "ask about epoch 4 and not the last; also `between 2 and 4`"),
             ("reject 1", "look for another repair that leaves its change 1 as it is"),
             ("accept", "apply the repair"),
-            ("guard path(1, 3)", "tell when an epoch brings it about; also `guard always ...`, `unguard 1`"),
+            ("guard path(1, 3)", "report when an epoch inserts it; also `guard always ...`, `unguard 1`"),
         ),
     ),
     (

@@ -41,7 +41,7 @@ def read_carefully(
 def _lines(data: bytes, layout: CsvLayout) -> Iterator[tuple[int, str]]:
     """Return the 1-based number and the text of every line.
 
-    Bytes that are no UTF-8 become lone surrogates, so that they can be pointed at.
+    Bytes that are not UTF-8 become lone surrogates, so that they can be pointed at.
     """
     text = data.decode("utf-8", "surrogateescape")
     if layout.is_quoted:

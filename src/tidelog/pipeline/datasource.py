@@ -234,7 +234,7 @@ def _for_spark(table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 def _number(text: str) -> int:
     if not str(text).isdecimal():
-        raise TidelogError([_wrong_option(f"`{text}` is no epoch", "give a number from 0 on")])
+        raise TidelogError([_wrong_option(f"`{text}` is not a valid epoch", "give a number from 0 on")])
     return int(text)
 
 

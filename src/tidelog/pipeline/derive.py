@@ -87,7 +87,7 @@ class Deriver(Protocol):
         """Write facts that were deleted and inserted to a new folder, with a column that says which."""
 
     def close(self) -> None:
-        """Let go of the state."""
+        """Release the state."""
 
 
 class SessionDeriver:
@@ -163,7 +163,7 @@ class SessionDeriver:
         ArrowFacts(pa.concat_tables(tables)).write(folder)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Release the store."""
         if self._session is not None:
             self._session.close()
 

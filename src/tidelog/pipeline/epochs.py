@@ -100,7 +100,7 @@ class Epochs:
                 self._publisher.publish(self._last)
 
     def load(self) -> bool:
-        """Make an epoch of all sources that are no streams, and say whether there was anything to do.
+        """Make an epoch of all sources that are not streams, and say whether there was anything to do.
 
         The first epoch is made in any case: programs may derive facts from nothing. A snapshot that
         differs from its last load in nothing, bad rows included, makes no epoch.
@@ -169,7 +169,7 @@ class Epochs:
         checked: Sequence[CheckedRows],
         states: States,
     ) -> None:
-        """Bring about an epoch: when this returns it is committed and published."""
+        """Apply an epoch: when this returns it is committed and published."""
         with making.stage("quarantine"):
             for each in checked:
                 if each.bad:
@@ -262,7 +262,7 @@ def _bad_rows(checked: CheckedRows) -> Diagnostic:
     samples = checked.bad_rows().limit(_SAMPLES).collect()
     lines = "".join(f"\n    {row['reason']}: {row['detail']}: {row['row']}" for row in samples)
     count = sum(checked.bad.values())
-    rows = "1 row is no fact" if count == 1 else f"{count:,} rows are no facts"
+    rows = "1 row is not a fact" if count == 1 else f"{count:,} rows are not facts"
     return Diagnostic(
         code="bad-rows",
         message=f"{rows} of `{checked.source.relation}` in the source `{checked.source.id}`:{lines}",

@@ -5,7 +5,7 @@ pending.json                     the epoch that is being made
 relations/NAME/epoch-3/          all facts of an output
 feed/NAME/epoch-3/               what the epoch changed in an output
 loads/SOURCE/epoch-3/            all facts of a snapshot source, to find the next difference
-quarantine/source=NAME/epoch=3/  rows that are no facts
+quarantine/source=NAME/epoch=3/  rows that are not facts
 engine/                          the engine's own state
 checkpoints/SOURCE/              how far Structured Streaming has read
 reports/                         what runs did
@@ -122,7 +122,7 @@ class Folder:
         return self.path / "loads" / source / f"epoch-{epoch}"
 
     def quarantine(self, source: str, epoch: int) -> Path:
-        """Return where the rows of a source are that are no facts."""
+        """Return the folder with the rows of a source that are not facts."""
         return self.path / "quarantine" / f"source={source}" / f"epoch={epoch}"
 
     def checkpoint(self, source: str) -> Path:

@@ -44,7 +44,7 @@ class Changes(StrEnum):
 
 
 class BadRows(StrEnum):
-    """What is done when a row is no fact."""
+    """What is done when a row is not a fact."""
 
     QUARANTINE = "quarantine"
     FAIL = "fail"

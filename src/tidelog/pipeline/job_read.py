@@ -112,7 +112,7 @@ def _read_trigger(table: "_Table") -> Trigger:
         return Trigger(kind)
     match = _INTERVAL.fullmatch(text.strip())
     if match is None:
-        table.mistake("every", f"`{text}` is no interval", 'write a number and a unit: "10 minutes"')
+        table.mistake("every", f"`{text}` is not a valid interval", 'write a number and a unit: "10 minutes"')
         return Trigger(kind)
     if kind is TriggerKind.ONCE:
         table.mistake("every", "a trigger that works once has no interval", 'choose kind = "interval"')

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Reason(StrEnum):
-    """Why a row is no fact."""
+    """Why a row is not a fact."""
 
     MALFORMED = "malformed"
     NULL = "null"
@@ -114,11 +114,11 @@ def _typed(
             wide = F.trim(column) if is_text else column
             number = wide.try_cast(DecimalType(38, 0))
             is_inside = number.between(F.lit(_LEAST[kind]).cast("decimal(38,0)"), _constant(_GREATEST[kind]))
-            # A text that is no integer, and one too long for 38 digits, have no number.
+            # A text that is not an integer, and one too long for 38 digits, have no number.
             reason = F.when(~exact, F.lit(Reason.WRONG_TYPE.value)).when(
                 ~F.coalesce(is_inside, F.lit(False)), F.lit(Reason.OUT_OF_RANGE.value)
             )
-            words = F.when(~exact, F.concat(shown, F.lit(f", which is no {kind.value}"))).otherwise(
+            words = F.when(~exact, F.concat(shown, F.lit(f", which is not a valid {kind.value}"))).otherwise(
                 F.concat(shown, F.lit(f", which is beyond the range of {kind.value}"))
             )
             return F.when(is_inside, number).try_cast(spark_type(kind)), reason, words
@@ -127,7 +127,7 @@ def _typed(
                 return column.cast("double"), nothing, nothing
             exact = F.regexp_like(column, F.lit(_FLOAT))
             reason = F.when(~exact, F.lit(Reason.WRONG_TYPE.value))
-            words = F.concat(shown, F.lit(", which is no float"))
+            words = F.concat(shown, F.lit(", which is not a valid float"))
             return F.when(exact, F.trim(column).try_cast("double")), reason, words
         case _:
             assert is_text or isinstance(found, StringType)

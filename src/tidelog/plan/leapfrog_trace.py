@@ -53,7 +53,7 @@ def reason_against_trace(rule: FlatRule, inside: Collection[str], program: Progr
 
 
 def plan_trace(rule: FlatRule, program: Program, statistics: Statistics) -> TracePlan:
-    """Return the layout of a rule's trace; there must be no reason against it."""
+    """Return the layout of a rule's trace; the rule must be one that can have a trace."""
     body = _trace_body(rule, program, statistics)
     atoms = _atoms(rule)
     order, _ = best_variable_order(tuple(range(len(atoms))), body)

@@ -8,7 +8,7 @@ from tidelog.syntax import tree
 
 
 def check_plan(draft: Draft) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each order that is no permutation of the rule's positive atoms."""
+    """Yield a diagnostic for each order that is not a permutation of the rule's positive atoms."""
     for rule in draft.flat:
         if rule.plan is None:
             continue

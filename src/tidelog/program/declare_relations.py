@@ -120,7 +120,7 @@ class _Builder:
                 self.diagnostics.append(
                     Diagnostic(
                         code="unknown-key-column",
-                        message=f"`keys` names `{name}`, which is no column of `{item.name}`",
+                        message=f"`keys` names `{name}`, which is not a column of `{item.name}`",
                         span=item.span,
                         hint=did_you_mean(name, names, f"its columns are {', '.join(names)}"),
                     )
@@ -137,7 +137,7 @@ class _Builder:
                     self.diagnostics.append(
                         Diagnostic(
                             code="unknown-choice-column",
-                            message=f"choice-domain names `{name}`, which is no column of `{item.name}`",
+                            message=f"choice-domain names `{name}`, which is not a column of `{item.name}`",
                             span=item.span,
                             hint=did_you_mean(name, names, f"its columns are {', '.join(names)}"),
                         )

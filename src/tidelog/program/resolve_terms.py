@@ -94,7 +94,7 @@ class TermResolver:
         if not fits:
             hint = "convert it with a functor such as `to_number`, `to_string`, `itof`"
             if self.env.same_root(found, expected):
-                hint = f"`{found}` is no subtype of `{expected}`; convert with `as(..., {expected})`"
+                hint = f"`{found}` is not a subtype of `{expected}`; convert with `as(..., {expected})`"
             self.report("type-clash", f"expected `{expected}`, found `{found}`", span, hint)
 
     def settled(self, found: str, expected: str | None) -> str:

@@ -20,7 +20,7 @@ from tidelog.views.blame.answers import AskedFaults, Blame, InputChange, Repair
 from tidelog.views.blame.case import Case, Faults
 from tidelog.views.blame.ground import Ground, by_relation, merged
 from tidelog.views.blame.incremental import Storyteller
-from tidelog.views.blame.localize import Localization
+from tidelog.views.blame.localize import BlameSearch
 from tidelog.views.blame.repair import Demands, Found, Search
 from tidelog.views.blame.steps import Step
 from tidelog.views.blame.suspects import Suspect
@@ -110,7 +110,7 @@ class Inquiry:
 
 
 def blame(epochs: Epochs, question: Question) -> Blame:
-    """Return a minimal set of changes that brings all the faults about; see `Session.blame`."""
+    """Return a minimal set of changes that causes all the faults; see `Session.blame`."""
     _check_method(question.method)
     with _inquiry(epochs, question) as inquiry:
         return blame_in(inquiry, question.method)
@@ -120,7 +120,7 @@ def blame_in(inquiry: Inquiry, method: Method = "reasons") -> Blame:
     """Return the blame of an inquiry."""
     begun = time.perf_counter()
     case = inquiry.case
-    search = Localization(case)
+    search = BlameSearch(case)
     blamed = search.by_reasons() if method == "reasons" else search.by_ddmin()
     notes = list(inquiry.bench.notes)
     proofs = _proofs(case, blamed, notes)
@@ -131,7 +131,7 @@ def blame_in(inquiry: Inquiry, method: Method = "reasons") -> Blame:
 
 
 def _proofs(case: Case, blamed: frozenset[int], notes: list[str]) -> tuple[Step, ...]:
-    """Return how the blamed changes alone bring the faults about."""
+    """Return how the blamed changes alone cause the faults."""
     taken = case.everything - blamed
     steps: list[Step] = []
     possible = case.prepare()

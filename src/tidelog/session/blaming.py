@@ -1,4 +1,4 @@
-"""The questions a session answers about faults: which changes brought them about, and which to take back."""
+"""The questions a session answers about faults: which changes caused them, and which to take back."""
 
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
@@ -39,7 +39,7 @@ class Blaming:
         epoch: SomeEpochs | None = None,
         method: Method = "reasons",
     ) -> "Blame":
-        """Return changes that bring about all the faults; none of them can be left out.
+        """Return changes that cause all the faults; none of them can be left out.
 
         `unwanted` are facts that appeared, `missing` ones that vanished: texts, with variables if all
         facts that match are meant, or facts by relation. `epoch` is the one whose changes are suspects,
@@ -122,7 +122,7 @@ class Blaming:
         return self._guards.all
 
     def unguard(self, *guards: Guard) -> None:
-        """Let go of some guards, or of all of them."""
+        """Drop some guards, or all of them."""
         with self._epochs.lock:
             known = self._guards.all
             with Arguments() as arguments:

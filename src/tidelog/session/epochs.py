@@ -142,7 +142,7 @@ class Epochs:
         return PendingEpoch(self._prepared, self._machine.codec, self._changeable)
 
     def apply(self, pending: PendingEpoch, settings: MaintenanceSettings) -> Delta:
-        """Bring about the epoch in which the changes have happened, those of facts and of rules."""
+        """Apply all changes, of facts and of rules, as one epoch."""
         pending.check_program(self._prepared)
         net = pending.net(self._machine.engine)
         if pending.has_rules:
@@ -199,7 +199,7 @@ class Epochs:
             self._store.snapshot(self._machine.engine.export_state(), program, fingerprint(program, kind))
 
     def close(self) -> None:
-        """Let go of the store and of all facts; only the program and its text can be asked for."""
+        """Release the store and all facts; only the program and its text can be asked for."""
         if self._store is not None:
             self._store.close()
         # Partners on Spark stay until they are told to go.

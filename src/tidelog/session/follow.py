@@ -105,7 +105,7 @@ class Follow:
         return finding.text, finding.span
 
     def close(self) -> None:
-        """Let go of all facts."""
+        """Release all facts."""
         self.db.close()
 
     def _findings(self, name: str, facts: Iterable[Fact], forest: Forest) -> Iterable[Finding]:

@@ -13,7 +13,7 @@ from tidelog.views.blame.answers import Violation
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Facts that no epoch may bring about, or with `is_always` none may take away.
+    """Facts that no epoch may insert, or with `is_always` none may delete.
 
     A strict guard refuses an epoch that does; others report it.
     """
@@ -85,7 +85,7 @@ class Guards:
         self._guards.update(dict.fromkeys(guards))
 
     def remove(self, guards: Sequence[Guard]) -> None:
-        """Let go of some guards, or of all."""
+        """Drop some guards, or all of them."""
         for guard in guards or tuple(self._guards):
             self._guards.pop(guard, None)
 

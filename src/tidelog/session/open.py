@@ -62,7 +62,7 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
     evaluation stops, `iteration_limit` the iterations a stratum may take, `functions` Python
     callables for `.functor` declarations (before those registered with `@tidelog.functor` and
     `@tidelog.aggregate`), `include_path` folders for `#include`, `defines` macros,
-    `observer` receives progress. `strategy` and `switch` say how epochs are brought about.
+    `observer` receives progress. `strategy` and `switch` say how epochs are applied.
 
     `store` is a folder that keeps the program and its state. Where it holds a store already the
     session goes on from there: the program may be left out, and `facts` are not read again.

@@ -123,7 +123,7 @@ def _judge(epochs: Epochs, between: Between, bench: Bench, guard: Guard, facts: 
 def _question(guard: Guard, facts: tuple[str, ...], epoch: int) -> Question:
     if guard.is_always:
         return Question(missing=facts, epoch=epoch)
-    # The text too: a repair must not bring about other facts that the guard forbids.
+    # The text too: a repair must not insert other facts that the guard forbids.
     return Question(unwanted=(*facts, guard.text), epoch=epoch)
 
 

@@ -274,7 +274,7 @@ class Session(Explaining, Blaming):
             self._epochs.save()
 
     def close(self) -> None:
-        """Let go of all facts; only the program and the statistics can be asked afterwards."""
+        """Release all facts; only the program and the statistics can be asked afterwards."""
         with self._epochs.lock:
             if self._is_closed:
                 return

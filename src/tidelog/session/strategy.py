@@ -1,4 +1,4 @@
-"""How epochs are brought about, as a user chose it."""
+"""How epochs are applied, as the user chose."""
 
 from dataclasses import replace
 from typing import Final

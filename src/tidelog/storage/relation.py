@@ -243,7 +243,7 @@ class StoredRelation:
             self.alive[numbers] = 1
 
     def hide_absent_rows(self, numbers: Int64s) -> None:
-        """Let joins no longer see those rows that are no facts now."""
+        """Hide from joins those of the rows that are not facts now."""
         absent = numbers[self.levels[numbers] == ABSENT]
         if absent.size:
             self.delete_rows(absent)

@@ -21,7 +21,7 @@ _WAIT_SECONDS: Final = 0.02
 class Lock:
     """A lock on a store's folder: one writer, or readers that look at the log just now.
 
-    The system lets go of it when the process ends, however it ends.
+    The system releases it when the process ends, however it ends.
     """
 
     def __init__(self, handle: int) -> None:

@@ -129,7 +129,7 @@ class Log:
             self._is_uncertain = True
 
     def close(self) -> None:
-        """Let go of the file; closing again does nothing."""
+        """Close the file; closing again does nothing."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1

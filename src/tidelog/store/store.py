@@ -326,7 +326,7 @@ class Store:
         )
 
     def close(self) -> None:
-        """Let go of all files and of the lock; an epoch that was begun did not happen."""
+        """Release all files and the lock; an epoch that was begun did not happen."""
         self.roll_back()
         self._close_log()
         self._close_handles()

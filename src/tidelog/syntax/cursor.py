@@ -150,7 +150,7 @@ class Cursor:
             )
         return self.advance()
 
-    def label(self, what: str) -> Token:
+    def any_word(self, what: str) -> Token:
         """Return any word but `_`: columns, fields and keys cannot be mistaken for terms."""
         if self.token.kind != "word" or self.token.text == "_":
             self.fail_expected(what)

@@ -106,7 +106,7 @@ class DeclarationParser(BodyParser):
     def _field(self) -> Field:
         self.pass_annotations()
         start = self.token
-        name = self.label("a name").text
+        name = self.any_word("a name").text
         self.expect(":", f"a type is missing: `{name}: number`")
         type_name, _ = self.qualified_name("a type")
         is_lattice = self._lattice_mark()
@@ -188,24 +188,24 @@ class DeclarationParser(BodyParser):
         if not self.is_word("keys") or self.token.is_fresh or self.peek().kind != "word":
             return ()
         self.advance()
-        columns = [self.label("a column").text]
+        columns = [self.any_word("a column").text]
         while self.accept(","):
-            columns.append(self.label("a column").text)
+            columns.append(self.any_word("a column").text)
         return tuple(columns)
 
     def _choice(self) -> tuple[str, ...]:
         if not self.accept("("):
-            return (self.label("a column").text,)
-        columns = [self.label("a column").text]
+            return (self.any_word("a column").text,)
+        columns = [self.any_word("a column").text]
         while self.accept(","):
-            columns.append(self.label("a column").text)
+            columns.append(self.any_word("a column").text)
         self.expect(")")
         return tuple(columns)
 
     def functor_declaration(self) -> FunctorDeclaration:
         """Return `.functor name(x: number, symbol): number stateful`; parameters may lack a name."""
         start = self.advance()
-        name = self.label("the name of a functor").text
+        name = self.any_word("the name of a functor").text
         self.expect("(")
         parameters: list[Field] = []
         while self.token.kind != ")":
@@ -241,7 +241,7 @@ class DeclarationParser(BodyParser):
         return LatticeDeclaration(name, tuple(operators), span=self.span_from(start))
 
     def _lattice_operator(self) -> tuple[str, Term]:
-        token = self.label("the name of a lattice operator")
+        token = self.any_word("the name of a lattice operator")
         if token.text not in LATTICE_OPERATORS:
             self.diagnostics.append(
                 Diagnostic(

@@ -213,7 +213,7 @@ class ItemParser(DeclarationParser):
         ]
 
     def _directive_parameter(self) -> tuple[str, str]:
-        key = self.label("a parameter").text
+        key = self.any_word("a parameter").text
         while self.token.kind == "-" and not self.token.is_spaced and self.peek().kind == "word":
             self.advance()
             key += "-" + self.advance().text

@@ -225,7 +225,7 @@ class TermParser(Cursor):
         start = self.advance()
         if self.accept("@"):
             return self._user_aggregate(start)
-        name = self.label("the name of a functor").text
+        name = self.any_word("the name of a functor").text
         self.expect("(")
         return UserApplication(name, self.terms_until(")"), span=self.span_from(start))
 
@@ -234,7 +234,7 @@ class TermParser(Cursor):
 
         An aggregate that is a class has no init: `@@name x : { body }`.
         """
-        name = self.label("the name of an aggregate").text
+        name = self.any_word("the name of an aggregate").text
         target: Term | None = None if self.token.kind == ":" else self.term()
         init: Term | None = None
         if target is not None and self.accept(","):

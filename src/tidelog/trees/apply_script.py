@@ -1,4 +1,4 @@
-"""Edits carried out one by one, each checked before it is done."""
+"""Edits applied one by one, each checked before it is done."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -185,7 +185,7 @@ class _State:
             if to.next is not None:
                 return f"{edit.to} has a sibling after it already"
             if to.parent != edit.parent.id:
-                return f"{edit.to} is no child of {edit.parent}"
+                return f"{edit.to} is not a child of {edit.parent}"
             link = self._link_of(edit.to.id)
             if link is None or not link.multiple:
                 return f"{edit.to} cannot have siblings"

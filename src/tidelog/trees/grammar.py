@@ -25,7 +25,7 @@ def grammar_schema(language: "Language", file_type: NodeType) -> Schema:
     links = tuple(NodeLink(str(name), (ANY,), optional=True, multiple=True) for name in (*fields, CHILDREN))
     values = (
         ValueLink(TEXT, ValueKind.SYMBOL, optional=True, doc="The text of a node with nothing below it"),
-        ValueLink(WORDS, ValueKind.SYMBOL, optional=True, doc="The words in it that are no nodes"),
+        ValueLink(WORDS, ValueKind.SYMBOL, optional=True, doc="The words in it that are not nodes"),
     )
     above = _supertypes(language)
     types = [

@@ -272,7 +272,7 @@ class TreeRelations:
         return iter(self._stored)
 
     def apply(self, script: EditScript) -> None:
-        """Carry out what a script inserts and deletes, deletions first."""
+        """Apply what a script inserts and deletes, deletions first."""
         changes = script.changes()
         for name, change in changes.items():
             for fact in change.delete:

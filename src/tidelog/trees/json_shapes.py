@@ -324,4 +324,4 @@ def _bad_schema(message: str) -> Diagnostic:
 
 def _no_json(value: object) -> Diagnostic:
     range_hint = f"whole numbers are from {NUMBER_RANGE.start} to {NUMBER_RANGE.stop - 1}"
-    return Diagnostic(code="tree-value", message=f"{value!r} is no JSON value", hint=range_hint)
+    return Diagnostic(code="tree-value", message=f"{value!r} is not a JSON value", hint=range_hint)

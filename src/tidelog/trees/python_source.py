@@ -204,7 +204,7 @@ class PythonSource:
         try:
             middle = self.encode(ast.parse(part), Source(name, part))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            # It is no part by itself, or the text has a mistake, to be told with its place in the whole.
+            # It does not parse by itself, or has a mistake, which is reported with its place in the whole.
             return self.read(text, name)
         assert middle.places is not None
         source = Source(name, text)
@@ -266,7 +266,7 @@ class PythonSource:
         stack: list[tuple[object, int, int]],
         lines: list[int],
     ) -> None:
-        """Add a constant, a list, or an element of a list that is no node of `ast`."""
+        """Add a constant, a list, or an element of a list that is not a node of `ast`."""
         number = self.pool.number
         if isinstance(node, ast.Constant):
             lines += (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
@@ -357,7 +357,7 @@ def constant_parts(value: object) -> tuple[str, str | int | float | None]:
 
 
 def _is_text(value: str) -> bool:
-    r"""Say whether a string is text: halves of surrogate pairs, as in `"\ud800"`, are none."""
+    r"""Say whether a string is text: halves of surrogate pairs, as in `"\ud800"`, are not."""
     return value.encode("utf-8", "ignore").decode() == value
 
 

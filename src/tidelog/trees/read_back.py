@@ -46,7 +46,7 @@ def tree_from_facts(facts: Mapping[str, Iterable[Row]], like: Tree) -> Tree:
 
 
 def _types_by_id(relations: TreeRelations) -> dict[int, int]:
-    """Return the type code of each node: that of the relation of a type that is no supertype."""
+    """Return the type code of each node: that of the relation of a type that is not a supertype."""
     found: dict[int, int] = {}
     for code, node_type in enumerate(relations.schema.types):
         for (node,) in relations[node_relation(node_type.name)]:

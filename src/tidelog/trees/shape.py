@@ -14,7 +14,7 @@ Hashes = npt.NDArray[np.uint64]
 def measure_sizes(parents: Int32s) -> Int32s:
     """Return how many nodes each subtree has.
 
-    Requires preorder: a parent stands before its children, -1 is no parent.
+    Requires preorder: a parent is before its children, -1 means no parent.
     """
     sizes = np.ones(parents.size, dtype=np.int32)
     for row in range(parents.size - 1, -1, -1):

@@ -375,7 +375,7 @@ def _wrong(value: object, shape: Shape, where: str) -> Diagnostic:
     text = text if len(text) <= 60 else text[:57] + "..."
     return Diagnostic(
         code="tree-value",
-        message=f"{where} is {text}, which is no {shape.name.replace('_or_', ' or ')}",
+        message=f"{where} is {text}, which is not of type {shape.name.replace('_or_', ' or ')}",
         hint="values must be of the types that the annotations say",
     )
 

@@ -360,7 +360,7 @@ class Codec:
     def parse(self, text: str, type_name: str) -> int:
         """Return the code of the value that a text of a fact file writes.
 
-        A text that is no value of the type raises `TextError`, which says what is wrong where.
+        A text that is not a value of the type raises `TextError`, which says what is wrong where.
         """
         return parse_value(text, self.resolve(type_name), self)
 

@@ -5,7 +5,7 @@ This page is the law: engines that work on codes must agree with it value by val
 * number wraps to 64 bits in two's complement, unsigned modulo 2**64; a float is an IEEE double
   without negative zero and with one NaN.
 * `NoValueError` says that there is no value: integer division by zero, a negative exponent of
-  an integer power, a text that is no number, `substr` outside the text, a float that is no
+  an integer power, a text that is not a number, `substr` outside the text, a float that is not an
   integer of 64 bits, a regular expression that cannot be read.
 * Value order (`order_key`): numbers by size, NaN after all others, symbols by code points, records
   by fields with nil first, algebraic values by branch name and then fields.
@@ -342,7 +342,7 @@ def _power_floats(base: float, exponent: float) -> float:
     except OverflowError:
         return -math.inf if base < 0 and exponent % 2 == 1 else math.inf
     except ValueError:
-        # 0 to a negative power, or a negative base with an exponent that is no integer.
+        # 0 to a negative power, or a negative base with an exponent that is not an integer.
         return math.inf if base == 0.0 else NAN
 
 

@@ -17,7 +17,7 @@ _OpenRow = tuple[list[int], list[ValueType], str]
 def parse_value(text: str, value_type: ValueType, codec: "Codec") -> int:
     """Return the code of the value that a text writes.
 
-    A text that is no value of the type raises `TextError`.
+    A text that is not a value of the type raises `TextError`.
     """
     match value_type.kind:
         case Kind.NUMBER:

@@ -29,7 +29,7 @@ def rank_records(
 ) -> Codes:
     """Return keys whose int64 order is the order of the records that `codes` stand for.
 
-    `simple_keys` gives the keys of fields that are no records.
+    `simple_keys` gives the keys of fields that are not records.
     """
     if codes.size == 0:
         return codes

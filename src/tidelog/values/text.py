@@ -3,7 +3,7 @@
 Numbers, unsigned and floats are written in digits (a float in the fewest digits that give it
 back), a symbol as its bare text, a record as `[1, a, nil]`, a value of an algebraic type as
 `$Branch(1, x)`. A symbol inside a record or branch is quoted with `"` where its bare text
-could not be told from its surroundings.
+could not be told from the text around it.
 """
 
 import math
@@ -15,7 +15,7 @@ from tidelog.values.types import Kind
 
 
 class TextError(ValueError):
-    """A text is no value of its type; `start` and `end` say which characters are wrong."""
+    """A text is not a value of its type; `start` and `end` say which characters are wrong."""
 
     def __init__(self, code: str, message: str, start: int, end: int) -> None:
         super().__init__(message)
@@ -50,7 +50,8 @@ def parse_integer(text: str, kind: Kind, start: int = 0) -> int:
     digits = body[:-1] if kind is Kind.UNSIGNED and body[-1:] in {"u", "U"} else body
     low, high = (0, UNSIGNED_MAX) if kind is Kind.UNSIGNED else (NUMBER_MIN, NUMBER_MAX)
     if _INTEGER.fullmatch(digits) is None:
-        raise TextError("malformed-value", f"`{_shorten(text)}` is no {kind.value}", start, start + len(text))
+        message = f"`{_shorten(text)}` is not a valid {kind.value}"
+        raise TextError("malformed-value", message, start, start + len(text))
     sign = -1 if digits.startswith("-") else 1
     digits = digits.lstrip("+-")
     base = {"0x": 16, "0b": 2}.get(digits[:2].lower(), 10)
@@ -65,7 +66,8 @@ def parse_integer(text: str, kind: Kind, start: int = 0) -> int:
 def parse_float(text: str, start: int = 0) -> float:
     """Return the float that a text writes."""
     if _FLOAT.fullmatch(text.strip()) is None:
-        raise TextError("malformed-value", f"`{_shorten(text)}` is no float", start, start + len(text))
+        message = f"`{_shorten(text)}` is not a valid float"
+        raise TextError("malformed-value", message, start, start + len(text))
     value = float(text.strip())
     if math.isinf(value) and "inf" not in text.lower():
         message = f"`{_shorten(text)}` does not fit float"

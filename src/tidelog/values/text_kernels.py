@@ -1,6 +1,6 @@
 """Kernels that find and keep texts in one array of bytes.
 
-Loops copy element by element: slices take seconds to compile and are no quicker.
+Loops copy element by element: slices take seconds to compile and are not quicker.
 
 Texts lie end to end in `arena`; `starts[code]` and `starts[code + 1]` bound the text of a code.
 `table` is an open-addressing hash table of codes, -1 where it is free, with a power of two of

@@ -9,7 +9,7 @@ from tidelog.values import Branch, Fact, Value
 def write_fact(relation: str, fact: Fact) -> str:
     """Return a fact that reads back as itself: `edge("a", -1, [2, nil], $Leaf(3))`.
 
-    Only the floats that are no numbers have no written form: they are shown as `inf` and `nan`.
+    Only the floats that are not numbers have no written form: they are shown as `inf` and `nan`.
     """
     return f"{relation}({', '.join(map(write_value, fact))})"
 

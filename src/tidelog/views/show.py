@@ -7,7 +7,7 @@ from tidelog.values import Branch, Fact, Value
 
 
 def as_text(name: str, columns: Sequence[str], facts: Sequence[Fact], size: int) -> str:
-    """Return a title, the column names and the given facts, one per line.
+    """Return a title, the column names and the facts, one per line.
 
     path: 3 facts
     x  y

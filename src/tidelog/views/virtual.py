@@ -14,7 +14,7 @@ Sides = tuple[Sequence[Codes], Sequence[Codes]]
 
 
 def virtual_relation(name: str, program: Program) -> tuple[Virtual, Relation] | None:
-    """Return what a name stands for if it is no relation of the program but a virtual one."""
+    """Return the virtual relation of a name that the program does not declare."""
     virtual = find_virtual(name, program.relations)
     if virtual is None:
         return None

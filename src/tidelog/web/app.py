@@ -129,12 +129,12 @@ async def _body(request: Request, most: int) -> Body:
     """Return the JSON object of a request; a body that grows too long is not read to its end."""
     try:
         body = json.loads(await _data(request, most))
-        # Half a surrogate pair is no text.
+        # Half a surrogate pair is not text.
         json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as cause:
-        raise mistake("bad-request", "the body is no JSON") from cause
+        raise mistake("bad-request", "the body is not JSON") from cause
     if not isinstance(body, dict):
-        raise mistake("bad-request", "the body is no JSON object")
+        raise mistake("bad-request", "the body is not a JSON object")
     return body
 
 
@@ -160,7 +160,7 @@ def _page_request(request: Request) -> PageRequest:
 
 def _number(text: str) -> int:
     if not text.isdecimal() or len(text) > 15:
-        raise mistake("bad-request", f"`{text[:40]}` is no number from 0 on")
+        raise mistake("bad-request", f"`{text[:40]}` is not a valid number; it must be 0 or more")
     return int(text)
 
 

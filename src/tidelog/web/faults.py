@@ -1,4 +1,4 @@
-"""Blame and repair: which changes brought a fault about, and which to take back."""
+"""Blame and repair: which changes caused a fault, and which to take back."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,7 +14,7 @@ _MARKS: Final = {"inserted": "+", "appeared": "+", "deleted": "-", "vanished": "
 
 
 def plain_blame(session: Session, body: Mapping[str, object]) -> Plain:
-    """Return the changes that bring the faults about, with an incremental proof of each."""
+    """Return the changes that cause the faults, with an incremental proof of each."""
     found = session.blame(_texts(body, "unwanted"), _texts(body, "missing"), epoch=_epochs(body))
     return {**found.to_dict(), "proofs": [_node(proof) for proof in found.proofs]}
 

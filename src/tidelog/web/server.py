@@ -62,7 +62,7 @@ def open_listener(settings: WebSettings) -> socket.socket:
         )[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as cause:
-        raise mistake("cannot-listen", f"`{host}` is no address of this machine: {cause}") from cause
+        raise mistake("cannot-listen", f"`{host}` is not an address of this machine: {cause}") from cause
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)

@@ -90,7 +90,7 @@ class RuleTrace:
         self._size_recorded = 0
 
     def _make_indexes(self) -> list[Sensitivity]:
-        """Return an index for each level whose variables are no beginning of the order.
+        """Return an index for each level whose variables are not a prefix of the order.
 
         Of the others, a changed branch says itself where the join changes; with `keeps_all` they have
         indexes too, to look at.

@@ -178,7 +178,7 @@ class PartnerRun:
             for name in self.stratum.relations:
                 visible, relation = self.state.visible[name], self.state.relations[name]
                 visible.delta, visible.end = 0, relation.count
-                self._label(name, 0, 0)
+                self._set_levels(name, 0, 0)
         self._plan_rules(is_first=not iteration)
         while self.stratum.rules:
             iteration += 1
@@ -222,13 +222,13 @@ class PartnerRun:
             new = sum(self.state.relations[n].count - count for n, count in self.iteration_start.items())
         for name, count in self.iteration_start.items():
             relation, visible = self.state.relations[name], self.state.visible[name]
-            self._label(name, count, iteration)
+            self._set_levels(name, count, iteration)
             visible.delta, visible.end = count, relation.count
             for index in relation.indexes.values():
                 index.add_rows(relation.rows, relation.count)
         return new
 
-    def _label(self, name: str, first: int, iteration: int) -> None:
+    def _set_levels(self, name: str, first: int, iteration: int) -> None:
         if self.state.counting:
             relation = self.state.relations[name]
             relation.levels[first : relation.count] = iteration
@@ -271,7 +271,7 @@ class PartnerRun:
             rows, counts = pending.rows[: pending.count], pending.counts[: pending.count]
             route, relation = self.routes.relations[name], self.state.relations[name]
             if relation.count and (route.is_everywhere or len(route.columns) > 1):
-                # A copy held here tells that a candidate is no news.
+                # A copy held here shows that a candidate is not new.
                 unknown = relation.find(rows) < 0
                 rows, counts = rows[unknown], counts[unknown] if counts.size else counts
             for partner, part in self._by_owner(rows, route.owner):

@@ -62,10 +62,10 @@ def file_name(relation: str, partner: int, name: str) -> str:
 
 def evaluate(payload: Evaluation, wire: Wire) -> Message:
     """Evaluate the stratum and return, as JSON, what it took and the files with what it derived."""
-    return Message(text=json.dumps(Evaluator(payload, wire).run()))
+    return Message(text=json.dumps(StratumEvaluation(payload, wire).run()))
 
 
-class Evaluator:
+class StratumEvaluation:
     """One partner's evaluation of one stratum, from files to files."""
 
     def __init__(self, payload: Evaluation, wire: Wire) -> None:

@@ -89,7 +89,7 @@ class AskedFaults:
 
 @dataclass(frozen=True)
 class Blame:
-    """The changes that bring all the faults about; none of them can be left out.
+    """The changes that cause all the faults; none of them can be left out.
 
     `proofs` has one incremental proof for each fault. `trials` is how many worlds were looked at.
     """
@@ -109,9 +109,9 @@ class Blame:
         return len(self.changes)
 
     def __str__(self) -> str:
-        verb = "brings" if len(self.changes) == 1 else "bring"
+        verb = "causes" if len(self.changes) == 1 else "cause"
         lines = [
-            f"{_counted(len(self.changes), 'change')} {self.faults.when} {verb} about",
+            f"{_counted(len(self.changes), 'change')} {self.faults.when} {verb}",
             *self.faults.lines(),
             "blamed:",
             *(f"  {change}" for change in self.changes),

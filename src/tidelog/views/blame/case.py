@@ -51,7 +51,7 @@ class Pattern:
 class Faults:
     """Facts that are there and should not be, and facts that are not and should.
 
-    `patterns` forbid more than the facts that match now: a repair must not bring others about.
+    `patterns` forbid more than the facts that match now: a repair must not cause others.
     """
 
     unwanted: tuple[Key, ...] = ()

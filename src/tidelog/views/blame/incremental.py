@@ -1,4 +1,4 @@
-"""Proofs cut off at what the epoch did not touch: how the changes blamed bring a fault about.
+"""Proofs cut off at what the epoch did not touch: how the blamed changes cause a fault.
 
 A fact that appeared has a proof whose steps all appeared too; a fact that vanished has derivations
 it lost, each with the fact that is gone. Where a rule negates, the two meet. Aggregates and laws of a

@@ -1,4 +1,4 @@
-"""A minimal set of suspects that brings all faults about on top of the older epoch."""
+"""A minimal set of suspects that causes all faults on top of the older epoch."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -14,7 +14,7 @@ _FEW: Final = 24
 
 
 @dataclass
-class Localization:
+class BlameSearch:
     """Looks for the suspects to blame in a case."""
 
     case: Case
@@ -35,7 +35,7 @@ class Localization:
         return frozenset(ddmin(sorted(self.case.everything), self.reproduces))
 
     def reproduces(self, blamed: Sequence[int]) -> bool:
-        """Say whether these suspects alone bring all faults about."""
+        """Say whether these suspects alone cause all faults."""
         # No fault was there before.
         return bool(blamed) and self._has_faults(self.case.world(self.case.everything - frozenset(blamed)))
 

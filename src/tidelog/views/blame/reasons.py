@@ -236,7 +236,7 @@ class Explainer:
         for place, literal in enumerate(rule.literals, start=1):
             numbers = batch[:, place]
             if literal.is_negated:
-                # A row that joins see and that is no fact here is one in another world.
+                # A row that joins see and that is not a fact here is one in another world.
                 scores += numbers >= 0
             else:
                 scores += self._marks.of(literal.relation).changed[numbers]
@@ -245,7 +245,7 @@ class Explainer:
     # --- facts that hold in every world ----------------------------------------------------------------
 
     def _remember(self, found: Explanation) -> None:
-        """Mark the facts whose proofs rest on no suspect, those of lower strata first."""
+        """Mark the facts whose proofs rest on no suspect, those of earlier strata first."""
         stratum_of = self._ground.stratum_of
         slow: dict[int, list[Place]] = {}
         for place in found.slow:

@@ -23,7 +23,7 @@ def derivations(
     """Yield each derivation of a fact by the user's rules once, as they are found.
 
     `rules` names those to try, such as `path#2`. An input fact needs none, and what a law of
-    its relation adds (an equivalence, a lattice) is no rule application: see `Prover`. Whether the fact
+    its relation adds (an equivalence, a lattice) is not a rule application: see `Prover`. Whether the fact
     holds is not asked: a choice may leave out a fact that has derivations.
 
         for derivation in derivations(source, book, GroundAtom("path", (1, 3))):

@@ -1,4 +1,4 @@
-// Which changes brought a fault about, and the fewest to take back.
+// Which changes caused a fault, and the fewest to take back.
 
 import { post } from "./api.js";
 import { stage } from "./changes.js";
