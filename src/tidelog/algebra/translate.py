@@ -40,7 +40,7 @@ from tidelog.program.nodes import (
 from tidelog.program.walk_nodes import aggregates_in, terms_of
 
 
-def translate_rule(rule: Rule, program: Program) -> Expression:
+def translate_rule(rule: Rule, program: Program) -> Project:
     """Return an expression for the facts that the rule derives, under the head's columns.
 
     r(x, 1) :- edge(x, x), !edge(x, 5).     π[x, 1](π[x](σ[x = y](edge)) ▷ π[x](σ[y = 5](edge)))

@@ -1,7 +1,8 @@
 """Rules as Spark data frames over codes, where frames say exactly what the rule says.
 
-That is so for atoms, negated atoms, equalities, and comparisons of numbers: joins, anti joins and filters.
-Arithmetic is not: Spark's numbers overflow into errors, ours wrap.
+A rule is read as relational algebra, and its joins, antijoins, selections and projections become those of
+frames. Comparisons are of codes, so these serve for equality and for numbers alone. Arithmetic does not:
+Spark's numbers overflow into errors, ours wrap.
 
 A recursive stratum is a loop of such frames, cut off from its past after every iteration, so that plans and
 lineage do not grow. It needs nothing but Spark's shuffle, and about half a second for each iteration.
@@ -11,18 +12,20 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from tidelog.algebra import nodes as algebra
+from tidelog.algebra.translate import translate_rule
 from tidelog.engine.convergence import check_iterations
 from tidelog.engine.protocol import Settings
-from tidelog.plan.flatten import FlatRule, flatten_rule
 from tidelog.program import nodes
 from tidelog.values import Codec, Kind
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 Frames = Mapping[str, "DataFrame"]
+View = Callable[[algebra.Scan], "DataFrame"]
 _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -31,6 +34,8 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+# The one column of a frame that stands for an expression without columns.
+_ANY: Final = "%any"
 
 
 def reason_against_frames(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
@@ -39,34 +44,33 @@ def reason_against_frames(stratum: nodes.Stratum, program: nodes.Program) -> str
         if not program.relations[name].arity:
             return f"`{name}` has no columns"
     for rule in stratum.rules:
-        flat = flatten_rule(rule, program)
-        if flat.body and not flat.atoms:
-            return f"a rule of `{rule.head.relation}` reads no relation"
-        for literal in flat.body:
-            reason = _reason(literal, program)
+        for expression in algebra.walk_expression(translate_rule(rule, program)):
+            reason = _reason(expression)
             if reason is not None:
                 return reason
     return None
 
 
-def _reason(literal: nodes.Literal, program: nodes.Program) -> str | None:
-    match literal:
-        case nodes.Atom():
-            return (
-                None if program.relations[literal.relation].arity else f"`{literal.relation}` has no columns"
-            )
-        case nodes.NegatedAtom():
-            return _reason(literal.atom, program)
-        case nodes.Constraint() if _is_plain(literal.left) and _is_plain(literal.right):
-            if literal.op in ("=", "!=") or (literal.op in _COMPARE and literal.kind is Kind.NUMBER):
-                return None
-            return f"the constraint `{literal.op}` does not compare codes"
+def _reason(expression: algebra.Expression) -> str | None:
+    terms: Sequence[nodes.Term] = ()
+    match expression:
+        case algebra.Unit() | algebra.Rename() | algebra.Join() | algebra.Antijoin():
+            return None
+        case algebra.Scan(relation=relation):
+            return None if relation.arity else f"`{relation.name}` has no columns"
+        case algebra.Select(constraints=constraints):
+            for each in constraints:
+                if each.op not in ("=", "!=") and (each.op not in _COMPARE or each.kind is not Kind.NUMBER):
+                    return f"the constraint `{each.op}` does not compare codes"
+            terms = [term for each in constraints for term in (each.left, each.right)]
+        case algebra.Project():
+            terms = [term for _, term in expression.terms]
+        case algebra.Extend():
+            terms = [expression.term]
         case _:
             return "a rule computes values"
-
-
-def _is_plain(term: nodes.Term) -> bool:
-    return isinstance(term, nodes.Variable | nodes.Constant)
+    is_plain = all(isinstance(term, nodes.Variable | nodes.Constant) for term in terms)
+    return None if is_plain else "a rule computes values"
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,9 @@ class FrameStratum:
         """Return the relations of a stratum that is not recursive; `frames` has their input facts."""
         found = {}
         for name in self.stratum.relations:
-            derived = [self._derive(rule, lambda _, other: frames[other]) for rule in self._rules(name)]
+            derived = [
+                self._derive(rule, lambda scan: frames[scan.relation.name]) for rule in self._rules(name)
+            ]
             parts = [frames[name], *derived] if name in frames else derived
             found[name] = reduce(lambda left, right: left.union(right), parts).distinct()
         return found
@@ -102,9 +108,9 @@ class FrameStratum:
             new = {}
             for name in self.stratum.relations:
                 candidates = [
-                    self._derive(rule, self._viewer(place, frames, full, delta))
+                    self._derive(rule, _viewer(scan, frames, full, delta))
                     for rule in self._rules(name)
-                    for place in self._places(rule, is_first=iteration == 1)
+                    for scan in self._scans(rule, is_first=iteration == 1)
                 ]
                 if not candidates:
                     new[name] = full[name].limit(0)
@@ -118,114 +124,96 @@ class FrameStratum:
             full = {name: self._cut(full[name].union(new[name])) for name in full}
             delta = new
 
-    def _rules(self, name: str) -> list[FlatRule]:
-        rules = (flatten_rule(rule, self.program) for rule in self.stratum.rules)
-        return [rule for rule in rules if rule.relation == name]
+    def _rules(self, name: str) -> list[algebra.Project]:
+        rules = [rule for rule in self.stratum.rules if rule.head.relation == name]
+        return [translate_rule(rule, self.program) for rule in rules]
 
-    def _places(self, rule: FlatRule, *, is_first: bool) -> Sequence[int | None]:
-        """Return the atoms that read the delta in turn; a rule without any runs in the first iteration."""
-        places = [n for n, atom in enumerate(rule.atoms) if atom.relation in self.stratum.relations]
-        return places or ([None] if is_first else [])
-
-    def _viewer(
-        self, place: int | None, frames: Frames, full: Frames, delta: Frames
-    ) -> Callable[[int, str], "DataFrame"]:
-        """Return what each atom of a rule reads; -1 is a negated atom's number."""
-
-        def view(number: int, name: str) -> "DataFrame":
-            if name not in full:
-                return frames[name]
-            return delta[name] if number == place else full[name]
-
-        return view
+    def _scans(self, rule: algebra.Project, *, is_first: bool) -> Sequence[algebra.Scan | None]:
+        """Return the scans that read the delta in turn; a rule without any runs in the first iteration."""
+        scans = [each for each in algebra.walk_expression(rule) if isinstance(each, algebra.Scan)]
+        inside = [scan for scan in scans if scan.relation.name in self.stratum.relations]
+        return inside or ([None] if is_first else [])
 
     def _cut(self, frame: "DataFrame") -> "DataFrame":
         return frame.localCheckpoint(eager=True)
 
-    def _derive(self, rule: FlatRule, view: Callable[[int, str], "DataFrame"]) -> "DataFrame":
-        """Return the heads of one rule."""
+    def _derive(self, rule: algebra.Project, view: View) -> "DataFrame":
+        """Return the heads of one rule, some perhaps more than once."""
+        source = self._lower(rule.source, view)
+        return source.select(*(self._value(term).alias(f"c{n}") for n, (_, term) in enumerate(rule.terms)))
+
+    def _lower(self, expression: algebra.Expression, view: View) -> "DataFrame":
+        """Return the rows of an expression as a frame with its columns."""
+        match expression:
+            case algebra.Unit():
+                return _with_columns(self.spark.range(1), {})
+            case algebra.Scan():
+                frame = view(expression)
+                return frame.toDF(*map(_spelled, expression.columns))
+            case algebra.Select():
+                frame = self._lower(expression.source, view)
+                for each in expression.constraints:
+                    holds = _COMPARE[each.op](self._value(each.left), self._value(each.right))
+                    frame = frame.where(holds)
+                return frame
+            case algebra.Project():
+                named = {name: self._value(term) for name, term in expression.terms}
+                return _with_columns(self._lower(expression.source, view), named).distinct()
+            case algebra.Rename():
+                renamed = {new: _column(old) for old, new in expression.names}
+                return _with_columns(self._lower(expression.source, view), renamed)
+            case algebra.Extend():
+                frame = self._lower(expression.source, view)
+                return frame.withColumn(_spelled(expression.column), self._value(expression.term))
+            case algebra.Join() | algebra.Antijoin():
+                how = "inner" if isinstance(expression, algebra.Join) else "left_anti"
+                return _joined(self._lower(expression.left, view), self._lower(expression.right, view), how)
+        raise AssertionError(f"{expression} was refused")
+
+    def _value(self, term: nodes.Term) -> "Column":
         from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
 
-        if not rule.body:
-            codes = tuple(self._code(term) for term in rule.head.terms if isinstance(term, nodes.Constant))
-            schema = ", ".join(f"c{place} long" for place in range(len(codes)))
-            return self.spark.createDataFrame([codes], schema)
-        frames = [self._bound(atom, view(number, atom.relation)) for number, atom in enumerate(rule.atoms)]
-        joined = _join_all(frames)
-        waiting = [literal for literal in rule.body if not isinstance(literal, nodes.Atom)]
-        while waiting:
-            literal = next(one for one in waiting if self._is_ready(one, joined.columns))
-            waiting.remove(literal)
-            joined = self._constrained(joined, literal, view)
-        columns = [self._value(term, f).alias(f"c{place}") for place, term in enumerate(rule.head.terms)]
-        return joined.select(*columns)
-
-    def _bound(self, atom: nodes.Atom, frame: "DataFrame") -> "DataFrame":
-        """Return a relation as bindings of an atom's variables."""
-        from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
-
-        kept: dict[str, Any] = {}
-        for place, term in enumerate(atom.terms):
-            column = f.col(f"c{place}")
-            match term:
-                case nodes.Constant():
-                    frame = frame.where(column == self._code(term))
-                case nodes.Variable() if term.name in kept:
-                    frame = frame.where(column == kept[term.name])
-                case nodes.Variable():
-                    kept[term.name] = column
-                case nodes.Wildcard():
-                    pass
-        if not kept:
-            return frame.select(f.lit(1).alias("%any")).limit(1)
-        return frame.select(*(column.alias(name) for name, column in kept.items())).distinct()
-
-    def _is_ready(self, literal: nodes.Literal, bound: Sequence[str]) -> bool:
-        terms = literal.atom.terms if isinstance(literal, nodes.NegatedAtom) else ()
-        if isinstance(literal, nodes.Constraint):
-            free = [
-                t
-                for t in (literal.left, literal.right)
-                if isinstance(t, nodes.Variable) and t.name not in bound
-            ]
-            return not free or (literal.op == "=" and len(free) == 1)
-        return all(term.name in bound for term in terms if isinstance(term, nodes.Variable))
-
-    def _constrained(
-        self, frame: "DataFrame", literal: nodes.Literal, view: Callable[[int, str], "DataFrame"]
-    ) -> "DataFrame":
-        from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
-
-        if isinstance(literal, nodes.NegatedAtom):
-            against = self._bound(literal.atom, view(-1, literal.atom.relation))
-            shared = [name for name in against.columns if name != "%any"]
-            if shared:
-                return frame.join(against, on=shared, how="left_anti")
-            return frame.join(against, on=f.lit(True), how="left_anti")
-        assert isinstance(literal, nodes.Constraint)
-        for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
-            if isinstance(one, nodes.Variable) and one.name not in frame.columns:
-                return frame.withColumn(one.name, self._value(other, f))
-        left, right = self._value(literal.left, f), self._value(literal.right, f)
-        return frame.where(_COMPARE[literal.op](left, right))
-
-    def _value(self, term: nodes.Term, f: Any) -> Any:
         if isinstance(term, nodes.Constant):
-            return f.lit(self._code(term)).cast("long")
+            return f.lit(self.codec.encode(term.value, term.type)).cast("long")
         assert isinstance(term, nodes.Variable)
-        return f.col(f"`{term.name}`")
-
-    def _code(self, term: nodes.Constant) -> int:
-        return self.codec.encode(term.value, term.type)
+        return _column(term.name)
 
 
-def _join_all(frames: Sequence["DataFrame"]) -> "DataFrame":
-    """Return the natural join, with those first that share a variable with what is joined already."""
-    joined, left = frames[0], list(frames[1:])
-    while left:
-        shared = [frame for frame in left if set(frame.columns) & set(joined.columns)]
-        following = shared[0] if shared else left[0]
-        left.remove(following)
-        on = [name for name in following.columns if name in joined.columns]
-        joined = joined.join(following, on=on, how="inner") if on else joined.crossJoin(following)
-    return joined
+def _viewer(delta_scan: algebra.Scan | None, frames: Frames, full: Frames, delta: Frames) -> View:
+    """Return what each scan of a rule reads."""
+
+    def view(scan: algebra.Scan) -> "DataFrame":
+        name = scan.relation.name
+        if name not in full:
+            return frames[name]
+        return delta[name] if scan is delta_scan else full[name]
+
+    return view
+
+
+def _joined(left: "DataFrame", right: "DataFrame", how: str) -> "DataFrame":
+    """Return the join over the columns of the same name."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    shared = [name for name in left.columns if name in right.columns and name != _ANY]
+    return left.join(right, on=shared or f.lit(True), how=how)
+
+
+def _with_columns(frame: "DataFrame", columns: Mapping[str, "Column"]) -> "DataFrame":
+    """Return a frame with columns of these names; without any, it has a row if the frame has one."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    if not columns:
+        return frame.select(f.lit(1).alias(_ANY)).limit(1)
+    return frame.select(*(column.alias(_spelled(name)) for name, column in columns.items()))
+
+
+def _column(name: str) -> "Column":
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    return f.col(f"`{_spelled(name)}`")
+
+
+def _spelled(name: str) -> str:
+    """Return a column's name in lower case, for to Spark `x` and `X` are the same."""
+    return "".join(f"^{letter.lower()}" if letter.isupper() else letter for letter in name)
