@@ -96,3 +96,17 @@ def test_a_wrong_value_of_an_aggregate_fails_there(db: Session) -> None:
 
     assert '✓ g.edge("a", "b")' in refuted
     assert '✗ 7 = count : { g.edge("a", _) }  [the count is 1]' in refuted
+
+
+def test_proofs_follow_rows_that_were_moved() -> None:
+    """An index that a proof had made is not used any more once deletions moved the rows of its relation."""
+    facts = [(number, 7 * number, number % 5) for number in range(20_000)]
+    text = ".decl e(x: number, y: number, z: number)\n.input e\n.decl p(y: number)\np(y) :- e(_, y, _)."
+    with tidelog.open(text, facts={"e": facts}) as db:
+        before = [str(each.atom) for each in db.why("p(70)").premises]
+
+        db.apply(delete={"e": [facts[0], *facts[11:15_000]]})
+        after = [str(each.atom) for name in ("p(70)", "p(105000)") for each in db.why(name).premises]
+
+    assert before == ["e(10, 70, 0)"]
+    assert after == ["e(10, 70, 0)", "e(15000, 105000, 0)"]

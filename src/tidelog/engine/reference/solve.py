@@ -6,7 +6,7 @@ from typing import assert_never
 
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.reference.facts import Facts
-from tidelog.engine.reference.steps import Body, Step, Steps
+from tidelog.engine.reference.steps import Body, Step, Steps, rank_literal
 from tidelog.engine.reference.terms import Binding, Terms
 from tidelog.program import nodes
 from tidelog.values import Codec, NoValueError
@@ -66,7 +66,7 @@ class Solver(Steps):
         ranked = [
             (rank, position)
             for position, literal in enumerate(body)
-            if (rank := self._rank(literal, bound)) is not None
+            if (rank := rank_literal(literal, bound)) is not None
         ]
         assert ranked, f"no literal can be taken next: {body}"
         return min(ranked)[1]

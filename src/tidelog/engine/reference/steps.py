@@ -1,6 +1,6 @@
 """Ways to go on with a body: what one literal, taken under a binding, adds to it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final, assert_never
 
@@ -31,13 +31,19 @@ class Steps:
 
     def fit_fact(self, atom: nodes.Atom, fact: Fact, binding: Binding) -> Step | None:
         """Return how to go on when the atom stands for the fact, or None if it cannot."""
+        return self.fit_columns(enumerate(atom.terms), fact, binding)
+
+    def fit_columns(
+        self, columns: Iterable[tuple[int, nodes.Term]], fact: Fact, binding: Binding
+    ) -> Step | None:
+        """Return how to go on when terms stand for the values in columns of a fact, None if they cannot."""
         extended, later = dict(binding), list[nodes.Literal]()
-        for term, value in zip(atom.terms, fact, strict=True):
-            try:
-                if not self.terms.fit(term, value, extended, later):
+        try:
+            for column, term in columns:
+                if not self.terms.fit(term, fact[column], extended, later):
                     return None
-            except NoValueError:
-                return None
+        except NoValueError:
+            return None
         return extended, tuple(later)
 
     def _known(self, atom: nodes.Atom, binding: Binding) -> dict[int, Value]:
@@ -47,32 +53,6 @@ class Steps:
             for position, term in enumerate(atom.terms)
             if awaited(term) <= binding.keys()
         }
-
-    def _rank(self, literal: nodes.Literal, bound: AbstractSet[str]) -> int | None:
-        """Return how soon to take a literal, or None if it must wait."""
-        match literal:
-            case nodes.Atom():
-                return SCAN
-            case nodes.NegatedAtom():
-                return TEST if mentioned(literal) - {WILDCARD} <= bound else None
-            case nodes.Constraint():
-                return self._rank_constraint(literal, bound)
-            case nodes.Generator():
-                ready = all(awaited(term) <= bound for term in terms_of(literal)[1:])
-                return BIND if ready else None
-        assert_never(literal)
-
-    def _rank_constraint(self, constraint: nodes.Constraint, bound: AbstractSet[str]) -> int | None:
-        if mentioned(constraint) <= bound:
-            return TEST
-        if constraint.op != "=":
-            return None
-        for known, free in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
-            if awaited(known) <= bound and isinstance(
-                free, nodes.Variable | nodes.RecordTerm | nodes.BranchTerm
-            ):
-                return BIND
-        return None if split_equality(constraint) is None else BIND
 
     def _compare(self, constraint: nodes.Constraint, binding: Binding) -> Iterator[Step]:
         """Yield how to go on under a constraint: it holds, or it binds, or it falls into parts."""
@@ -112,6 +92,32 @@ class Steps:
         elif isinstance(term, nodes.RecordTerm | nodes.BranchTerm):
             for part in term.terms:
                 self._ask(part, binding)
+
+
+def rank_literal(literal: nodes.Literal, bound: AbstractSet[str]) -> int | None:
+    """Return how soon to take a literal, or None if it must wait."""
+    match literal:
+        case nodes.Atom():
+            return SCAN
+        case nodes.NegatedAtom():
+            return TEST if mentioned(literal) - {WILDCARD} <= bound else None
+        case nodes.Constraint():
+            return _rank_constraint(literal, bound)
+        case nodes.Generator():
+            ready = all(awaited(term) <= bound for term in terms_of(literal)[1:])
+            return BIND if ready else None
+    assert_never(literal)
+
+
+def _rank_constraint(constraint: nodes.Constraint, bound: AbstractSet[str]) -> int | None:
+    if mentioned(constraint) <= bound:
+        return TEST
+    if constraint.op != "=":
+        return None
+    for known, free in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
+        if awaited(known) <= bound and isinstance(free, nodes.Variable | nodes.RecordTerm | nodes.BranchTerm):
+            return BIND
+    return None if split_equality(constraint) is None else BIND
 
 
 def split_equality(constraint: nodes.Constraint) -> Body | None:

@@ -21,8 +21,8 @@ from tidelog.values import NoValueError, Value
 from tidelog.values.functors import compare, range_values
 from tidelog.views.proofs.derivation import Derivation, Premise
 from tidelog.views.proofs.lattice import join_facts
+from tidelog.views.proofs.order import is_stateful, waits_for_state
 from tidelog.views.proofs.prover import Prover
-from tidelog.views.proofs.solve import is_stateful, waits_for_state
 from tidelog.views.proofs.steps import Equivalence, Input, Join, premises_of
 from tidelog.views.proofs.wording import word_literal
 

@@ -16,6 +16,7 @@ from tidelog.views.proofs.judge import JudgedLiteral, Verdict, judge_body
 from tidelog.views.proofs.proof import Explorer, Proof
 from tidelog.views.proofs.rules import QuotedRule
 from tidelog.views.proofs.solve import Solver
+from tidelog.views.proofs.work import Work
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +43,7 @@ class GuidedRefutation:
         book = self.explorer.prover.book
         quoted = self._find(rule)
         chosen = book.find(quoted.name)
-        solver = Solver(book, self.explorer.prover.source)
+        solver = self.explorer.prover.deriver.solver.again(Work())
         step = solver.fit_fact(chosen.head, self.atom.fact, {})
         if step is None:
             raise TidelogError(
@@ -157,7 +158,7 @@ class GuidedRule:
         return sum(each.verdict is Verdict.HOLDS for each in judge_body(self._body, binding, solver))
 
     def _solver(self) -> Solver:
-        return Solver(self.explorer.prover.book, self.explorer.prover.source)
+        return self.explorer.prover.deriver.solver.again(Work())
 
     def _types(self) -> dict[str, str]:
         return {

@@ -6,21 +6,18 @@ of other relations, those behind aggregates, laws and some negations, are few as
 found when asked for, by a search that ends at facts whose height is known.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tidelog.errors import TidelogError
-from tidelog.program.nodes import Atom
 from tidelog.values import Fact, Value
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.cone import Place
 from tidelog.views.proofs.metric import HEIGHT, no_smallest_proof, smallest_steps
 from tidelog.views.proofs.proof import Explorer
 from tidelog.views.proofs.prover import Prover
-from tidelog.views.proofs.solve import Joining
-from tidelog.views.proofs.source import FactSource, Level
+from tidelog.views.proofs.source import FactSource, Level, LookUp, Searching
 from tidelog.views.proofs.steps import Step
-from tidelog.views.proofs.work import Work
 
 
 @dataclass
@@ -69,12 +66,12 @@ class Heights:
 
 
 class HeightFacts:
-    """A source whose levels are heights; see `FactSource` and `Joining`."""
+    """A source whose levels are heights; see `FactSource` and `Searching`."""
 
     def __init__(self, source: FactSource, heights: Heights) -> None:
         self._source = source
         self._heights = heights
-        self._joining = source if isinstance(source, Joining) else None
+        self._searching = source if isinstance(source, Searching) else None
 
     def contains(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact holds."""
@@ -100,16 +97,15 @@ class HeightFacts:
         """Yield the input facts of a relation."""
         return self._source.input_facts(relation)
 
-    def joins(self, relation: str) -> bool:
+    def searches(self, relation: str) -> bool:
         """Say whether the rows of a relation know their heights."""
-        return self._joining is not None and relation in self._heights.exact and self._joining.joins(relation)
+        searching = self._searching
+        return searching is not None and relation in self._heights.exact and searching.searches(relation)
 
-    def join(
-        self, atoms: Sequence[Atom], binding: Mapping[str, Value], below: Level | None, work: Work
-    ) -> Iterator[dict[str, Value]]:
-        """Yield the bindings of plain atoms; see `Joining`."""
-        assert self._joining is not None
-        return self._joining.join(atoms, binding, below, work)
+    def look_up(self, relation: str, bound: Mapping[int, Value]) -> LookUp:
+        """Return the facts with these values in these columns; see `Searching`."""
+        assert self._searching is not None
+        return self._searching.look_up(relation, bound)
 
 
 @dataclass

@@ -4,9 +4,10 @@ An index that the engine has is used where its key is bound, the shortest postin
 is built, and kept here, when nothing else leads to the facts of a large relation.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import repeat
 from typing import Protocol, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.protocol import Codes
-from tidelog.program.nodes import Atom, Constant, Program, Variable
+from tidelog.program.nodes import Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.index import Index
@@ -23,7 +24,7 @@ from tidelog.storage.lookup import find_key
 from tidelog.storage.postings import LENGTH, START
 from tidelog.values import Codec, Fact, Kind, Value
 from tidelog.values.functors import canonical_value
-from tidelog.views.proofs.source import Level
+from tidelog.views.proofs.source import Level, Partner
 from tidelog.views.proofs.work import Work
 
 # A relation of fewer rows is read from end to end where no index leads to its facts.
@@ -34,10 +35,10 @@ _FIRST_BATCH_ROWS = 64
 _LARGEST_BATCH_ROWS = 1 << 16
 _ROWS_PER_STEP = 64
 _BATCH_GROWTH = 8
-_MOST_SHAPES = 1 << 10
-_NO_ROWS: Int64s = np.empty(0, np.int64)
+_MOST_TEXTS = 1 << 14
+_NARROW, _WIDE = 1 << 31, 1 << 63
+_EVER = int(ABSENT)
 
-Known = Mapping[str, int]
 # The length of a posting, its index, and where it starts.
 _Posting = tuple[int, Index, int]
 
@@ -57,7 +58,7 @@ class LocalEngineState(Protocol):
 
 
 class LocalFacts:
-    """Facts of the local engine in user values; see `FactSource`, and `Joining`.
+    """Facts of the local engine in user values; see `FactSource`, and `Searching`.
 
     `strata` numbers the strata of relations. With `across` levels are heights: they compare between
     strata. The state must stay in its epoch while it is read.
@@ -80,6 +81,8 @@ class LocalFacts:
             for relation in program.relations.values()
             if relation.name in subsumed or needs_settling(relation)
         )
+        # Values are looked up again and again on the way through a proof.
+        self._symbol_code = lru_cache(_MOST_TEXTS)(self._find_symbol)
         self._decoders = {
             name: tuple(self.decoder(column.type) for column in relation.columns)
             for name, relation in program.relations.items()
@@ -88,11 +91,9 @@ class LocalFacts:
             name: tuple(self.encoder(column.type) for column in relation.columns)
             for name, relation in program.relations.items()
         }
-        self._decoder_of: dict[str, Callable[[int], Value]] = {}
-        self._encoder_of: dict[str, Callable[[Value], int]] = {}
         self._last: tuple[str, Fact, int] | None = None
-        self._built: dict[str, tuple[StoredRelation, list[Index]]] = {}
-        self._shapes: dict[tuple[int, ...], _Shape] = {}
+        self._built: dict[tuple[str, int], list[Index]] = {}
+        self._usable: dict[tuple[str, int, tuple[int, ...]], tuple[Index, ...]] = {}
 
     # --- as a source -----------------------------------------------------------------------------
 
@@ -102,22 +103,11 @@ class LocalFacts:
 
     def matches(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Fact]:
         """Yield the facts with these values in these columns."""
-        codes = self._codes(relation, bound)
-        if codes is None:
-            return
-        stored = self._engine.relations[relation]
-        decoders = self._decoders[relation]
-        for numbers, _ in self._rows(relation, codes, int(ABSENT), self._estimate(relation, codes)[1]):
-            if not decoders:
-                yield ()
-                continue
-            for row in stored.rows[numbers].tolist():
-                yield tuple(decode(code) for decode, code in zip(decoders, row, strict=True))
+        return self.look_up(relation, bound).facts(None, (), Work())
 
     def count(self, relation: str, bound: Mapping[int, Value]) -> int:
         """Return at least the number of matching facts."""
-        codes = self._codes(relation, bound)
-        return 0 if codes is None else self._estimate(relation, codes)[0]
+        return self.look_up(relation, bound).size
 
     def level(self, relation: str, fact: Fact) -> Level | None:
         """Return the stratum of the relation and the iteration in which the fact first held."""
@@ -169,26 +159,21 @@ class LocalFacts:
             case _:
                 return lambda value: self.codec.encode(value, type_name)
 
-    def _symbol_code(self, value: Value) -> int:
+    def _find_symbol(self, value: Value) -> int:
         """Return the code of a text; one that no fact has gets a code that no text has."""
         code = self.codec.symbols.find(cast("str", value))
         return -1 if code is None else code
 
-    def _encoder(self, type_name: str) -> Callable[[Value], int]:
-        encoder = self._encoder_of.get(type_name)
-        if encoder is None:
-            encoder = self._encoder_of[type_name] = self.encoder(type_name)
-        return encoder
-
     def _codes(self, relation: str, bound: Mapping[int, Value]) -> dict[int, int] | None:
         """Return the codes of bound columns, None if the state holds no such codes."""
+        limit = _NARROW if self._engine.relations[relation].dtype.itemsize == 4 else _WIDE
         encoders = self._encoders[relation]
-        codes = {column: encoders[column](value) for column, value in bound.items()}
-        return codes if self._fits(relation, codes.values()) else None
-
-    def _fits(self, relation: str, codes: Iterable[int]) -> bool:
-        is_wide = self._engine.relations[relation].dtype.itemsize == 8
-        return is_wide or all(-(1 << 31) <= code < 1 << 31 for code in codes)
+        codes: dict[int, int] = {}
+        for column, value in bound.items():
+            code = codes[column] = encoders[column](value)
+            if not -limit <= code < limit:
+                return None
+        return codes
 
     def _number(self, relation: str, fact: Fact) -> int:
         # The level of a fact and whether it is an input fact are asked for one after the other.
@@ -207,9 +192,13 @@ class LocalFacts:
         return other
 
     def start_epoch(self) -> None:
-        """Forget what was looked up in the epoch before; indexes follow their relations."""
+        """Forget what was looked up in the epoch before, and the indexes of other versions of relations."""
         self._last = None
-        self._shapes = {}
+        self._usable = {}
+        self._symbol_code.cache_clear()
+        now = {(name, stored.version) for name, stored in self._engine.relations.items()}
+        for old in self._built.keys() - now:
+            del self._built[old]
 
     def _find(self, relation: str, codes: Sequence[int]) -> int:
         """Return the row of a fact that holds, or -1."""
@@ -219,13 +208,15 @@ class LocalFacts:
 
     # --- postings ---------------------------------------------------------------------------------
 
-    def _indexes(self, relation: str) -> list[Index]:
-        stored = self._engine.relations[relation]
-        built = self._built.get(relation)
-        # Indexes of a relation that was replaced since are of no use.
-        if built is None or built[0] is not stored:
-            return list(stored.indexes.values())
-        return [*stored.indexes.values(), *built[1]]
+    def _indexes(self, relation: str, stored: StoredRelation, columns: tuple[int, ...]) -> tuple[Index, ...]:
+        """Return the indexes whose keys are among the columns."""
+        known = relation, stored.version, columns
+        found = self._usable.get(known)
+        if found is None:
+            indexes = *stored.indexes.values(), *self._built.get((relation, stored.version), ())
+            found = tuple(index for index in indexes if index.key and set(index.key) <= set(columns))
+            self._usable[known] = found
+        return found
 
     def _posting(self, index: Index, stored: StoredRelation, key: Sequence[int]) -> tuple[int, int]:
         """Return where the posting of a key starts, and how long it is."""
@@ -241,321 +232,156 @@ class LocalFacts:
                 return 0, 0
         return int(index.groups[group, START]), int(index.groups[group, LENGTH])
 
-    def _shortest(self, relation: str, codes: Mapping[int, int]) -> _Posting | None:
-        """Return the shortest posting that holds all matching rows: length, index, start."""
-        stored = self._engine.relations[relation]
+    def _shortest(self, relation: str, stored: StoredRelation, codes: Mapping[int, int]) -> _Posting | None:
+        """Return the shortest posting that holds all matching rows."""
         best: _Posting | None = None
-        for index in self._indexes(relation):
-            if codes.keys() >= set(index.key):
-                start, length = self._posting(index, stored, [codes[column] for column in index.key])
-                if best is None or length < best[0]:
-                    best = (length, index, start)
+        for index in self._indexes(relation, stored, tuple(codes)):
+            start, length = self._posting(index, stored, [codes[column] for column in index.key])
+            if best is None or length < best[0]:
+                best = (length, index, start)
         return best
-
-    def _estimate(self, relation: str, codes: Mapping[int, int]) -> tuple[int, _Posting | None]:
-        """Return about how many rows match, and the shortest posting that holds them."""
-        stored = self._engine.relations[relation]
-        if len(codes) == stored.arity:
-            return 1, None
-        best = self._shortest(relation, codes) if codes else None
-        return (max(1, stored.count >> (_SELECTIVITY * len(codes))) if best is None else best[0]), best
-
-    def _rows(
-        self,
-        relation: str,
-        codes: Mapping[int, int],
-        limit: int,
-        best: _Posting | None,
-        *,
-        may_build: bool = True,
-    ) -> Iterator[tuple[Int64s, int]]:
-        """Yield the numbers of matching rows whose level is below the limit, in batches that grow.
-
-        With each batch comes how many rows were looked at for it. `best` is the posting to read.
-        Where no index leads to them one is built, unless it may not be: a search with a limit on its
-        work had better look at some rows than index them all.
-        """
-        stored = self._engine.relations[relation]
-        if len(codes) == stored.arity:
-            number = self._find(relation, [codes[column] for column in range(stored.arity)])
-            if number >= 0 and stored.levels[number] < limit:
-                yield np.array([number], np.int64), 1
-            return
-        if best is None and codes and stored.count > _ROWS_TO_SCAN and may_build:
-            self._build(relation, tuple(sorted(codes)))
-            best = self._shortest(relation, codes)
-        checked = [column for column in codes if best is None or column not in best[1].key]
-        length = stored.count if best is None else best[0]
-        first, size = 0, _FIRST_BATCH_ROWS
-        while first < length:
-            last = min(length, first + size)
-            if best is None:
-                numbers = np.arange(first, last, dtype=np.int64)
-            else:
-                _, index, start = best
-                numbers = index.arena[start + first : start + last, -1].astype(np.int64)
-            keep = stored.levels[numbers] < limit
-            for column in checked:
-                keep &= stored.rows[numbers, column] == codes[column]
-            numbers = numbers[keep]
-            yield numbers, last - first
-            first, size = last, min(size * _BATCH_GROWTH, _LARGEST_BATCH_ROWS)
 
     def _build(self, relation: str, key: tuple[int, ...]) -> None:
         stored = self._engine.relations[relation]
         index = Index(key, stored.arity, stored.dtype)
         index.add_rows(stored.rows, stored.count)
-        known = self._built.get(relation)
-        if known is None or known[0] is not stored:
-            known = self._built[relation] = (stored, [])
-        known[1].append(index)
-        self._shapes = {}
+        self._built.setdefault((relation, stored.version), []).append(index)
+        self._usable = {}
 
-    # --- joins ------------------------------------------------------------------------------------
+    # --- searches ---------------------------------------------------------------------------------
 
-    def joins(self, relation: str) -> bool:
+    def searches(self, relation: str) -> bool:
         """Say whether the engine holds the relation."""
         return relation in self._strata
 
-    def join(
-        self, atoms: Sequence[Atom], binding: Mapping[str, Value], below: Level | None, work: Work
-    ) -> Iterator[dict[str, Value]]:
-        """Yield the bindings of plain atoms that extend `binding`; see `Joining`."""
-        shape = self._shapes.get(tuple(map(id, atoms)))
-        if shape is None:
-            shape = self._shape(atoms)
-        known: dict[str, int] = {}
-        fresh: list[tuple[str, Callable[[int], Value]]] = []
-        for name, type_name in shape.types:
-            if name in binding:
-                known[name] = self._encoder(type_name)(binding[name])
-            else:
-                fresh.append((name, self._decoder(type_name)))
-        for atom in shape.plain:
-            codes = atom.codes(known).values()
-            if not self._fits(atom.relation, codes):
+    def look_up(self, relation: str, bound: Mapping[int, Value]) -> "_LookUp":
+        """Return the facts with these values in these columns; see `Searching`."""
+        stored = self._engine.relations[relation]
+        codes = self._codes(relation, bound)
+        if codes is None:
+            return _LookUp(self, relation, bound, {}, None, 0)
+        if len(codes) == stored.arity:
+            return _LookUp(self, relation, bound, codes, None, 1)
+        best = self._shortest(relation, stored, codes)
+        size = max(1, stored.count >> (_SELECTIVITY * len(codes))) if best is None else best[0]
+        return _LookUp(self, relation, bound, codes, best, size)
+
+    def read(
+        self, look_up: "_LookUp", below: Level | None, partners: Sequence[Partner], work: Work
+    ) -> Iterator[Fact]:
+        """Yield the facts of a look-up; see `LookUp`."""
+        relation, codes = look_up.relation, look_up.codes
+        stored = self._engine.relations[relation]
+        limit = self._limit(relation, below)
+        if len(codes) == stored.arity:
+            work.step()
+            number = self._find(relation, [codes[column] for column in range(stored.arity)])
+            if number >= 0 and stored.levels[number] < limit:
+                yield tuple([look_up.bound[column] for column in range(stored.arity)])
+            return
+        if not look_up.size:
+            return
+        checks: list[_Check] = []
+        for partner in partners:
+            check = self._check(partner, below)
+            if check is None:
                 return
-        limits = {atom.relation: self._limit(atom.relation, below) for atom in shape.plain}
-        for found in self._join(self._stage(shape, frozenset(known)), known, limits, work):
-            extended = dict(binding)
-            for name, decode in fresh:
-                extended[name] = decode(found[name])
-            yield extended
+            checks.append(check)
+        # A search with a limit on its work had better look at some rows than index them all.
+        posting = look_up.posting
+        if posting is None and codes and stored.count > _ROWS_TO_SCAN and work.limit is None:
+            self._build(relation, tuple(sorted(codes)))
+            posting = self._shortest(relation, stored, codes)
+        decoders = self._decoders[relation]
+        for numbers, looked_at in _matching_rows(stored, codes, limit, posting):
+            work.step(1 + looked_at // _ROWS_PER_STEP)
+            rows = stored.rows[numbers]
+            for check in checks:
+                rows = rows[check.holds(rows)] if len(rows) else rows
+            yield from zip(
+                *(
+                    repeat(look_up.bound[column], len(rows))
+                    if column in look_up.bound
+                    else map(decode, rows[:, column].tolist())
+                    for column, decode in enumerate(decoders)
+                ),
+                strict=True,
+            )
 
-    def _decoder(self, type_name: str) -> Callable[[int], Value]:
-        decoder = self._decoder_of.get(type_name)
-        if decoder is None:
-            decoder = self._decoder_of[type_name] = self.decoder(type_name)
-        return decoder
-
-    def _shape(self, atoms: Sequence[Atom]) -> "_Shape":
-        """Return what is the same whenever these atoms are joined, and keep it for the epoch."""
-        types = {term.name: term.type for atom in atoms for term in atom.terms if isinstance(term, Variable)}
-        plain = tuple(self._plain(atom) for atom in atoms)
-        shape = _Shape(tuple(atoms), tuple(types.items()), plain, {})
-        if len(self._shapes) >= _MOST_SHAPES:
-            self._shapes.clear()
-        self._shapes[tuple(map(id, atoms))] = shape
-        return shape
-
-    def _plain(self, atom: Atom) -> "_PlainAtom":
-        constants = {
-            column: self._encoder(term.type)(term.value)
-            for column, term in enumerate(atom.terms)
-            if isinstance(term, Constant)
-        }
-        variables = tuple(
-            (column, term.name) for column, term in enumerate(atom.terms) if isinstance(term, Variable)
-        )
-        return _PlainAtom(atom.relation, constants, variables)
+    def _check(self, partner: Partner, below: Level | None) -> "_Check | None":
+        """Return how to tell which rows have a partner, None if no row can have one."""
+        codes = self._codes(partner.relation, partner.bound)
+        if codes is None:
+            return None
+        stored = self._engine.relations[partner.relation]
+        return _Check(stored, codes, partner.columns, self._limit(partner.relation, below))
 
     def _limit(self, relation: str, below: Level | None) -> int:
         """Return the iteration that facts of a relation must come before."""
         if below is None:
-            return int(ABSENT)
+            return _EVER
         stratum, iteration = below
         own = 0 if self._across else self._strata[relation]
         if own == stratum:
             return iteration
-        return int(ABSENT) if own < stratum else 0
-
-    def _stage(self, shape: "_Shape", names: frozenset[str]) -> "_Stage":
-        """Return how the atoms of a shape are joined when these variables are known."""
-        stage = shape.stages.get(names)
-        if stage is None:
-            stage = shape.stages[names] = self._new_stage(shape.plain, names)
-        return stage
-
-    def _new_stage(self, atoms: Sequence["_PlainAtom"], names: AbstractSet[str]) -> "_Stage":
-        return _Stage(tuple(self._look_up(atom, names) for atom in atoms), frozenset(names), {})
-
-    def _look_up(self, atom: "_PlainAtom", names: AbstractSet[str]) -> "_LookUp":
-        bound: dict[int, str | int] = {
-            **atom.constants, **{column: name for column, name in atom.variables if name in names}
-        }  # fmt: skip
-        keys = tuple(
-            (index, tuple(bound[column] for column in index.key))
-            for index in self._indexes(atom.relation)
-            if index.key and bound.keys() >= set(index.key)
-        )
-        return _LookUp(atom, self._engine.relations[atom.relation], tuple(bound.items()), keys)
-
-    def _after(self, stage: "_Stage", place: int) -> "_Following":
-        """Return how a join goes on from the rows of one of its atoms."""
-        following = stage.following.get(place)
-        if following is None:
-            fresh = stage.look_ups[place].atom.fresh(stage.names)
-            others = [each.atom for other, each in enumerate(stage.look_ups) if other != place]
-            now = [atom for atom in others if atom.is_bound_by(stage.names, fresh)]
-            later = [atom for atom in others if not atom.is_bound_by(stage.names, fresh)]
-            following = (fresh, now, self._new_stage(later, stage.names | fresh.keys()))
-            stage.following[place] = following
-        return following
-
-    def _expected(self, look_up: "_LookUp", known: Known) -> tuple[int, _Posting | None]:
-        """Return about how many rows match, and the shortest posting that holds them."""
-        stored = look_up.stored
-        if len(look_up.bound) == stored.arity:
-            return 1, None
-        best: _Posting | None = None
-        for index, sources in look_up.keys:
-            key = [known[source] if isinstance(source, str) else source for source in sources]
-            start, length = self._posting(index, stored, key)
-            if best is None or length < best[0]:
-                best = (length, index, start)
-        if best is None:
-            return max(1, stored.count >> (_SELECTIVITY * len(look_up.bound))), None
-        return best[0], best
-
-    def _join(self, stage: "_Stage", known: Known, limits: Mapping[str, int], work: Work) -> Iterator[Known]:
-        if not stage.look_ups:
-            yield known
-            return
-        place, (size, posting) = 0, self._expected(stage.look_ups[0], known)
-        for other, look_up in enumerate(stage.look_ups[1:], 1):
-            expected = self._expected(look_up, known)
-            if expected[0] < size:
-                place, (size, posting) = other, expected
-        chosen = stage.look_ups[place]
-        codes = {column: known[x] if isinstance(x, str) else x for column, x in chosen.bound}
-        fresh, now, later = self._after(stage, place)
-        name = chosen.atom.relation
-        rows = self._rows(name, codes, limits[name], posting, may_build=work.limit is None)
-        for numbers, looked_at in rows:
-            work.step(1 + looked_at // _ROWS_PER_STEP)
-            if not numbers.size:
-                continue
-            columns = self._columns(chosen.atom, numbers, fresh)
-            columns = self._semijoin(now, known, columns, limits)
-            names = list(columns)
-            if not names:
-                # Nothing new is bound: one matching row is as good as another.
-                yield from self._join(later, known, limits, work)
-                return
-            for values in zip(*(column.tolist() for column in columns.values()), strict=True):
-                extended = {**known, **dict(zip(names, values, strict=True))}
-                yield from self._join(later, extended, limits, work)
-
-    def _columns(self, atom: "_PlainAtom", numbers: Int64s, fresh: Mapping[str, int]) -> dict[str, CodeArray]:
-        """Return the new variables' codes in rows in which repeated variables agree."""
-        rows = self._engine.relations[atom.relation].rows[numbers]
-        keep = None
-        for column, name in atom.variables:
-            if name in fresh and fresh[name] != column:
-                same = rows[:, column] == rows[:, fresh[name]]
-                keep = same if keep is None else keep & same
-        if keep is not None:
-            rows = rows[keep]
-        return {name: rows[:, column] for name, column in fresh.items()}
-
-    def _semijoin(
-        self,
-        atoms: Sequence["_PlainAtom"],
-        known: Known,
-        columns: dict[str, CodeArray],
-        limits: Mapping[str, int],
-    ) -> dict[str, CodeArray]:
-        """Return the candidates for which every atom, bound by now, has its fact."""
-        for atom in atoms:
-            size = len(next(iter(columns.values()), _NO_ROWS))
-            if not size:
-                break
-            stored = self._engine.relations[atom.relation]
-            probes = np.empty((size, stored.arity), stored.dtype)
-            for column, code in atom.constants.items():
-                probes[:, column] = code
-            for column, name in atom.variables:
-                probes[:, column] = columns[name] if name in columns else known[name]
-            numbers = stored.find(probes)
-            keep = (numbers >= 0) & (stored.levels[np.maximum(numbers, 0)] < limits[atom.relation])
-            columns = {name: codes[keep] for name, codes in columns.items()}
-        return columns
+        return _EVER if own < stratum else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _PlainAtom:
-    """An atom over codes: constants and variables by column."""
+def _matching_rows(
+    stored: StoredRelation, codes: Mapping[int, int], limit: int, posting: _Posting | None
+) -> Iterator[tuple[Int64s, int]]:
+    """Yield the numbers of rows with these codes whose level is below the limit, in batches that grow.
 
-    relation: str
-    constants: Mapping[int, int]
-    variables: tuple[tuple[int, str], ...]
-
-    def codes(self, known: Known) -> dict[int, int]:
-        """Return the columns whose code is known."""
-        codes = dict(self.constants)
-        for column, name in self.variables:
-            if name in known:
-                codes[column] = known[name]
-        return codes
-
-    def fresh(self, known: Container[str]) -> dict[str, int]:
-        """Return the variables not known yet and the first column of each."""
-        found: dict[str, int] = {}
-        for column, name in self.variables:
-            if name not in known:
-                found.setdefault(name, column)
-        return found
-
-    def is_bound_by(self, known: Container[str], fresh: Container[str]) -> bool:
-        """Say whether every variable is known or among the fresh ones, one of them at least."""
-        names = [name for _, name in self.variables]
-        return any(name in fresh for name in names) and all(name in known or name in fresh for name in names)
+    They are read from the posting, if there is one, which holds them all. With each batch comes how many
+    rows were looked at for it.
+    """
+    length, index, start = (stored.count, None, 0) if posting is None else posting
+    checked = [column for column in codes if index is None or column not in index.key]
+    first, size = 0, _FIRST_BATCH_ROWS
+    while first < length:
+        last = min(length, first + size)
+        if index is None:
+            numbers = np.arange(first, last, dtype=np.int64)
+        else:
+            numbers = index.arena[start + first : start + last, -1].astype(np.int64)
+        keep = stored.levels[numbers] < limit
+        for column in checked:
+            keep &= stored.rows[numbers, column] == codes[column]
+        yield numbers[keep], last - first
+        first, size = last, min(size * _BATCH_GROWTH, _LARGEST_BATCH_ROWS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _LookUp:
-    """How rows of an atom are found: the bound columns and the usable indexes.
+    """Facts with some values in some columns; see `LookUp`."""
 
-    A column or a part of a key is the name of a known variable, or a code.
-    """
+    source: LocalFacts
+    relation: str
+    bound: Mapping[int, Value]
+    codes: Mapping[int, int]
+    posting: _Posting | None
+    size: int
 
-    atom: _PlainAtom
+    def facts(self, below: Level | None, partners: Sequence[Partner], work: Work) -> Iterator[Fact]:
+        """Yield the facts of which all partners hold."""
+        return self.source.read(self, below, partners, work)
+
+
+@dataclass(slots=True)
+class _Check:
+    """A look-up of one partner for each row: codes it has anyway, and columns it takes from the row."""
+
     stored: StoredRelation
-    bound: tuple[tuple[int, str | int], ...]
-    keys: tuple[tuple[Index, tuple[str | int, ...]], ...]
+    codes: Mapping[int, int]
+    columns: Mapping[int, int]
+    limit: int
 
-
-# The new variables and their columns, the atoms that are bound then, and how the others are joined.
-_Following = tuple[dict[str, int], list[_PlainAtom], "_Stage"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Stage:
-    """Atoms still to be joined when these variables are known; what follows is noted as it is found."""
-
-    look_ups: tuple[_LookUp, ...]
-    names: frozenset[str]
-    following: dict[int, _Following]
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """Atoms to join, with the types of their variables and the ways to join them found so far.
-
-    Shapes are found by the identity of the atoms, so they hold on to them.
-    """
-
-    atoms: tuple[Atom, ...]
-    types: tuple[tuple[str, str], ...]
-    plain: tuple[_PlainAtom, ...]
-    stages: dict[frozenset[str], _Stage]
+    def holds(self, rows: CodeArray) -> npt.NDArray[np.bool_]:
+        """Say of each row whether its partner is there and comes before the limit."""
+        probes = np.empty((len(rows), self.stored.arity), self.stored.dtype)
+        for column, code in self.codes.items():
+            probes[:, column] = code
+        for column, place in self.columns.items():
+            probes[:, column] = rows[:, place]
+        numbers = self.stored.find(probes)
+        return (numbers >= 0) & (self.stored.levels[np.maximum(numbers, 0)] < self.limit)

@@ -165,7 +165,7 @@ class Refuter:
 
     def _rule(self, rule: Rule, atom: GroundAtom, above: frozenset[GroundAtom]) -> RuleRefutation:
         """Return how near a rule comes to deriving a fact without those that are asked about already."""
-        solver = Solver(self.book, self.prover.source, Work(_WORK_LIMIT))
+        solver = self.prover.deriver.solver.again(Work(_WORK_LIMIT))
         quoted = self.book.quote(rule)
         step = solver.fit_fact(rule.head, atom.fact, {})
         if step is None:
@@ -180,7 +180,7 @@ class Refuter:
         except SearchEndedError:
             note = f"the search ended after {_WORK_LIMIT:,} steps"
         if not misses:
-            judging = Solver(self.book, self.prover.source)
+            judging = self.prover.deriver.solver.again(Work())
             whole = self._near_miss(rule, body, binding, judging, range(len(body)))
             if whole.lacks(above):
                 itself = whole.lacks(self._alike(atom))
@@ -198,7 +198,7 @@ class Refuter:
 
         Sets of literals to leave out are tried in the order of their size, until one gives some.
         """
-        judging = Solver(self.book, self.prover.source)
+        judging = self.prover.deriver.solver.again(Work())
         places = range(len(body))
         for size in range(len(body) + 1):
             is_found = False

@@ -6,20 +6,18 @@ that subsumption deleted or a lattice joined into larger ones later. This takes 
 size of what the stratum reads, and is done at most once for each stratum and epoch.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.reference import ReferenceEngine
-from tidelog.program.nodes import Atom, Program, Stratum
+from tidelog.program.nodes import Program, Stratum
 from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.values import Fact, Value
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.rules import RuleBook, reads_itself
-from tidelog.views.proofs.solve import Joining
-from tidelog.views.proofs.source import FactSource, Level, PlainFacts
-from tidelog.views.proofs.work import Work
+from tidelog.views.proofs.source import FactSource, Level, LookUp, PlainFacts, Searching
 
 # Iterations of a replay come after the heights of facts that were put in order without one.
 _AFTER_ALL: Final = 1 << 40
@@ -42,7 +40,7 @@ class ReplayedFacts:
         }
         # Facts of such strata whose own derivations put them in order; all others come after them.
         self._ordered: dict[GroundAtom, int] = {}
-        self._joining = source if isinstance(source, Joining) else None
+        self._searching = source if isinstance(source, Searching) else None
 
     def is_replayed(self, relation: str) -> bool:
         """Say whether the relation's stratum was evaluated again."""
@@ -113,18 +111,16 @@ class ReplayedFacts:
         """Yield the input facts of a relation."""
         return self._source.input_facts(relation)
 
-    def joins(self, relation: str) -> bool:
-        """Say whether the source underneath can join the relation's atoms."""
-        joining = self._joining
+    def searches(self, relation: str) -> bool:
+        """Say whether the source underneath knows the levels of the relation's facts."""
+        searching = self._searching
         has_levels = relation not in self._replayed and relation not in self._unordered
-        return joining is not None and has_levels and joining.joins(relation)
+        return searching is not None and has_levels and searching.searches(relation)
 
-    def join(
-        self, atoms: Sequence[Atom], binding: Mapping[str, Value], below: Level | None, work: Work
-    ) -> Iterator[dict[str, Value]]:
-        """Yield the bindings of plain atoms; see `Joining`."""
-        assert self._joining is not None
-        return self._joining.join(atoms, binding, below, work)
+    def look_up(self, relation: str, bound: Mapping[int, Value]) -> LookUp:
+        """Return the facts with these values in these columns; see `Searching`."""
+        assert self._searching is not None
+        return self._searching.look_up(relation, bound)
 
 
 class _Recorder(ReferenceEngine):

@@ -1,55 +1,34 @@
 """The bindings under which a body holds, found from what is already bound.
 
 Whatever can be tested is tested first, then equalities bind, then the atom with the fewest matching
-facts is taken. A source that can join atoms by itself, on codes, is given all plain atoms at once.
+facts is taken. A source that can look at many facts at once, as codes, leaves out those for which an atom
+that would be tested next has no fact.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import Final, Protocol, assert_never, cast, runtime_checkable
 
-from tidelog.engine.reference.steps import BIND, SCAN, TEST, Body, Step, Steps
+from tidelog.engine.reference.steps import Body, Step, Steps
 from tidelog.engine.reference.terms import Binding, Terms
-from tidelog.engine.reference.variables import awaited, mentioned
-from tidelog.program.binding import pattern_variables
 from tidelog.program.nodes import (
     Atom,
-    Constant,
     Constraint,
     Generator,
     Literal,
     NegatedAtom,
-    Program,
     Rule,
     Term,
-    Variable,
 )
-from tidelog.program.walk_nodes import children, keeps_state, subterms, terms_of
+from tidelog.program.walk_nodes import children, keeps_state, subterms
 from tidelog.values import Fact, NoValueError, Value
+from tidelog.views.proofs.order import Choice, Columns, LiteralOrder, is_stateful, waits_for_state
 from tidelog.views.proofs.rules import RuleBook
-from tidelog.views.proofs.source import FactSource, Level
+from tidelog.views.proofs.source import FactSource, Level, LookUp, Partner, Searching
 from tidelog.views.proofs.work import Work
 
 # How many facts an inlined relation is taken to have for one key.
 _CALL_COUNT: Final = 8
-
-
-@runtime_checkable
-class Joining(Protocol):
-    """A source that joins plain atoms faster than fact by fact."""
-
-    def joins(self, relation: str) -> bool:
-        """Say whether atoms of the relation can be joined."""
-
-    def join(
-        self, atoms: Sequence[Atom], binding: Binding, below: Level | None, work: Work
-    ) -> Iterator[dict[str, Value]]:
-        """Yield the bindings of the atoms' variables that extend `binding`.
-
-        The atoms hold variables and constants only. With `below`, only facts before that level count.
-        Every batch of rows that is looked at is a step of the work.
-        """
 
 
 @runtime_checkable
@@ -63,16 +42,15 @@ class Remembering(Protocol):
 class Solver(Steps):
     """Finds the bindings of bodies over the facts of a source."""
 
-    def __init__(self, book: RuleBook, source: FactSource, work: Work | None = None) -> None:
+    def __init__(self, book: RuleBook, source: FactSource, order: LiteralOrder | None = None) -> None:
         self.book = book
         self.source = source
-        self.work = Work() if work is None else work
+        self.work = Work()
+        self._order = LiteralOrder(book) if order is None else order
         self.terms = _Terms(book.program, book.codec, book.functions, self._aggregated)
         self._below: Level | None = None
-        self._joining = source if isinstance(source, Joining) else None
+        self._searching = source if isinstance(source, Searching) else None
         self._ever = source.ever if isinstance(source, Remembering) else source.matches
-        self._simple: dict[int, bool] = {}
-        self._callable: dict[tuple[str, frozenset[int]], bool] = {}
 
     def bindings(self, body: Body, binding: Binding, below: Level | None = None) -> Iterator[Binding]:
         """Yield one binding for each derivation of the body that extends `binding`.
@@ -85,30 +63,25 @@ class Solver(Steps):
             return
         self._below = below
         self.work.step()
-        position = self._next(body, binding)
-        if position is None:
+        choices = self._order.choices(body, binding.keys())
+        if not choices:
             if waits_for_state(body, self.book.program):
                 yield binding
             return
-        chosen = body[position]
-        if self._joining is not None and isinstance(chosen, Atom) and self._is_plain(chosen):
-            plain: list[Atom] = []
-            rest: list[Literal] = []
-            for each in body:
-                if isinstance(each, Atom) and self._is_plain(each):
-                    plain.append(each)
-                else:
-                    rest.append(each)
-            others = tuple(rest)
-            for joined in self._joining.join(plain, binding, below, self.work):
-                yield from self.bindings(others, joined, below)
-            return
-        left = body[:position] + body[position + 1 :]
         try:
-            for extended, later in self._steps(chosen, binding, below):
-                yield from self.bindings(left + later, extended, below)
+            for extended, left in self._take(choices, binding, below):
+                if left:
+                    yield from self.bindings(left, extended, below)
+                else:
+                    yield extended
         except NoValueError:
             return
+
+    def again(self, work: Work) -> "Solver":
+        """Return a solver over the same facts that may do so much work."""
+        solver = Solver(self.book, self.source, self._order)
+        solver.work = work
+        return solver
 
     def _aggregated(self, body: Body, binding: Binding) -> Iterator[Binding]:
         """Yield the bindings of an aggregate's body, whose facts come before the level in question.
@@ -154,6 +127,64 @@ class Solver(Steps):
 
     # --- literals ------------------------------------------------------------------------------
 
+    def _take(self, choices: Sequence[Choice], binding: Binding, below: Level | None) -> Iterator[Step]:
+        """Take one of some literals: yield larger bindings, each with what is left of the body under it."""
+        chosen, found = self._choose(choices, binding)
+        if found is None:
+            for extended, later in self._steps(chosen.literal, binding, below):
+                yield extended, chosen.rest + later
+            return
+        if not found.size:
+            return
+        left, partners = self._partners(chosen, binding)
+        for fact in found.facts(below, partners, self.work):
+            self._below = below
+            step = self.fit_columns(chosen.free, fact, binding)
+            if step is not None:
+                yield step[0], left + step[1] if step[1] else left
+
+    def _choose(self, choices: Sequence[Choice], binding: Binding) -> tuple[Choice, LookUp | None]:
+        """Return the choice with the fewest facts, with its facts if the source searches for them."""
+        best = choices[0], self._look_up(choices[0], binding)
+        if len(choices) > 1:
+            smallest = self._size(*best, binding)
+            for other in choices[1:]:
+                if smallest <= 1:
+                    break
+                look_up = self._look_up(other, binding)
+                size = self._size(other, look_up, binding)
+                if size < smallest:
+                    best, smallest = (other, look_up), size
+        return best
+
+    def _look_up(self, choice: Choice, binding: Binding) -> LookUp | None:
+        """Return the facts that an atom may stand for, None if the source cannot search for them."""
+        searching = self._searching
+        if searching is None or choice.relation is None or not searching.searches(choice.relation):
+            return None
+        return searching.look_up(choice.relation, self._values(choice.known, binding))
+
+    def _size(self, choice: Choice, look_up: LookUp | None, binding: Binding) -> int:
+        """Return about how many facts an atom may stand for."""
+        if look_up is not None:
+            return look_up.size
+        if choice.relation is None or not self.book.is_stored(choice.relation):
+            return _CALL_COUNT
+        return self.source.count(choice.relation, self._values(choice.known, binding))
+
+    def _partners(self, choice: Choice, binding: Binding) -> tuple[Body, Sequence[Partner]]:
+        """Return what is left of the body when an atom was taken with its partners, and these."""
+        for each in choice.partners:
+            if self._searching is None or not self._searching.searches(each.relation):
+                return choice.rest, ()
+        return choice.left, [
+            Partner(each.relation, self._values(each.known, binding), each.columns)
+            for each in choice.partners
+        ]
+
+    def _values(self, columns: Columns, binding: Binding) -> dict[int, Value]:
+        return {column: self.terms.value(term, binding) for column, term in columns}
+
     def _steps(self, literal: Literal, binding: Binding, below: Level | None) -> Iterator[Step]:
         self._below = below
         match literal:
@@ -195,58 +226,6 @@ class Solver(Steps):
             for part in children(term):
                 self._ask_operands(cast("Term", part), binding)
 
-    def _is_plain(self, atom: Atom) -> bool:
-        """Say whether the source can join the atom."""
-        if self._joining is None or not self._joining.joins(atom.relation):
-            return False
-        # By identity: atoms live as long as the rule book, and their content is slow to hash.
-        is_simple = self._simple.get(id(atom))
-        if is_simple is None:
-            is_simple = all(isinstance(term, Variable | Constant) for term in atom.terms)
-            is_simple = self._simple[id(atom)] = is_simple and self.book.is_stored(atom.relation)
-        return is_simple
-
-    # --- the order of literals --------------------------------------------------------------------
-
-    def _next(self, body: Body, binding: Binding) -> int | None:
-        """Return the position of the literal to take next, None if none can be taken."""
-        first_bind: int | None = None
-        atoms: list[int] = []
-        for position, literal in enumerate(body):
-            rank = self._rank(literal, binding.keys())
-            if rank == TEST:
-                return position
-            if rank == BIND and first_bind is None:
-                first_bind = position
-            if rank == SCAN:
-                atoms.append(position)
-        if first_bind is not None or not atoms:
-            return first_bind
-        if len(atoms) == 1 or all(self._is_plain(cast("Atom", body[place])) for place in atoms):
-            return atoms[0]
-        return min(atoms, key=lambda place: self._size(cast("Atom", body[place]), binding))
-
-    def _size(self, atom: Atom, binding: Binding) -> int:
-        try:
-            known = self._known(atom, binding)
-        except NoValueError:
-            return 0
-        if not self.book.is_stored(atom.relation):
-            return _CALL_COUNT
-        return self.source.count(atom.relation, known)
-
-    def _rank(self, literal: Literal, bound: AbstractSet[str]) -> int | None:
-        """Return how soon to take a literal, or None if it must wait."""
-        if isinstance(literal, Atom) and not self.book.is_stored(literal.relation):
-            known = frozenset(p for p, term in enumerate(literal.terms) if awaited(term) <= bound)
-            return SCAN if self._can_call(literal.relation, known) else None
-        return super()._rank(literal, bound)
-
-    def _rank_constraint(self, constraint: Constraint, bound: AbstractSet[str]) -> int | None:
-        if is_stateful(constraint, self.book.program):
-            return TEST if mentioned(constraint) <= bound else None
-        return super()._rank_constraint(constraint, bound)
-
     # --- inlined relations ------------------------------------------------------------------------
 
     def _call(self, relation: str, bound: Mapping[int, Value], below: Level | None) -> Iterator[Fact]:
@@ -274,55 +253,9 @@ class Solver(Steps):
             return
         yield from self.bindings((*rule.body, *later), binding, below)
 
-    def _can_call(self, relation: str, known: frozenset[int]) -> bool:
-        """Say whether the rules of a relation bind everything when these columns are known."""
-        key = (relation, known)
-        if key not in self._callable:
-            self._callable[key] = all(self._binds_all(rule, known) for rule in self.book.rules_of(relation))
-        return self._callable[key]
-
-    def _binds_all(self, rule: Rule, known: frozenset[int]) -> bool:
-        bound = {name for place in known for name in pattern_variables(rule.head.terms[place])}
-        waiting = list(rule.body)
-        while waiting:
-            ready = next((each for each in waiting if self._rank(each, bound) is not None), None)
-            if ready is None:
-                return False
-            waiting.remove(ready)
-            bound |= _bound_by(ready)
-        return all(awaited(term) <= bound for term in rule.head.terms)
-
-
-def _bound_by(literal: Literal) -> frozenset[str]:
-    """Return the variables that have a value once the literal is taken."""
-    match literal:
-        case Atom():
-            terms: tuple[Term, ...] = literal.terms
-        case Constraint():
-            terms = (literal.left, literal.right)
-        case Generator():
-            terms = (literal.target,)
-        case _:
-            terms = ()
-    return frozenset().union(*(pattern_variables(term) for term in terms))
-
 
 class _Terms(Terms):
     """Terms of which a derivation's own numbers, and what stateful functors gave it, are not asked again."""
 
     def _is_stateful(self, term: Term) -> bool:
         return any(keeps_state(part, self._program) for part in subterms(term))
-
-
-def waits_for_state(body: Sequence[Literal], program: Program) -> bool:
-    """Say whether what is left of a body waits for values that a derivation was given."""
-    return not any(isinstance(literal, Atom) for literal in body) and any(
-        is_stateful(literal, program) for literal in body
-    )
-
-
-def is_stateful(literal: Literal, program: Program) -> bool:
-    """Say whether a constraint or negated atom holds `autoinc()` or a functor that remembers."""
-    return isinstance(literal, Constraint | NegatedAtom) and any(
-        keeps_state(part, program) for term in terms_of(literal) for part in subterms(term)
-    )

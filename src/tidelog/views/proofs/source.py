@@ -1,12 +1,14 @@
 """Read access to the facts of one epoch: all that proofs need to know of an engine."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from tidelog.values import Fact, Value
 from tidelog.values.functors import order_key
+from tidelog.views.proofs.work import Work
 
 # Stratum and iteration. In one stratum a fact has a derivation whose premises have smaller
 # iterations; premises of other strata have smaller strata.
@@ -39,6 +41,44 @@ class FactSource(Protocol):
 
     def input_facts(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partner:
+    """A fact that each fact of a search needs: it has values in some columns, the fact's own in others.
+
+    `columns` leads from columns of the partner to those of the fact.
+    """
+
+    relation: str
+    bound: Mapping[int, Value]
+    columns: Mapping[int, int]
+
+
+class LookUp(Protocol):
+    """Facts with some values in some columns, not read yet."""
+
+    @property
+    def size(self) -> int:
+        """Return at least their number, quickly; see `FactSource.count`."""
+
+    def facts(self, below: Level | None, partners: Sequence[Partner], work: Work) -> Iterator[Fact]:
+        """Yield the facts of which all partners hold.
+
+        With `below`, only facts and partners before that level count. Every batch of rows that is looked
+        at is a step of the work.
+        """
+
+
+@runtime_checkable
+class Searching(Protocol):
+    """A source that finds facts by their levels and partners faster than fact by fact."""
+
+    def searches(self, relation: str) -> bool:
+        """Say whether the levels of the relation's facts are at hand."""
+
+    def look_up(self, relation: str, bound: Mapping[int, Value]) -> LookUp:
+        """Return the facts with these values in these columns."""
 
 
 @runtime_checkable
