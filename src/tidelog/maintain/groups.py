@@ -15,8 +15,9 @@ from tidelog.engine.local.steps import Sink
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.group_values import GroupValues
+from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.row_delta import RowDelta
-from tidelog.plan.flatten import FlatRule, RuleLiteral
+from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched
 from tidelog.storage.kernel import Bools, CodeArray, Int64s
@@ -92,23 +93,6 @@ class Groups:
             self._values.reserve(capacity)
 
 
-@dataclass
-class _Collected:
-    """Derivations with their diffs, copied out of the engine's buffers."""
-
-    rows: list[Int64s]
-    diffs: list[Int64s]
-
-    def add(self, batch: CodeArray, diff: int) -> None:
-        self.rows.append(batch.astype(np.int64))
-        self.diffs.append(np.full(batch.shape[0], diff, np.int64))
-
-    def take(self, width: int) -> tuple[Int64s, Int64s]:
-        if not self.rows:
-            return np.empty((0, width), np.int64), np.empty(0, np.int64)
-        return np.concatenate(self.rows), np.concatenate(self.diffs)
-
-
 def changed_derivations(
     rules: Sequence[FlatRule],
     relations: Mapping[str, StoredRelation],
@@ -119,51 +103,23 @@ def changed_derivations(
 
     A derivation lost through several literals is lost at the first of them, and so are gains.
     """
-    collected = _Collected([], [])
+    judge, width = EpochJudge(relations, {}, earlier), len(rules[0].head.terms)
+    heads, diffs = [np.empty((0, width), np.int64)], [np.empty(0, np.int64)]
 
     def sink_at(rule: FlatRule, place: int, *, lost: bool) -> Sink:
-        width = len(rule.head.terms)
+        judged = judge.lost if lost else judge.gained
 
         def sink(batch: CodeArray) -> None:
-            keep = np.ones(batch.shape[0], np.bool_)
-            for other, literal in enumerate(rule.literals):
-                if other == place or not (literal.is_negated or literal.relation in earlier):
-                    continue
-                rows = batch[:, width + other]
-                keep &= _held(relations, literal, rows, new=not lost)
-                if other < place:
-                    keep &= _held(relations, literal, rows, new=lost)
-            collected.add(batch[keep, :width], -1 if lost else 1)
+            keep, _ = judged(rule, batch, place, np.ones(batch.shape[0], np.bool_))
+            heads.append(batch[keep, :width].astype(np.int64))
+            diffs.append(np.full(len(heads[-1]), -1 if lost else 1))
 
         return sink
 
-    for rule, place, lost, rows in _changed_literals(rules, earlier):
-        derivations.forward(rule, rule.literals[place], rows, sink_at(rule, place, lost=lost))
-    return collected.take(len(rules[0].head.terms))
-
-
-def _changed_literals(
-    rules: Sequence[FlatRule], earlier: Mapping[str, RowDelta]
-) -> Iterable[tuple[FlatRule, int, bool, Int64s]]:
-    """Yield the literals that became false (lost) or true, with the rows that did it."""
-    for rule in rules:
-        for place, literal in enumerate(rule.literals):
-            change = earlier.get(literal.relation)
-            if change is None:
-                continue
-            for lost in (True, False):
-                rows = change.deleted if lost != literal.is_negated else change.inserted
-                if rows.size:
-                    yield rule, place, lost, rows
-
-
-def _held(
-    relations: Mapping[str, StoredRelation], literal: RuleLiteral, rows: CodeArray, *, new: bool
-) -> Mask:
-    relation = relations[literal.relation]
-    levels = relation.levels if new else relation.previous
-    present: Mask = (rows >= 0) & (levels[np.maximum(rows, 0)] != ABSENT)
-    return ~present if literal.is_negated else present
+    for lost in (True, False):
+        for rule, place, rows in judge.changed_literals(rules, lost=lost):
+            derivations.forward(rule, rule.literals[place], rows, sink_at(rule, place, lost=lost))
+    return np.concatenate(heads), np.concatenate(diffs)
 
 
 def replace_rows(marks: EpochMarks, old_rows: CodeArray, new_rows: CodeArray) -> RowDelta:

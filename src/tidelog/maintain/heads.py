@@ -1,8 +1,9 @@
-"""The heads of a stratum that is all here: counts, levels, and buckets of rows by level."""
+"""The facts of a stratum as the sweeps see them: something to take from and to offer to."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,11 +11,27 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.epoch_marks import EpochMarks, rows_by_level
 from tidelog.maintain.judge import EpochJudge, Mask
 from tidelog.maintain.row_delta import RowDelta
-from tidelog.maintain.sweeps import Asking, OverBudget, Rows
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage.judge_row import AFFECTED, UNTOUCHED
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+
+Rows = Mapping[str, Int64s]
+
+
+class OverBudget(Exception):  # noqa: N818 - a decision, not an error
+    """The update did more work than it may; it is undone and the stratum recomputed."""
+
+
+class Asking(NamedTuple):
+    """Affected heads that look for derivations: their content, what each is known by, and a mask.
+
+    The mask tells which of them were input facts in the old epoch.
+    """
+
+    rows: CodeArray
+    tags: Int64s
+    was_input: Mask
 
 
 @dataclass
@@ -64,12 +81,14 @@ class Buckets:
         return {name: np.concatenate(parts) for name, parts in self._rows.pop(level, {}).items()}
 
 
-class LocalHeads:
-    """Heads that are rows here. The strategies in `maintain.strategies` inherit from it.
+class Heads:
+    """Heads that are rows here: counts, levels, and buckets of rows by level.
 
-    `check_level` raises when the levels grow too high.
+    Those of partners and of the strategies in `maintain.strategies` inherit from it. Rows are the contents
+    of heads, numbers those of rows that are kept here. `check_level` raises when the levels grow too high.
     """
 
+    # Whether a derived fact that is affected may have derivations left by any rule.
     asks_every_rule = False
 
     def __init__(self, judge: EpochJudge, meter: WorkMeter, check_level: Callable[[int], None]) -> None:
@@ -80,16 +99,16 @@ class LocalHeads:
         self.offered = Buckets()
 
     def claim(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:  # noqa: ARG002 - all are
-        """Count derivations as work; all are for this process to find."""
+        """Count derivations as work and say which of them are for this process to find: all."""
         self.meter.spend(batch.shape[0])
         return np.ones(batch.shape[0], np.bool_)
 
     def rows_to_follow(self, rule: FlatRule, place: int, numbers: Int64s) -> Int64s:  # noqa: ARG002
-        """Return all rows."""
+        """Return the rows at a literal whose derivations are for this process to find: all."""
         return numbers
 
     def own_inputs(self, name: str, change: RowDelta) -> RowDelta:  # noqa: ARG002 - of any relation
-        """Return all changed input facts."""
+        """Return the changed input facts that this process answers for: all."""
         return change
 
     # --- what is lost -----------------------------------------------------------------------------
@@ -142,7 +161,7 @@ class LocalHeads:
         self.offer(name, numbers, np.zeros(numbers.size, np.int32))
 
     def ask(self, affected: Rows) -> Mapping[str, Asking]:
-        """Return all affected rows."""
+        """Return the affected heads that look for derivations here: all."""
         asking = {}
         for name, numbers in affected.items():
             relation = self.judge.relations[name]
@@ -154,7 +173,11 @@ class LocalHeads:
         self.offer(name, tags, levels)
 
     def offer_new(self, name: str, rows: CodeArray, levels: Int32s, *, asked_by_all: bool) -> None:
-        """Offer levels of newly possible derivations to the heads that did not ask for them."""
+        """Offer levels of newly possible derivations.
+
+        Affected heads that asked for derivations of the rule have found them already: all of them, or
+        those that were input facts.
+        """
         numbers = self.locate(name, rows)
         is_open = self.judge.marks[name].status[numbers] != AFFECTED
         if not asked_by_all:
@@ -162,7 +185,7 @@ class LocalHeads:
         self.offer(name, numbers[is_open], levels[is_open])
 
     def offer_better(self, name: str, rows: CodeArray, levels: Int32s, before: Int32s) -> None:  # noqa: ARG002
-        """Offer levels of derivations that had higher ones before."""
+        """Offer levels of derivations that had higher ones before, or `ABSENT`."""
         self.offer(name, self.locate(name, rows), levels)
 
     def offer(self, name: str, numbers: Int64s, levels: Int32s) -> None:

@@ -5,7 +5,7 @@ the one answer to both. A derivation comes as a row of a batch: what is known of
 each literal, from the column `first` on.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,10 @@ from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 from tidelog.storage.structs import addresses_of
 
 Mask = npt.NDArray[np.bool_]
+# The mask of the derivations that count, and levels for each of these.
+Judged = tuple[Mask, Int32s] | tuple[Mask, Int32s, Int32s]
+# A rule, the place of a literal, and the rows that changed there.
+ChangedLiteral = tuple[FlatRule, int, Int64s]
 # In place of a literal: derivations that are not found through any.
 NOWHERE = -1
 
@@ -79,6 +83,17 @@ class EpochJudge:
     def is_recursive(self, rule: FlatRule) -> bool:
         """Say whether a rule reads its own stratum."""
         return any(literal.relation in self.marks for literal in rule.literals)
+
+    def changed_literals(self, rules: Iterable[FlatRule], *, lost: bool) -> Iterator[ChangedLiteral]:
+        """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
+        for rule in rules:
+            for place, literal in enumerate(rule.literals):
+                change = self.earlier.get(literal.relation)
+                if change is None or literal.relation in self.marks:
+                    continue
+                rows = change.deleted if lost != literal.is_negated else change.inserted
+                if rows.size:
+                    yield rule, place, rows
 
     def _levels(
         self, rule: FlatRule, batch: CodeArray, first: int, place: int, reading: int

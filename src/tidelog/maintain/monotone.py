@@ -17,7 +17,7 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Sink
 from tidelog.maintain.epoch_marks import EpochMarks, row_deltas
-from tidelog.maintain.judge import Mask, levels_now
+from tidelog.maintain.judge import EpochJudge, Mask, levels_now
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.plan.own_rules import OwnForm
@@ -172,13 +172,10 @@ class MonotoneUpdate:
 
     def _changed(self, rule: FlatRule, first: int, *, lost: bool) -> Iterator[tuple[RuleLiteral, Int64s]]:
         """Yield the literals of earlier strata that became false (or true) with the rows that did it."""
-        for literal in rule.literals:
-            change = self.earlier.get(literal.relation)
-            if change is None or literal.place < first:
-                continue
-            rows = change.deleted if lost != literal.is_negated else change.inserted
-            if rows.size:
-                yield literal, rows
+        judge = EpochJudge(self.state.relations, self.marks, self.earlier)
+        for _, place, rows in judge.changed_literals([rule], lost=lost):
+            if rule.literals[place].place >= first:
+                yield rule.literals[place], rows
 
     def _literals(self, rows: Rows, *, exact: bool) -> Iterator[tuple[OwnForm, RuleLiteral]]:
         """Yield the literals that rows of this stratum can stand for."""

@@ -23,7 +23,7 @@ from tidelog.engine.local.state import LocalState
 from tidelog.maintain.decide import Decision, Situation, decide, give_up, recompute
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.group_keeper import GroupKeeper
-from tidelog.maintain.heads import LocalHeads, WorkMeter
+from tidelog.maintain.heads import Heads, OverBudget, WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.monotone import MonotoneUpdate
 from tidelog.maintain.path_keeper import PathKeeper
@@ -32,7 +32,7 @@ from tidelog.maintain.strategies.backward_forward import BackwardForwardHeads
 from tidelog.maintain.strategies.counting import CountingHeads, IterationCounts, count_iterations
 from tidelog.maintain.strategies.dred import DredCounterHeads, DredHeads
 from tidelog.maintain.strategies.traced import TracedSweeps
-from tidelog.maintain.sweeps import OverBudget, Sweeps
+from tidelog.maintain.sweeps import Sweeps
 from tidelog.maintain.trace import TraceKeeper
 from tidelog.maintain.work import LARGE_SHARE_RECURSIVE, Learned, surviving_share
 from tidelog.plan.flatten import FlatRule, flatten_rule
@@ -290,7 +290,7 @@ class PlainStratum(KeptStratum):
         judge: EpochJudge,
         meter: WorkMeter,
         dense: Mapping[str, IterationCounts] | None,
-    ) -> LocalHeads:
+    ) -> Heads:
         """Return the heads that a strategy keeps."""
         check_level = partial(self.engine.check_level, self.stratum)
         if dense is not None:
@@ -303,7 +303,7 @@ class PlainStratum(KeptStratum):
             case Strategy.BACKWARD_FORWARD:
                 return BackwardForwardHeads(judge, meter, check_level, self.rules)
             case _:
-                return LocalHeads(judge, meter, check_level)
+                return Heads(judge, meter, check_level)
 
 
 class GroupStratum(KeptStratum):

@@ -28,13 +28,13 @@ from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
 from tidelog.engine.spark.wire import Wire, total
 from tidelog.maintain.decide import UNTOUCHED, Decision, give_up, recompute
 from tidelog.maintain.epoch_marks import EpochMarks
-from tidelog.maintain.heads import WorkMeter
+from tidelog.maintain.heads import OverBudget, WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.partners.heads import PartnerHeads
 from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, NO_ROWS, RowDelta, changed_rows
 from tidelog.maintain.strata import Outcome
-from tidelog.maintain.sweeps import OverBudget, Sweeps
+from tidelog.maintain.sweeps import Sweeps
 from tidelog.maintain.work import evaluation_work, stratum_work, update_budget
 from tidelog.plan.flatten import flatten_rule
 from tidelog.program.nodes import Program, Stratum

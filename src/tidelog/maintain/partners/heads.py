@@ -19,11 +19,10 @@ from tidelog.engine.spark.message import Rows as Table
 from tidelog.engine.spark.partner import copies_to_send, owned_rows, owner_of
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
-from tidelog.maintain.heads import LocalHeads, WorkMeter, take_offered
+from tidelog.maintain.heads import Asking, Heads, OverBudget, Rows, WorkMeter, take_offered
 from tidelog.maintain.judge import EpochJudge, Mask
 from tidelog.maintain.partners.parcels import Kind, LevelNote, Outbox, notes_in
 from tidelog.maintain.row_delta import RowDelta
-from tidelog.maintain.sweeps import Asking, OverBudget, Rows
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage.annotations import ABSENT
@@ -33,7 +32,7 @@ _NEVER = int(ABSENT)
 _NEW_KINDS = {True: Kind.POSSIBLE, False: Kind.POSSIBLE_ONCE}
 
 
-class PartnerHeads(LocalHeads):
+class PartnerHeads(Heads):
     """The heads that one partner owns, and a wire to the owners of the others.
 
     The meter counts the work of this partner; its budget is for the work of all.

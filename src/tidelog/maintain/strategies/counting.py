@@ -12,9 +12,8 @@ from typing import Final
 import numpy as np
 
 from tidelog.engine.local.derive import LocalDerivations
-from tidelog.maintain.heads import LocalHeads, WorkMeter
+from tidelog.maintain.heads import Asking, Heads, Rows, WorkMeter
 from tidelog.maintain.judge import EpochJudge, levels_now
-from tidelog.maintain.sweeps import Asking, Rows
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
@@ -92,7 +91,7 @@ def count_iterations(
     return result
 
 
-class CountingHeads(LocalHeads):
+class CountingHeads(Heads):
     """Heads that keep the dense state and read their next level from it."""
 
     def __init__(

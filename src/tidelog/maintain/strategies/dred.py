@@ -6,11 +6,11 @@ stratum cannot take away, is deleted only when it has lost all of them. Those de
 so the counts of facts of level 1 are those counters.
 """
 
-from tidelog.maintain.heads import LocalHeads
+from tidelog.maintain.heads import Heads
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 
-class DredHeads(LocalHeads):
+class DredHeads(Heads):
     """Heads that are deleted by any derivation they lose, unless they are input facts."""
 
     asks_every_rule = True
