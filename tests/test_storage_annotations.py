@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from code_rows import as_rows, as_tuples, distinct, row_lists, widths
 from kernel_oracles import oracle_of
+from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import (
     first_touched,
-    locate_rows,
     lose_derivations,
     relax,
     take_offers,
@@ -29,18 +29,15 @@ def int64s(values):
     return np.array(values, np.int64)
 
 
-@oracle_of(locate_rows)
 @given(rows=row_lists(2, max_size=60), more=row_lists(2, max_size=60), dtype=widths)
 def test_located_rows_have_one_number_each(rows, more, dtype):
     """Known rows keep their number and unknown ones get the next."""
-    slots, stored = np.zeros(512, np.uint64), np.zeros((256, 2), dtype)
-    numbers, again = int64s([0] * len(rows)), int64s([0] * len(more))
+    stored = StoredRelation(2, dtype, counting=True)
 
-    count = locate_rows(slots, stored, 0, as_rows(rows, 2, dtype), numbers)
-    count = locate_rows(slots, stored, count, as_rows(more, 2, dtype), again)
+    numbers, again = stored.locate(as_rows(rows, 2, dtype)), stored.locate(as_rows(more, 2, dtype))
 
     expected = distinct([*rows, *more])
-    assert as_tuples(stored[:count]) == expected
+    assert as_tuples(stored.rows[: stored.count]) == expected
     assert [expected[number] for number in (*numbers, *again)] == [*rows, *more]
 
 

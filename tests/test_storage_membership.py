@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from code_rows import as_rows, as_tuples, distinct, random_rows, row_lists, widths
 from kernel_oracles import oracle_of
 from tidelog.storage.hashing import hash_columns, hash_row
+from tidelog.storage.join import find_bindings
 from tidelog.storage.kernel import kernel
 from tidelog.storage.membership import (
-    find_rows,
     insert_rows,
     move_row,
     number_rows,
@@ -20,6 +20,7 @@ from tidelog.storage.slots import grow_slots
 
 NO_BYTES = np.empty(0, np.uint8)
 NO_COUNTS = np.empty(0, np.int32)
+NO_CONSTANTS = np.empty(0, np.int64)
 
 
 class Table:
@@ -48,7 +49,8 @@ class Table:
     def find(self, probes):
         """Return the row number of each probe, or -1."""
         found = np.empty(len(probes), np.int64)
-        find_rows(self.slots, self.rows, probes, found)
+        columns = np.arange(self.rows.shape[1], dtype=np.int32)
+        find_bindings(probes, NO_CONSTANTS, columns, self.slots, self.rows, found)
         return found.tolist()
 
 
@@ -72,7 +74,7 @@ def test_hash_of_a_key_is_the_same_wherever_its_codes_come_from(row):
     assert int(out[0, 0]) < 2**32
 
 
-@oracle_of(insert_rows, find_rows)
+@oracle_of(insert_rows, find_bindings)
 @given(data=st.data(), arity=st.integers(0, 3), dtype=widths)
 def test_inserted_rows_are_numbered_in_order_of_appearance(data, arity, dtype):
     """Rows get the next numbers, equal rows one number, and are found by it."""

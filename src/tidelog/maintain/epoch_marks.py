@@ -9,7 +9,7 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched, lose_derivations, relax, take_offers
 from tidelog.storage.judge_row import CURRENT, UNTOUCHED
 from tidelog.storage.kernel import Bools, Int32s, Int64s
-from tidelog.storage.memory import enlarged
+from tidelog.storage.memory import enlarge
 
 
 class EpochMarks:
@@ -33,11 +33,8 @@ class EpochMarks:
         """Make the arrays as long as the relation's; new places are zero."""
         capacity = self.relation.rows.shape[0]
         if self.status.shape[0] < capacity:
-            self.status = enlarged(self.status, capacity, self.status.shape[0])
-            self.flags = enlarged(self.flags, capacity, self.flags.shape[0])
-            self.tentative = enlarged(self.tentative, capacity, self.tentative.shape[0])
-            self.tentative_counts = enlarged(self.tentative_counts, capacity, self.tentative_counts.shape[0])
-            self.before = enlarged(self.before, capacity, self.before.shape[0])
+            names = ("status", "flags", "tentative", "tentative_counts", "before")
+            enlarge(self, names, capacity, self.status.shape[0])
 
     def touch(self, numbers: Int64s) -> None:
         """Remember the rows that were not touched yet, and their counts before they change."""

@@ -2,36 +2,10 @@
 
 import numpy as np
 
-from tidelog.storage.hashing import hash_row
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, kernel
-from tidelog.storage.membership import same_rows
-from tidelog.storage.slots import after, filled, home, number_at
+from tidelog.storage.kernel import Bools, Int32s, Int64s, kernel
 
 # The level of a row that is not a fact now.
 ABSENT = np.int32(2**31 - 1)
-
-
-@kernel
-def locate_rows(slots: Slots, rows: CodeArray, count: int, candidates: CodeArray, numbers: Int64s) -> int:
-    """Write the row number of each candidate, appending the rows that are not there yet.
-
-    Return the number of rows then. Requires room in `slots` and `rows` for all candidates.
-    """
-    for candidate in range(candidates.shape[0]):
-        digest = hash_row(candidates, candidate)
-        place = home(slots, digest)
-        row = number_at(slots, place)
-        while row >= 0 and not same_rows(rows, row, candidates, candidate):
-            place = after(slots, digest, place)
-            row = number_at(slots, place)
-        if row < 0:
-            row = np.int64(count)
-            for column in range(rows.shape[1]):
-                rows[row, column] = candidates[candidate, column]
-            slots[place] = filled(digest, row)
-            count += 1
-        numbers[candidate] = row
-    return count
 
 
 @kernel

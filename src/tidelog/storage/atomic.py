@@ -4,8 +4,7 @@ Numba offers none on the CPU, so they are emitted as LLVM instructions. With the
 off kernels run one at a time and plain Python does the same.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +12,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from tidelog.storage.kernel import IS_COMPILED, Integer
-
-Operation = TypeVar("Operation", bound=Callable[..., Any])
+from tidelog.storage.kernel import Integer, chosen
 
 
 def _element_pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -39,26 +36,20 @@ def _swap_if_equal(_typing_context: Any, array: Any, index: Any, _expected: Any,
     return element(array, index, element, element), generate
 
 
-@intrinsic
-def _add(_typing_context: Any, array: Any, index: Any, _amount: Any) -> Any:
-    element = array.dtype
+def _read_modify_write(operation: str) -> Any:
+    """Return what changes an element in one step of the machine and returns what stood there."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = _element_pointer(context, builder, signature, arguments)
-        return builder.atomic_rmw("add", pointer, arguments[2], "seq_cst")
+    @intrinsic
+    def changed(_typing_context: Any, array: Any, index: Any, _operand: Any) -> Any:
+        element = array.dtype
 
-    return element(array, index, element), generate
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointer = _element_pointer(context, builder, signature, arguments)
+            return builder.atomic_rmw(operation, pointer, arguments[2], "seq_cst")
 
+        return element(array, index, element), generate
 
-@intrinsic
-def _set_bits(_typing_context: Any, array: Any, index: Any, _bits: Any) -> Any:
-    element = array.dtype
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = _element_pointer(context, builder, signature, arguments)
-        return builder.atomic_rmw("or", pointer, arguments[2], "seq_cst")
-
-    return element(array, index, element), generate
+    return changed
 
 
 def _plain_swap_if_equal(
@@ -85,11 +76,6 @@ def _plain_set_bits(array: npt.NDArray[np.uint64], index: Integer, bits: np.uint
     return found
 
 
-def _chosen(plain: Operation, emitted: object) -> Operation:
-    """Return what kernels call: the emitted operation where they are compiled."""
-    return cast("Operation", emitted) if IS_COMPILED else plain
-
-
-swap_if_equal = _chosen(_plain_swap_if_equal, _swap_if_equal)
-add = _chosen(_plain_add, _add)
-set_bits = _chosen(_plain_set_bits, _set_bits)
+swap_if_equal = chosen(_plain_swap_if_equal, _swap_if_equal)
+add = chosen(_plain_add, _read_modify_write("add"))
+set_bits = chosen(_plain_set_bits, _read_modify_write("or"))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage.kernel import Int64s, Integer, kernel
-from tidelog.storage.memory import enlarged
+from tidelog.storage.memory import enlarge
 
 Floats = npt.NDArray[np.float64]
 
@@ -175,9 +175,7 @@ class ExactSums:
         """Make room for so many groups, the new ones empty."""
         known = self._pending.shape[0]
         if groups > known:
-            self._digits = enlarged(self._digits, groups, known)
-            self._special = enlarged(self._special, groups, known)
-            self._pending = enlarged(self._pending, groups, known)
+            enlarge(self, ("_digits", "_special", "_pending"), groups, known)
 
     def change(self, groups: Int64s, codes: Int64s, diffs: Int64s) -> None:
         """Insert (or, with negative diffs, delete) values given as their bits."""

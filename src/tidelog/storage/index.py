@@ -112,9 +112,7 @@ class Index:
         needed = self.group_count + extra
         self._enlarge_groups(needed)
         if needed > self.keys.shape[0]:
-            larger = np.empty((max(needed, self.keys.shape[0] * 2), len(self.key)), self.keys.dtype)
-            larger[: self.group_count] = self.keys[: self.group_count]
-            self.keys = larger
+            self.keys = enlarged(self.keys, max(needed, self.keys.shape[0] * 2), self.group_count)
         slots = self.slots.shape[0]
         while needed * 2 > slots:
             slots *= 2
@@ -140,9 +138,8 @@ class Index:
 
     def _enlarge_groups(self, needed: int) -> None:
         if needed > self.groups.shape[0]:
-            larger = np.zeros((max(needed, self.groups.shape[0] * 2), 3), np.int64)
-            larger[: self.groups.shape[0]] = self.groups
-            self.groups = larger
+            known = self.groups.shape[0]
+            self.groups = enlarged(self.groups, max(needed, known * 2), known)
 
     def _enlarge_arena(self, rows: int) -> None:
         top = int(self.arena_state[TOP])

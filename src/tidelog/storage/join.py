@@ -12,7 +12,7 @@ import numpy as np
 from tidelog.storage.hashing import mix
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.postings import LENGTH, START
-from tidelog.storage.slots import BLOCK, EMPTY, LOW, after, home, number_at
+from tidelog.storage.slots import BLOCK, EMPTY, LOW, after, home, number_at, touch_homes
 
 EQUAL = 0
 UNEQUAL = 1
@@ -79,7 +79,6 @@ def find_bindings(
 
     `key` names a source for every column of the relation.
     """
-    mask = np.uint64(slots.shape[0] - 1)
     hashes = np.empty(BLOCK, np.uint64)
     touched = EMPTY
     for first in range(0, batch.shape[0], BLOCK):
@@ -89,8 +88,7 @@ def find_bindings(
             for position in range(key.shape[0]):
                 state = mix(state ^ np.uint64(_code(batch, first + offset, constants, key[position])))
             hashes[offset] = state & LOW
-        for offset in range(count):
-            touched |= slots[hashes[offset] & mask]
+        touched |= touch_homes(slots, hashes, count)
         for offset in range(count):
             place = home(slots, hashes[offset])
             number = number_at(slots, place)
@@ -299,17 +297,3 @@ def select_rows(batch: CodeArray, keep: Bools, sources: Int32s, constants: Int64
                 out[written, column] = batch[row, source] if source >= 0 else constants[-1 - source]
             written += 1
     return written
-
-
-__all__ = [
-    "EQUAL",
-    "LESS",
-    "LESS_EQUAL",
-    "UNEQUAL",
-    "find_bindings",
-    "find_groups",
-    "has_entry",
-    "join_postings",
-    "scan_rows",
-    "select_rows",
-]

@@ -48,6 +48,11 @@ def inlined(function: Function) -> Function:
     )
 
 
+def chosen(plain: Function, emitted: object) -> Function:
+    """Return what kernels call: the emitted operation where they are compiled, the plain one elsewhere."""
+    return cast("Function", emitted) if IS_COMPILED else plain
+
+
 _ONE_AT_A_TIME = threading.RLock()
 
 

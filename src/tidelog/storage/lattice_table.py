@@ -3,7 +3,7 @@
 import numpy as np
 
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, kernel
-from tidelog.storage.memory import enlarged
+from tidelog.storage.memory import enlarge
 from tidelog.storage.relation import NO_COUNTS, StoredRelation
 from tidelog.storage.value_order import ValueOrder
 
@@ -70,12 +70,8 @@ class LatticeTable:
         keys = self._keys.locate(np.ascontiguousarray(candidates[:, self._plain]))
         capacity, known = self._keys.rows.shape[0], self._best.size
         if capacity > known:
-            self._best = enlarged(self._best, capacity, known)
-            self._counts = enlarged(self._counts, capacity, known)
-            self._rows = enlarged(self._rows, capacity, known)
+            enlarge(self, ("_best", "_counts", "_rows", "_is_known", "_is_changed"), capacity, known)
             self._rows[known:] = _NONE
-            self._is_known = enlarged(self._is_known, capacity, known)
-            self._is_changed = enlarged(self._is_changed, capacity, known)
         values = self._order.to_keys(candidates[:, self._column].astype(np.int64))
         changed = np.empty(keys.size, np.int64)
         found = improve_keys(

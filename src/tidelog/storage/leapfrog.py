@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidelog.storage.address import load_code
 from tidelog.storage.join import EQUAL, UNEQUAL, compares
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 from tidelog.storage.leapfrog_cursor import (
@@ -29,6 +28,7 @@ from tidelog.storage.leapfrog_cursor import (
     seek_key,
 )
 from tidelog.storage.leapfrog_join import HIGHEST, LOWEST, Join, Records
+from tidelog.storage.structs import elements_at
 
 # Columns of a record before the values of the variables: its index, and the ends of its interval.
 RECORD_HEAD = 3
@@ -122,7 +122,7 @@ def _meet(one: Run, two: Run, highest: Integer, like: CodeArray) -> tuple[Intege
     Most steps of most joins are made here.
     """
     one_at, two_at = one.place, two.place
-    one_key, two_key = load_code(one.values, one_at, like), load_code(two.values, two_at, like)
+    one_key, two_key = elements_at(one.values, like)[one_at], elements_at(two.values, like)[two_at]
     steps = 0
     while one_key != two_key and one_key <= highest and two_key <= highest:
         steps += 1
@@ -130,12 +130,12 @@ def _meet(one: Run, two: Run, highest: Integer, like: CodeArray) -> tuple[Intege
             one_at = leap(one.values, one_at, one.end, two_key, like)
             if one_at == one.end:
                 return one_at, two_at, steps, False
-            one_key = load_code(one.values, one_at, like)
+            one_key = elements_at(one.values, like)[one_at]
         else:
             two_at = leap(two.values, two_at, two.end, one_key, like)
             if two_at == two.end:
                 return one_at, two_at, steps, False
-            two_key = load_code(two.values, two_at, like)
+            two_key = elements_at(two.values, like)[two_at]
     return one_at, two_at, steps, bool(one_key == two_key and one_key <= highest)
 
 
@@ -161,7 +161,7 @@ def _agree_two(join: Join, first: Integer, highest: Integer) -> bool:
     one_at["place"], two_at["place"], steps, found = _meet(one_run, two_run, highest, join.like)
     join.state[0]["steps"] += steps
     if found:
-        key = load_code(one_at["values"], one_at["place"], join.like)
+        key = elements_at(one_at["values"], join.like)[one_at["place"]]
         join.levels[one["atom"], one["level"]]["key"] = key
         join.levels[two["atom"], two["level"]]["key"] = key
     return found
@@ -312,7 +312,7 @@ def _sweep(join: Join, variable: Integer, out: CodeArray, written: Integer) -> n
     count = np.int64(written)
     steps: Integer = 0
     while found:
-        join.registers[register] = load_code(one_cursor["values"], one_at, join.like)
+        join.registers[register] = elements_at(one_cursor["values"], join.like)[one_at]
         one_row, two_row = _row_of(join, one["atom"], one_at), _row_of(join, two["atom"], two_at)
         if one_row >= 0 and two_row >= 0 and _holds(join, first_check, last_check):
             join.registers[first_row + one["atom"]] = one_row

@@ -7,10 +7,14 @@ All functions that move a cursor say whether it stands on a value afterwards.
 
 import numpy as np
 
-from tidelog.storage.address import load_byte, load_code, load_int32
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Integer, inlined
 from tidelog.storage.leapfrog_join import HIGHEST, Join
+from tidelog.storage.structs import elements_at
+
+# Arrays of which only the type counts.
+_INT32S = np.empty(0, np.int32)
+_BYTES = np.empty(0, np.uint8)
 
 
 @inlined
@@ -21,7 +25,7 @@ def _least_key(join: Join, atom: Integer, level: Integer) -> bool:
     for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
         at = join.cursors[batch, level]
         if at["place"] < at["end"]:
-            key = load_code(at["values"], at["place"], join.like)
+            key = elements_at(at["values"], join.like)[at["place"]]
             if not found or key < least:
                 least = key
             found = True
@@ -42,10 +46,10 @@ def open_level(join: Join, atom: Integer, level: Integer) -> bool:
         above = join.cursors[batch, level - 1]
         place = above["place"]
         if place < above["end"]:
-            key = load_code(above["values"], place, join.like)
+            key = elements_at(above["values"], join.like)[place]
             if key == join.levels[atom, level - 1]["key"]:
-                at["place"] = load_int32(above["starts"], place)
-                at["end"] = load_int32(above["starts"], place + 1)
+                starts = elements_at(above["starts"], _INT32S)
+                at["place"], at["end"] = starts[place], starts[place + 1]
     return _least_key(join, atom, level)
 
 
@@ -55,7 +59,7 @@ def next_key(join: Join, atom: Integer, level: Integer) -> bool:
     key = join.levels[atom, level]["key"]
     for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
         at = join.cursors[batch, level]
-        if at["place"] < at["end"] and load_code(at["values"], at["place"], join.like) == key:
+        if at["place"] < at["end"] and elements_at(at["values"], join.like)[at["place"]] == key:
             at["place"] += 1
     return _least_key(join, atom, level)
 
@@ -69,13 +73,13 @@ def leap(values: Integer, place: Integer, end: Integer, sought: Integer, like: C
     """
     low = np.int64(place)
     step = 1
-    while low + step < end and load_code(values, low + step, like) < sought:
+    while low + step < end and elements_at(values, like)[low + step] < sought:
         low += step
         step *= 2
     beyond = np.int64(min(low + step, end))
     while beyond - low > 1:
         middle = (low + beyond) >> 1
-        if load_code(values, middle, like) < sought:
+        if elements_at(values, like)[middle] < sought:
             low = middle
         else:
             beyond = middle
@@ -87,7 +91,7 @@ def seek_key(join: Join, atom: Integer, level: Integer, sought: Integer) -> bool
     """Stand on the least value that is not below `sought`; it never goes back."""
     for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
         at = join.cursors[batch, level]
-        if at["place"] < at["end"] and load_code(at["values"], at["place"], join.like) < sought:
+        if at["place"] < at["end"] and elements_at(at["values"], join.like)[at["place"]] < sought:
             at["place"] = leap(at["values"], at["place"], at["end"], sought, join.like)
     return _least_key(join, atom, level)
 
@@ -108,12 +112,13 @@ def row_at(join: Join, atom: Integer, batch: Integer, place: Integer) -> np.int6
     """
     view = join.atoms[atom]
     at = join.cursors[batch, view["depth"] - 1]
-    for position in range(load_int32(at["starts"], place), load_int32(at["starts"], place + 1)):
-        row = load_int32(at["numbers"], position)
+    starts, numbers = elements_at(at["starts"], _INT32S), elements_at(at["numbers"], _INT32S)
+    for position in range(starts[place], starts[place + 1]):
+        row = numbers[position]
         if (
             view["lowest"] <= row < view["highest"]
-            and (view["alive"] == 0 or load_byte(view["alive"], row) != 0)
-            and (view["levels"] == 0 or load_int32(view["levels"], row) != ABSENT)
+            and (view["alive"] == 0 or elements_at(view["alive"], _BYTES)[row] != 0)
+            and (view["levels"] == 0 or elements_at(view["levels"], _INT32S)[row] != ABSENT)
         ):
             return np.int64(row)
     return np.int64(-1)
@@ -127,7 +132,7 @@ def find_row(join: Join, atom: Integer) -> np.int64:
         at = join.cursors[batch, level]
         if at["place"] >= at["end"]:
             continue
-        if load_code(at["values"], at["place"], join.like) == join.levels[atom, level]["key"]:
+        if elements_at(at["values"], join.like)[at["place"]] == join.levels[atom, level]["key"]:
             row = row_at(join, atom, batch, at["place"])
             if row >= 0:
                 return row

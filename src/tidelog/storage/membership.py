@@ -12,7 +12,7 @@ import numpy as np
 from tidelog.storage import atomic
 from tidelog.storage.hashing import hash_row
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
-from tidelog.storage.slots import BLOCK, EMPTY, ONE, after, filled, home, number_at
+from tidelog.storage.slots import BLOCK, EMPTY, ONE, after, filled, home, number_at, touch_homes
 
 
 @inlined
@@ -39,32 +39,9 @@ def number_rows(slots: Slots, rows: CodeArray, count: int) -> None:
 @inlined
 def _begin(slots: Slots, rows: CodeArray, first: Integer, count: Integer, hashes: Slots) -> np.uint64:
     """Hash a block of rows and touch their home slots; return what keeps that from being optimised away."""
-    mask = np.uint64(slots.shape[0] - 1)
-    touched = EMPTY
     for offset in range(count):
         hashes[offset] = hash_row(rows, first + offset)
-    for offset in range(count):
-        touched |= slots[hashes[offset] & mask]
-    return touched
-
-
-@kernel
-def find_rows(slots: Slots, rows: CodeArray, probes: CodeArray, found: Int64s) -> None:
-    """Write into `found` the number of the row equal to each probe, or -1."""
-    hashes = np.empty(BLOCK, np.uint64)
-    touched = EMPTY
-    for first in range(0, probes.shape[0], BLOCK):
-        count = min(BLOCK, probes.shape[0] - first)
-        touched |= _begin(slots, probes, first, count, hashes)
-        for offset in range(count):
-            place = home(slots, hashes[offset])
-            row = number_at(slots, place)
-            while row >= 0 and not same_rows(rows, row, probes, first + offset):
-                place = after(slots, hashes[offset], place)
-                row = number_at(slots, place)
-            found[first + offset] = row
-    if touched == EMPTY:
-        return  # keeps the touching loads from being optimised away
+    return touch_homes(slots, hashes, count)
 
 
 @inlined

@@ -7,6 +7,7 @@ every page again.
 """
 
 import mmap
+from collections.abc import Iterable
 from typing import Final, TypeVar
 
 import numpy as np
@@ -37,6 +38,12 @@ def enlarged(array: npt.NDArray[Element], capacity: int, used: int) -> npt.NDArr
     larger = zeros((capacity, *array.shape[1:]), array.dtype)
     larger[:used] = array[:used]
     return larger
+
+
+def enlarge(owner: object, names: Iterable[str], capacity: int, used: int) -> None:
+    """Give arrays of an object, by their names, room for `capacity` rows; the first `used` are kept."""
+    for name in names:
+        setattr(owner, name, enlarged(getattr(owner, name), capacity, used))
 
 
 def roomy(needed: int, current: int, row_bytes: int) -> int:

@@ -148,6 +148,18 @@ def _take(target: Record, value: Any, arc: Record, number: Integer) -> None:
     _give(target, made_of(value, arc["weight"], arc["step"]), number)
 
 
+@inlined
+def _pass_on(graph: Graph, place: Integer, value: Any, room: Room) -> bool:
+    """Let the target of an arc take what the arc makes of a value, if that is better than what it has."""
+    number = graph.targets[place]
+    target, arc = graph.nodes[number], graph.arcs[place]
+    if not _offers(arc, value, target, graph.settings[0], room.counts[0]):
+        return False
+    remember(target, number, room)
+    _take(target, value, arc, place)
+    return True
+
+
 @kernel
 def ask_again(graph: Graph, invalid: Int64s, room: Room) -> None:
     """Give invalid nodes the best value that nodes which are not invalid offer."""
@@ -209,30 +221,27 @@ def pop(heap_values: Values, heap_nodes: Int64s, size: int, is_greatest: bool) -
 @kernel
 def spread_best_first(graph: Graph, starts: Int64s, room: Room) -> int:
     """Let the values of the starts spread along arcs, the best first."""
-    settings, counts = graph.settings[0], room.counts[0]
+    is_greatest, counts = graph.settings[0]["is_greatest"], room.counts[0]
     heap_values = np.empty(max(starts.shape[0] * 2, 1024), graph.nodes["value"].dtype)
     heap_nodes = np.empty(heap_values.shape[0], np.int64)
     size = 0
     for start in starts:
-        push(heap_values, heap_nodes, size, graph.nodes[start]["value"], start, settings["is_greatest"])
+        push(heap_values, heap_nodes, size, graph.nodes[start]["value"], start, is_greatest)
         size += 1
     while size > 0:
-        pop(heap_values, heap_nodes, size, settings["is_greatest"])
+        pop(heap_values, heap_nodes, size, is_greatest)
         size -= 1
         value, node = heap_values[size], heap_nodes[size]
         if value != graph.nodes[node]["value"]:
             continue
         place = graph.first_out[node]
         while place >= 0:
-            number = graph.targets[place]
-            target, arc = graph.nodes[number], graph.arcs[place]
-            if _offers(arc, value, target, settings, counts):
-                remember(target, number, room)
-                _take(target, value, arc, place)
+            if _pass_on(graph, place, value, room):
                 if size == heap_values.shape[0]:
                     heap_values = np.concatenate((heap_values, np.empty_like(heap_values)))
                     heap_nodes = np.concatenate((heap_nodes, np.empty_like(heap_nodes)))
-                push(heap_values, heap_nodes, size, target["value"], number, settings["is_greatest"])
+                number = graph.targets[place]
+                push(heap_values, heap_nodes, size, graph.nodes[number]["value"], number, is_greatest)
                 size += 1
             place = graph.next_out[place]
         if counts["overflowed"] != 0:
@@ -276,8 +285,7 @@ def _queue(node: Record, number: Integer, queue: Int64s, size: Integer) -> Integ
 @kernel
 def spread_in_rounds(graph: Graph, starts: Int64s, room: Room) -> int:
     """Let the values of the starts spread along arcs, round by round."""
-    settings, counts = graph.settings[0], room.counts[0]
-    nodes = graph.nodes.shape[0]
+    nodes, counts = graph.nodes.shape[0], room.counts[0]
     current = np.empty(nodes, np.int64)
     following = np.empty(nodes, np.int64)
     size: Integer = 0
@@ -295,12 +303,9 @@ def spread_in_rounds(graph: Graph, starts: Int64s, room: Room) -> int:
             value = graph.nodes[node]["value"]
             place = graph.first_out[node]
             while place >= 0:
-                number = graph.targets[place]
-                target, arc = graph.nodes[number], graph.arcs[place]
-                if _offers(arc, value, target, settings, counts):
-                    remember(target, number, room)
-                    _take(target, value, arc, place)
-                    found = _queue(target, number, following, found)
+                if _pass_on(graph, place, value, room):
+                    number = graph.targets[place]
+                    found = _queue(graph.nodes[number], number, following, found)
                 place = graph.next_out[place]
             if counts["overflowed"] != 0:
                 return _OVERFLOW
@@ -315,19 +320,15 @@ def improve(graph: Graph, arcs: Int64s, nodes: Int64s, room: Room, improved: Int
 
     Write the nodes that improved, and return how many.
     """
-    settings, counts = graph.settings[0], room.counts[0]
     found = 0
     for place in arcs:
-        arc, number = graph.arcs[place], graph.targets[place]
-        source, target = graph.nodes[graph.sources[place]], graph.nodes[number]
-        if source["has_value"] != 0 and _offers(arc, source["value"], target, settings, counts):
-            remember(target, number, room)
-            _take(target, source["value"], arc, place)
-            improved[found] = number
+        source = graph.nodes[graph.sources[place]]
+        if source["has_value"] != 0 and _pass_on(graph, place, source["value"], room):
+            improved[found] = graph.targets[place]
             found += 1
     for number in nodes:
         node, base = graph.nodes[number], graph.bases[number]["value"]
-        if _improves(base, node, settings):
+        if _improves(base, node, graph.settings[0]):
             remember(node, number, room)
             _give(node, base, BASE)
             improved[found] = number

@@ -13,7 +13,7 @@ import numpy as np
 
 from tidelog.storage.hashing import hash_columns
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
-from tidelog.storage.slots import after, filled, home, number_at
+from tidelog.storage.slots import BLOCK, EMPTY, after, filled, home, number_at, touch_homes
 
 # Columns of the array `groups`.
 START = 0
@@ -48,20 +48,29 @@ def number_groups(
     Keys not met before get the next numbers and are copied to `keys`.
     Requires room in `slots` and `keys` for `last - first` more keys.
     """
-    for row in range(first, last):
-        digest = hash_columns(rows, row, columns)
-        place = home(slots, digest)
-        group = number_at(slots, place)
-        while group >= 0 and not _has_key(keys, group, rows, row, columns):
-            place = after(slots, digest, place)
+    hashes = np.empty(BLOCK, np.uint64)
+    touched = EMPTY
+    for start in range(first, last, BLOCK):
+        end = min(start + BLOCK, last)
+        for row in range(start, end):
+            hashes[row - start] = hash_columns(rows, row, columns)
+        touched |= touch_homes(slots, hashes, end - start)
+        for row in range(start, end):
+            digest = hashes[row - start]
+            place = home(slots, digest)
             group = number_at(slots, place)
-        if group < 0:
-            group = np.int64(known)
-            for position in range(columns.shape[0]):
-                keys[group, position] = rows[row, columns[position]]
-            slots[place] = filled(digest, group)
-            known += 1
-        numbers[row - first] = group
+            while group >= 0 and not _has_key(keys, group, rows, row, columns):
+                place = after(slots, digest, place)
+                group = number_at(slots, place)
+            if group < 0:
+                group = np.int64(known)
+                for position in range(columns.shape[0]):
+                    keys[group, position] = rows[row, columns[position]]
+                slots[place] = filled(digest, group)
+                known += 1
+            numbers[row - first] = group
+    if touched == EMPTY and known < 0:
+        return -1  # keeps the touching loads from being optimised away
     return known
 
 

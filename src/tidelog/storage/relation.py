@@ -7,28 +7,31 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.storage.annotations import ABSENT, locate_rows
+from tidelog.storage.annotations import ABSENT
 from tidelog.storage.index import Index
+from tidelog.storage.join import find_bindings
 from tidelog.storage.kernel import Bools, Code, CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.membership import (
-    find_rows,
     insert_rows,
     move_row,
     number_rows,
     row_numbers_left,
 )
-from tidelog.storage.memory import enlarged, roomy, zeros
+from tidelog.storage.memory import enlarge, roomy, zeros
 from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.pairs import PairBits, fitting_pairs, insert_pairs, mark_pairs
+from tidelog.storage.postings import number_groups
 from tidelog.storage.slots import grow_slots
 from tidelog.storage.trie import Trie
 
 _SMALLEST = 64
+_ANNOTATIONS = ("counts", "levels", "previous")
 _VERSIONS = count()
 # An index by the columns of its key, an ordered one by those and the column that orders it.
 IndexName = tuple[int, ...] | tuple[tuple[int, ...], int]
 NO_BYTES: Bools = np.empty(0, np.uint8)
 NO_COUNTS: Int32s = np.empty(0, np.int32)
+_NO_CONSTANTS: Int64s = np.empty(0, np.int64)
 # So many rows must be dead, and a quarter of all, before live rows are moved together: moving them costs no
 # more than a few times what the deletions did.
 LEAST_DEAD = 4096
@@ -67,6 +70,7 @@ class StoredRelation:
         self.indexes: dict[IndexName, Index] = {}
         self.tries: dict[tuple[int, ...], Trie] = {}
         self.shared = np.zeros(1, np.int64)
+        self._columns: Int32s = np.arange(arity, dtype=np.int32)
 
     def __len__(self) -> int:
         return self.count - self.deleted
@@ -85,13 +89,8 @@ class StoredRelation:
         needed = self.count + extra
         if needed > self.rows.shape[0]:
             capacity = roomy(needed, self.rows.shape[0], self.arity * self.rows.itemsize)
-            self.rows = enlarged(self.rows, capacity, self.count)
-            if self.counts.size:
-                self.counts = enlarged(self.counts, capacity, self.count)
-                self.levels = enlarged(self.levels, capacity, self.count)
-                self.previous = enlarged(self.previous, capacity, self.count)
-            if self.alive.size:
-                self.alive = enlarged(self.alive, capacity, self.count)
+            names = (*(_ANNOTATIONS if self.counts.size else ()), *(("alive",) if self.alive.size else ()))
+            enlarge(self, ("rows", *names), capacity, self.count)
         if self._pairs is None and needed * 2 > self._slots.shape[0]:
             self._enlarge_membership(needed)
 
@@ -137,23 +136,13 @@ class StoredRelation:
         self.reserve(candidates.shape[0])
         numbers = np.array([self.count, self.rows.shape[0]], np.int64)
         before = self.count
-        pairs = self._pairs
-        if pairs is not None:
-            handled = insert_pairs(
-                pairs.words, pairs.height, pairs.width, pairs.words_per_row, self.rows, candidates,
-                0, numbers, self.shared, 1,
-            )  # fmt: skip
-            self.count = int(numbers[0])
-            if handled == candidates.shape[0]:
-                return self.count - before
-            self.stop_using_pairs()
-            candidates = candidates[handled:]
-            self.reserve(candidates.shape[0])
-        insert_rows(
-            self._slots, self.rows, self.alive, self.counts, candidates, weights,
-            first_new, numbers, self.shared, 1,
-        )  # fmt: skip
+        handled = self._enter(candidates, weights, first_new, numbers, 1)
         self.count = int(numbers[0])
+        if handled < candidates.shape[0]:
+            self.stop_using_pairs()
+            self.reserve(candidates.shape[0] - handled)
+            self._enter(candidates[handled:], weights, first_new, numbers, 1)
+            self.count = int(numbers[0])
         return self.count - before
 
     def insert_shared(self, candidates: CodeArray, weights: Int32s, first_new: int, numbers: Int64s) -> int:
@@ -162,19 +151,19 @@ class StoredRelation:
         Return the number of candidates handled; the rest lies outside the bits of a dense
         relation and is inserted after `stop_using_pairs`.
         """
-        pairs = self._pairs
-        if pairs is not None:
-            return int(
-                insert_pairs(
-                    pairs.words, pairs.height, pairs.width, pairs.words_per_row, self.rows, candidates,
-                    0, numbers, self.shared, _NUMBERS_PER_BLOCK,
-                )
-            )  # fmt: skip
-        insert_rows(
-            self._slots, self.rows, self.alive, self.counts, candidates, weights,
-            first_new, numbers, self.shared, _NUMBERS_PER_BLOCK,
-        )  # fmt: skip
-        return len(candidates)
+        return self._enter(candidates, weights, first_new, numbers, _NUMBERS_PER_BLOCK)
+
+    def _enter(
+        self, candidates: CodeArray, weights: Int32s, first_new: int, numbers: Int64s, step: int
+    ) -> int:
+        """Insert candidates with row numbers from a thread's block; return how many were handled."""
+        pairs, shared = self._pairs, self.shared
+        if pairs is None:
+            annotated = self.rows, self.alive, self.counts
+            insert_rows(self._slots, *annotated, candidates, weights, first_new, numbers, shared, step)
+            return len(candidates)
+        size = pairs.height, pairs.width, pairs.words_per_row
+        return int(insert_pairs(pairs.words, *size, self.rows, candidates, 0, numbers, shared, step))
 
     def open_shared(self, threads: int) -> list[Int64s]:
         """Return, for each thread, the block of row numbers it inserts with (empty at first)."""
@@ -221,7 +210,10 @@ class StoredRelation:
         self.track_deletions()
         numbers = np.empty(candidates.shape[0], np.int64)
         before = self.count
-        self.count = int(locate_rows(self.slots, self.rows, before, candidates, numbers))
+        last = candidates.shape[0]
+        self.count = int(
+            number_groups(self.slots, self.rows, candidates, self._columns, 0, last, before, numbers)
+        )
         if self.count > before:
             self.alive[before : self.count] = 0
             self.levels[before : self.count] = ABSENT
@@ -264,7 +256,7 @@ class StoredRelation:
     def find(self, probes: CodeArray) -> Int64s:
         """Return the number of the row equal to each probe, -1 where there is none."""
         found = np.empty(probes.shape[0], np.int64)
-        find_rows(self.slots, self.rows, probes, found)
+        find_bindings(probes, _NO_CONSTANTS, self._columns, self.slots, self.rows, found)
         if self.alive.size:
             found[(found >= 0) & (self.alive[np.maximum(found, 0)] == 0)] = -1
         return found
@@ -312,7 +304,7 @@ class StoredRelation:
         numbers = np.flatnonzero(self.alive[: self.count]) if self.deleted else np.arange(self.count)
         packed.insert(self.rows[numbers].astype(packed.dtype, copy=False))
         if self.counts.size:
-            for name in ("counts", "levels", "previous"):
+            for name in _ANNOTATIONS:
                 getattr(packed, name)[: packed.count] = getattr(self, name)[numbers]
         return packed
 

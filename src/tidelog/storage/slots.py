@@ -38,6 +38,16 @@ def _search(slots: Slots, digest: np.uint64, place: np.uint64) -> np.uint64:
 
 
 @inlined
+def touch_homes(slots: Slots, hashes: Slots, count: Integer) -> np.uint64:
+    """Touch the home slots of a block of digests; return what keeps that from being optimised away."""
+    mask = np.uint64(slots.shape[0] - 1)
+    touched = EMPTY
+    for offset in range(count):
+        touched |= slots[hashes[offset] & mask]
+    return touched
+
+
+@inlined
 def number_at(slots: Slots, place: np.uint64) -> np.int64:
     """Return the number in a slot, -1 if it is empty."""
     return np.int64(slots[place] & LOW) - 1

@@ -151,6 +151,16 @@ def compiled_table_of(element: Any) -> Any:
 
 
 @intrinsic
+def compiled_elements_at(_typing_context: Any, _address: Any, like: Any) -> Any:
+    """Return the table at an address, of elements as wide as those of another table or an array."""
+
+    def generate(context: Any, builder: Any, sign: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(sign.return_type))
+
+    return TableType(like.dtype)(types.int64, like), generate
+
+
+@intrinsic
 def compiled_codes_like(_typing_context: Any, array: Any) -> Any:
     """Return a table without any place, of codes as wide as those of an array."""
 

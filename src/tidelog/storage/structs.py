@@ -25,8 +25,14 @@ import numpy.typing as npt
 from numba import types
 
 from tidelog.storage.address import address_of
-from tidelog.storage.kernel import IS_COMPILED, CodeArray, Int64s, Integer
-from tidelog.storage.struct_types import StructType, TableType, compiled_codes_like, compiled_table_of
+from tidelog.storage.kernel import IS_COMPILED, CodeArray, Int64s, Integer, chosen
+from tidelog.storage.struct_types import (
+    StructType,
+    TableType,
+    compiled_codes_like,
+    compiled_elements_at,
+    compiled_table_of,
+)
 
 Row = TypeVar("Row")
 StructClass = TypeVar("StructClass", bound=type)
@@ -192,10 +198,14 @@ def table_of(declared: Callable[[], Row]) -> Callable[[Int64s, Integer], Table[R
 
 
 def _plain_codes_like(array: CodeArray) -> CodeArray:
-    """Return what tells `load_code` and `store_code` how wide codes are, and nothing else."""
+    """Return what tells `elements_at` how wide codes are, and nothing else."""
     return array
 
 
-codes_like: Callable[[CodeArray], CodeArray] = (
-    cast("Any", compiled_codes_like) if IS_COMPILED else _plain_codes_like
-)
+def _plain_elements_at(address: Integer, like: npt.NDArray[Any]) -> Elements:
+    """Return the array at an address, of elements as wide as those of another."""
+    return Elements(int(address), np.ctypeslib.as_ctypes_type(like.dtype))
+
+
+codes_like = chosen(_plain_codes_like, compiled_codes_like)
+elements_at = chosen(_plain_elements_at, compiled_elements_at)

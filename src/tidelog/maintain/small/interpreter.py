@@ -16,9 +16,9 @@ from tidelog.maintain.small.layout import (
     Tables,
 )
 from tidelog.maintain.small.lookup import find_posting, find_visible, gather
-from tidelog.storage.address import load_code
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.postings import LENGTH
+from tidelog.storage.structs import elements_at
 
 # What there is instead of a derivation, and instead of an instruction to go on with.
 EXHAUSTED = -1
@@ -53,7 +53,7 @@ def begin_chain(tables: Tables, chain: Chain, row: Integer) -> None:
     relation = tables.relations[chain.relation]
     for column in range(relation.arity):
         place = row * relation.arity + column
-        tables.values[column] = load_code(relation.rows, place, tables.codes)
+        tables.values[column] = elements_at(relation.rows, tables.codes)[place]
     tables.values[relation.arity] = row
     tables.counters.instruction = _cheapest_variant(tables, chain)
     tables.counters.open_joins = 0

@@ -13,11 +13,11 @@ from tidelog.maintain.small.layout import (
     Index,
     Tables,
 )
-from tidelog.storage.address import load_code
 from tidelog.storage.join import EQUAL, LESS, UNEQUAL
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST
 from tidelog.storage.postings import LENGTH, START
+from tidelog.storage.structs import elements_at
 
 
 @inlined
@@ -66,7 +66,7 @@ def _bound(tables: Tables, index: Index, cursor: Cursor, kind: Integer, value: I
     start, end = cursor.entry, cursor.end
     while start < end:
         middle = (start + end) >> 1
-        found = load_code(index.arena, middle * cursor.width + index.position, tables.codes)
+        found = elements_at(index.arena, tables.codes)[middle * cursor.width + index.position]
         if found < value or (is_after and found == value):
             start = middle + 1
         else:
@@ -117,12 +117,12 @@ def next_entry(tables: Tables, cursor: Cursor) -> bool:
         entry = cursor.entry * cursor.width
         cursor.entry += 1
         if cursor.alive.address != 0:
-            row = load_code(cursor.arena, entry + cursor.width - 1, tables.codes)
+            row = elements_at(cursor.arena, tables.codes)[entry + cursor.width - 1]
             if cursor.alive[row] == 0:
                 continue
         filters = cursor.binds + 2 * cursor.bind_count
         for bind in range(cursor.binds, filters, 2):
-            values[code[bind + 1]] = load_code(cursor.arena, entry + code[bind], tables.codes)
+            values[code[bind + 1]] = elements_at(cursor.arena, tables.codes)[entry + code[bind]]
         tables.counters.work += 1
         if passes(tables, filters, cursor.filter_count):
             return True

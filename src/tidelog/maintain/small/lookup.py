@@ -3,14 +3,10 @@
 import numpy as np
 
 from tidelog.maintain.small.layout import NEEDS_ROOM, NEEDS_WIDE_CODES, Index, Relation, Tables
-from tidelog.storage.address import (
-    load_code,
-    store_code,
-)
 from tidelog.storage.hashing import mix
 from tidelog.storage.judge_row import ABSENT_LEVEL
 from tidelog.storage.kernel import Integer, inlined
-from tidelog.storage.structs import Elements
+from tidelog.storage.structs import Elements, elements_at
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -39,7 +35,7 @@ def _hash_gathered(tables: Tables, width: Integer) -> np.uint64:
 def _is_at(tables: Tables, stored: Integer, number: Integer, width: Integer) -> bool:
     """Say whether the values gathered are those of a row of stored codes."""
     for position in range(width):
-        if load_code(stored, number * width + position, tables.codes) != tables.gathered[position]:
+        if elements_at(stored, tables.codes)[number * width + position] != tables.gathered[position]:
             return False
     return True
 
@@ -113,7 +109,7 @@ def locate_row(tables: Tables, relation: Relation) -> Integer:
         value = tables.gathered[column]
         if tables.has_narrow_codes and (value >= _NARROW or value < -_NARROW):
             return np.int64(-NEEDS_WIDE_CODES)
-        store_code(relation.rows, number * relation.arity + column, value, tables.codes)
+        elements_at(relation.rows, tables.codes)[number * relation.arity + column] = value
     relation.alive[number] = 0
     relation.levels[number] = ABSENT_LEVEL
     relation.previous[number] = ABSENT_LEVEL
