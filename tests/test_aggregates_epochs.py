@@ -357,19 +357,19 @@ LEVELS_PROGRAM = build(LEVELS)
 
 def test_coarse_groups_stand_on_finer_ones() -> None:
     """An aggregate by fewer columns of the same body reads the values of the finer groups."""
-    named = name_aggregates(LEVELS_PROGRAM)
+    program, aggregates = name_aggregates(LEVELS_PROGRAM)
 
     reading = {
         atom.relation
-        for rule in named.program.rules
-        if rule.head.relation in named.aggregates
+        for rule in program.rules
+        if rule.head.relation in aggregates
         for atom in rule.body
         if isinstance(atom, Atom)
     }
     # Of the three levels of each aggregate only the finest reads the facts themselves.
-    assert len(named.aggregates) == 12
-    assert len(reading & named.aggregates.keys()) == 8
-    assert reading - named.aggregates.keys() == {"s"}
+    assert len(aggregates) == 12
+    assert len(reading & aggregates.keys()) == 8
+    assert reading - aggregates.keys() == {"s"}
 
 
 @settings(max_examples=20)

@@ -67,16 +67,8 @@ class GroupedAggregate:
     group_names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedAggregates:
-    """A program without the aggregates that can be maintained, and those by relation."""
-
-    program: Program
-    aggregates: Mapping[str, GroupedAggregate]
-
-
-def name_aggregates(program: Program) -> NamedAggregates:
-    """Return the program in which aggregates over earlier strata are relations."""
+def name_aggregates(program: Program) -> tuple[Program, Mapping[str, GroupedAggregate]]:
+    """Return the program in which aggregates over earlier strata are relations, and these by relation."""
     namer = _Namer(program)
     namer.levels.add(_flat_aggregates(program))
     strata: list[Stratum] = []
@@ -85,9 +77,9 @@ def name_aggregates(program: Program) -> NamedAggregates:
         strata.extend(namer.take_strata())
         strata.append(replace(stratum, rules=rules))
     if not namer.aggregates:
-        return NamedAggregates(program, {})
+        return program, {}
     relations = {**program.relations, **namer.relations}
-    return NamedAggregates(replace(program, relations=relations, strata=tuple(strata)), namer.aggregates)
+    return replace(program, relations=relations, strata=tuple(strata)), namer.aggregates
 
 
 @dataclass

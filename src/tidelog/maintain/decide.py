@@ -12,7 +12,7 @@ the allowed share of a recompute, or when an update turns out to.
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy
+from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.work import Learned, update_budget
 
@@ -38,6 +38,11 @@ class Decision:
     def is_update(self) -> bool:
         """Say whether changes are followed, derivation by derivation or as a whole."""
         return self.action in {Action.EXTENDED, Action.UPDATED}
+
+    def report(self, relations: tuple[str, ...], work: int, seconds: float) -> StratumReport:
+        """Return what was done to a stratum of these relations, and why."""
+        predicted = int(self.predicted)
+        return StratumReport(relations, self.action, self.strategy, self.reason, predicted, work, seconds)
 
 
 @dataclass(frozen=True, slots=True)

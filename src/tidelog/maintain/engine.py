@@ -50,7 +50,7 @@ from tidelog.maintain.work import Learned, stratum_work
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
-from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.kernel import Int64s
 from tidelog.values.codec import Codec
 
 _LEVELS_PER_MEMORY_CHECK = 64
@@ -70,15 +70,15 @@ class LocalMaintainedEngine(LocalEngine):
         super().__init__(program, codec, settings, functions, numbering, counting=True)
         self.groups = GroupKeeper(self._aggregates, self._state, self._expressions)
         self.paths = PathKeeper(self._state)
-        self._inputs = InputFacts(self._program, self._state)
+        self.inputs = InputFacts(self._program, self._state)
         self._start_maintenance((0,) * len(self._program.strata))
 
     def _adopt_program(self, program: Program) -> None:
         """Take a program as it is followed, with relations for derivations, aggregates and negations."""
         super()._adopt_program(program)
-        named = name_aggregates(self._program)
         self._user_program = program
-        self._program, self._aggregates = project_negations(named.program), named.aggregates
+        named, self._aggregates = name_aggregates(self._program)
+        self._program = project_negations(named)
 
     def _start_maintenance(self, stratum_work: Sequence[int]) -> None:
         """Follow changes from here on; `stratum_work` is what evaluating each stratum took."""
@@ -89,7 +89,7 @@ class LocalMaintainedEngine(LocalEngine):
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
         super().insert(relation, columns)
-        self._inputs.insert(relation, columns)
+        self.inputs.insert(relation, columns)
 
     @property
     def state(self) -> LocalState:
@@ -125,11 +125,11 @@ class LocalMaintainedEngine(LocalEngine):
 
     def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
-        return self._inputs.contain(relation, columns)
+        return self.inputs.contain(relation, columns)
 
     def input_facts(self, relation: str) -> list[Codes]:
         """Return the input facts of a relation, those that a law of it leaves out too."""
-        return fact_columns(self._inputs.rows(relation))
+        return fact_columns(self.inputs.rows(relation))
 
     def apply(
         self,
@@ -146,7 +146,7 @@ class LocalMaintainedEngine(LocalEngine):
             return self._apply(changes, settings)
 
     def _apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
-        inputs = {name: self._inputs.numbers(name, change) for name, change in changes.items()}
+        inputs = {name: self.inputs.numbers(name, change) for name, change in changes.items()}
         return self._run_epoch(inputs, settings, NO_RULE_CHANGES)
 
     @contextmanager
@@ -159,7 +159,7 @@ class LocalMaintainedEngine(LocalEngine):
         present one; joins see both. Afterwards the state is as it was, whatever happened.
         """
         self.make_room(_codes_of(changes))
-        inputs = {name: self._inputs.numbers(name, change) for name, change in changes.items()}
+        inputs = {name: self.inputs.numbers(name, change) for name, change in changes.items()}
         self._mark = self.numbering.mark()
         try:
             try:
@@ -167,7 +167,7 @@ class LocalMaintainedEngine(LocalEngine):
             except NeedsWideCodes:
                 self._go_back()
                 self._widen()
-                inputs = {name: self._inputs.numbers(name, change) for name, change in changes.items()}
+                inputs = {name: self.inputs.numbers(name, change) for name, change in changes.items()}
                 found, reports = self._maintainer.run(inputs, settings)
             yield self._result(found, reports)
         finally:
@@ -180,7 +180,7 @@ class LocalMaintainedEngine(LocalEngine):
 
     def tables(self, number: int) -> SmallStratum | None:
         """Return a stratum as kernels take it, None if its rules are beyond them."""
-        return self._maintainer.tables(number)
+        return self._maintainer.small.alone(number)
 
     @property
     def program(self) -> Program:
@@ -213,7 +213,7 @@ class LocalMaintainedEngine(LocalEngine):
         self._recomputed.commit()
         self.groups.commit()
         self.paths.commit()
-        self._inputs.commit(inputs)
+        self.inputs.commit(inputs)
         self._give_rows_back()
         return result
 
@@ -223,7 +223,7 @@ class LocalMaintainedEngine(LocalEngine):
         The cost is charged to the deletions: live rows are moved after a quarter of all was deleted.
         """
         try:
-            self._inputs.give_rows_back()
+            self.inputs.give_rows_back()
             moved = self._state.compact()
         except MemoryError:
             # The epoch is committed: a later one tries again.
@@ -258,7 +258,7 @@ class LocalMaintainedEngine(LocalEngine):
                 return self._run_once(number, stratum, context, SilentObserver())
 
         changes, statistics = self._recomputed.evaluate(
-            stratum, lambda name: self._inputs.rows(name, inputs.get(name, NO_DELTA)), earlier, run
+            stratum, lambda name: self.inputs.rows(name, inputs.get(name, NO_DELTA)), earlier, run
         )
         return changes, stratum_work(statistics)
 
@@ -267,10 +267,6 @@ class LocalMaintainedEngine(LocalEngine):
         graph = super()._run_paths(stratum, context)
         self.paths.keep(stratum, graph)
         return graph
-
-    def input_rows(self, name: str, numbers: Int64s) -> CodeArray:
-        """Return input facts of a relation with a law of its own, by their numbers in a `RowDelta`."""
-        return self._inputs.rows_apart(name, numbers)
 
     def check_keys(self, stratum: Stratum, changes: Mapping[str, RowDelta] | None) -> None:
         """Raise if a relation with `keys` has two facts for a key after these changes (None: any)."""
@@ -320,9 +316,9 @@ class LocalMaintainedEngine(LocalEngine):
                 for number, stratum in enumerate(strata)
                 if known.get(stratum.relations) != _content(stratum, self._program)
             }
-            inputs = {name: self._inputs.numbers(name, change) for name, change in changes.items()}
+            inputs = {name: self.inputs.numbers(name, change) for name, change in changes.items()}
             result = self._run_epoch(inputs, settings, rewritten)
-            self._inputs.forget_lawless()
+            self.inputs.forget_lawless()
             return result  # noqa: TRY300 - the state is taken back only if what is above fails
         except NeedsWideCodes:
             self.__dict__.update(before)
@@ -345,8 +341,8 @@ class LocalMaintainedEngine(LocalEngine):
         self.groups = GroupKeeper(self._aggregates, self._state, self._expressions, self.groups)
         self._functional = FunctionalRelations(self._state, self._expressions)
         self.paths = PathKeeper(self._state)
-        old_inputs, self._inputs = self._inputs, InputFacts(self._program, self._state)
-        self._inputs.take_over(old_inputs, old_program, self._program)
+        old_inputs, self.inputs = self.inputs, InputFacts(self._program, self._state)
+        self.inputs.take_over(old_inputs, old_program, self._program)
 
     def export_state(self) -> EngineState:
         """Return all that is needed to go on from here in another process."""
@@ -357,7 +353,7 @@ class LocalMaintainedEngine(LocalEngine):
             levels = stored.levels[numbers]
             columns = self._columns_of(name, numbers)
             exported = RelationState(columns, levels, stored.counts[numbers], levels == 0)
-            relations[name] = self._inputs.exported(name, exported)
+            relations[name] = self.inputs.exported(name, exported)
         return EngineState(relations, self._maintainer.work(), self.numbering.export())
 
     def import_state(self, state: EngineState) -> None:
@@ -365,7 +361,7 @@ class LocalMaintainedEngine(LocalEngine):
         self.numbering.take(state.numbers)
         for name, exported in state.relations.items():
             arity = self._program.relations[name].arity
-            self._inputs.imported(name, exported)
+            self.inputs.imported(name, exported)
             is_fact = exported.levels != ABSENT
             columns = [column[is_fact] for column in exported.columns]
             if is_fact.any():

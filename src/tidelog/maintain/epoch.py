@@ -26,13 +26,13 @@ from tidelog.maintain.row_delta import RowDelta, changed_rows
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import EpochLimits, SmallEpochs, SmallOutcome
 from tidelog.maintain.small.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
-from tidelog.maintain.small.stratum import SmallStratum
-from tidelog.maintain.strata import EpochEngine, KeptStratum, PlainStratum, keep_strata
+from tidelog.maintain.strata import KeptStratum, PlainStratum, keep_strata
 from tidelog.maintain.trace import WORTH_A_TRACE
 from tidelog.maintain.work import Learned, update_budget
 from tidelog.program.nodes import Program
 
 if TYPE_CHECKING:
+    from tidelog.maintain.engine import LocalMaintainedEngine
     from tidelog.storage.kernel import Int64s
 
 NO_RULE_CHANGES: Mapping[int, RuleChange | None] = {}
@@ -43,7 +43,7 @@ class Maintainer:
     """Runs epochs over the strata of one program; `learned` is what they cost, stratum by stratum."""
 
     program: Program
-    engine: EpochEngine
+    engine: "LocalMaintainedEngine"
     learned: Sequence[Learned]
     marks: dict[str, EpochMarks] = field(default_factory=dict)
 
@@ -56,7 +56,7 @@ class Maintainer:
         # Strata with a trace, and those of this epoch that the kernel did not bring there.
         self._traced: set[int] = set()
         self._advanced: list[KeptStratum] = []
-        self._small = SmallEpochs(
+        self.small = SmallEpochs(
             self.program.strata,
             [kept.rules for kept in self._strata],
             [kept.read for kept in self._strata],
@@ -76,11 +76,11 @@ class Maintainer:
         Strata numbered in `rewritten` have other rules than before; with None they are recomputed.
         """
         epoch = _Epoch(inputs, settings, rewritten, self._reports(settings.strategy))
-        self._small.begin(inputs, self._limits(settings, rewritten))
+        self.small.begin(inputs, self._limits(settings, rewritten))
         number, is_decided = 0, False
         while True:
             start = time.perf_counter()
-            status, stopped = self._small.advance(number, is_decided=is_decided)
+            status, stopped = self.small.advance(number, is_decided=is_decided)
             self._take_outcomes(epoch, number, stopped, time.perf_counter() - start)
             if stopped == len(self._strata):
                 return epoch.changes, tuple(epoch.reports)
@@ -94,7 +94,7 @@ class Maintainer:
 
     def commit(self) -> None:
         """Forget the old epoch."""
-        self._small.commit()
+        self.small.commit()
         for kept in self._advanced:
             kept.commit()
             for name in kept.stratum.relations:
@@ -103,7 +103,7 @@ class Maintainer:
 
     def undo(self) -> None:
         """Go back to the old epoch in all relations that were updated in place."""
-        self._small.undo()
+        self.small.undo()
         for kept in self._advanced:
             kept.undo()
         self._advanced = []
@@ -126,10 +126,6 @@ class Maintainer:
             marks = self.marks[name] = EpochMarks(self.engine.relations[name])
         return marks
 
-    def tables(self, number: int) -> SmallStratum | None:
-        """Return a stratum as kernels take it on its own, None if its rules are beyond them."""
-        return self._small.alone(number)
-
     # --- strata that the kernel leaves ----------------------------------------------------------
 
     def _advance(self, epoch: "_Epoch", number: int, status: int) -> bool:
@@ -147,13 +143,13 @@ class Maintainer:
         else:
             decision = kept.decide(own, earlier, epoch.settings)
             is_update = decision.is_update and decision.strategy is Strategy.UPDATE
-            if status == ASKS and is_update and self._is_plain[number] and self._small.takes(number, rows):
+            if status == ASKS and is_update and self._is_plain[number] and self.small.takes(number, rows):
                 epoch.decision = decision
                 kept.learned.is_indexed = True
                 return True
         spent = 0
         if status == OVER_BUDGET:
-            spent = self._small.work(number)
+            spent = self.small.work(number)
             kept.learned.learn(rows, spent)
             decision = give_up(decision, spent)
         self._advanced.append(kept)
@@ -162,8 +158,10 @@ class Maintainer:
         self.engine.check_keys(stratum, None if number in rewritten else outcome.changes)
         epoch.changes.update(outcome.changes)
         is_recomputed = outcome.decision.action is Action.RECOMPUTED
-        self._small.note(number, outcome.changes, is_recomputed=is_recomputed)
-        epoch.report(number, kept, outcome.decision, spent + outcome.work, time.perf_counter() - start)
+        self.small.note(number, outcome.changes, is_recomputed=is_recomputed)
+        epoch.reports[number] = outcome.decision.report(
+            stratum.relations, spent + outcome.work, time.perf_counter() - start
+        )
         return False
 
     # --- strata that the kernel does ------------------------------------------------------------
@@ -193,10 +191,10 @@ class Maintainer:
 
     def _take_outcomes(self, epoch: "_Epoch", first: int, last: int, seconds: float) -> None:
         """Take over what the kernel did to a range of strata."""
-        outcomes = list(self._small.outcomes(first, last))
+        outcomes = list(self.small.outcomes(first, last))
         if not outcomes:
             return
-        epoch.changes.update(self._small.changes(first, last))
+        epoch.changes.update(self.small.changes(first, last))
         # Strata done together share the time by their work.
         share = seconds / (sum(outcome.work for outcome in outcomes) + len(outcomes))
         for outcome in outcomes:
@@ -205,7 +203,9 @@ class Maintainer:
             decision = epoch.decision if number == first else None
             if decision is None:
                 decision = self._describe(kept, outcome, epoch.settings.strategy)
-            epoch.report(number, kept, decision, outcome.work, share * (outcome.work + 1))
+            epoch.reports[number] = decision.report(
+                kept.stratum.relations, outcome.work, share * (outcome.work + 1)
+            )
             if kept.has_keys:
                 self.engine.check_keys(kept.stratum, epoch.changes)
             if outcome.level:
@@ -224,7 +224,7 @@ class Maintainer:
         return replace(update, strategy=Strategy.UPDATE, predicted=predicted)
 
     def _reports(self, strategy: Strategy) -> list[StratumReport]:
-        """Return what is said of an epoch in which nothing changes."""
+        """Return what is request of an epoch in which nothing changes."""
         if strategy not in self._untouched:
             self._untouched[strategy] = [
                 StratumReport(stratum.relations, Action.SKIPPED, strategy, UNTOUCHED, 0, 0, 0.0)
@@ -252,15 +252,3 @@ class _Epoch:
         read = kept.read | rules.relations_read_before(names) if rules.deleted else kept.read
         own = {name: self.inputs[name] for name in names if name in self.inputs}
         return own, {name: self.changes[name] for name in read if name in self.changes}
-
-    def report(self, number: int, kept: KeptStratum, decision: Decision, work: int, seconds: float) -> None:
-        """Tell what was done to a stratum, and why."""
-        self.reports[number] = StratumReport(
-            kept.stratum.relations,
-            decision.action,
-            decision.strategy,
-            decision.reason,
-            int(decision.predicted),
-            work,
-            seconds,
-        )

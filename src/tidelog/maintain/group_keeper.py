@@ -16,7 +16,7 @@ from tidelog.engine.user_aggregates import UserAggregate
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.group_values import GroupValues, numeric_values
-from tidelog.maintain.groups import Groups, changed_derivations, replace_rows, some_rows, value_rows
+from tidelog.maintain.groups import Groups, changed_derivations, replace_rows
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.user_groups import Combined, Objects, OrderedValues, Scans
 from tidelog.plan import plan_stratum
@@ -62,12 +62,8 @@ class GroupKeeper:
         width = len(stratum.rules[0].head.terms)
         derivations = np.concatenate([np.empty((0, width), np.int64), *found])
         groups = Groups(aggregate, self._values(aggregate))
-        change = groups.change(derivations, np.ones(len(derivations), np.int64))
-        _, values = value_rows(change)
-        contents = {aggregate.relation: values}
-        if aggregate.some is not None:
-            contents[aggregate.some] = change.groups[change.became_filled]
-        for name, content in contents.items():
+        changed = groups.change(derivations, np.ones(len(derivations), np.int64))
+        for name, (_, content) in changed.items():
             relation = state.relations[name]
             relation.insert(state.pack_rows(content))
             relation.levels[: relation.count] = 1
@@ -75,7 +71,7 @@ class GroupKeeper:
             state.show_all(name)
         self._replaced.setdefault(aggregate.relation, self.groups.get(aggregate.relation))
         self.groups[aggregate.relation] = groups
-        facts = sum(len(content) for content in contents.values())
+        facts = sum(len(content) for _, content in changed.values())
         return StratumStatistics(
             stratum.relations, False, 1, facts, len(derivations), time.perf_counter() - start
         )
@@ -97,21 +93,14 @@ class GroupKeeper:
         if not len(rows):
             return {}, 0
         self._failed = groups
-        change = groups.change(rows, diffs)
+        changed = groups.change(rows, diffs)
         self._failed = None
         self._changes.append((groups, rows, diffs))
-        aggregate = groups.aggregate
-        contents = {aggregate.relation: value_rows(change)}
-        if aggregate.some is not None:
-            old_rows, new_rows = some_rows(change)
-            contents[aggregate.some] = old_rows, new_rows
-        found = {}
-        for name, (old_rows, new_rows) in contents.items():
-            if len(old_rows) or len(new_rows):
-                packed = [
-                    state.pack([x[:, at] for at in range(x.shape[1])], len(x)) for x in (old_rows, new_rows)
-                ]
-                found[name] = replace_rows(marks_of(name), *packed)
+        found = {
+            name: replace_rows(marks_of(name), state.pack_rows(deleted), state.pack_rows(inserted))
+            for name, (deleted, inserted) in changed.items()
+            if len(deleted) or len(inserted)
+        }
         return found, len(rows)
 
     def undo(self) -> None:

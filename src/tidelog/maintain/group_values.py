@@ -10,8 +10,6 @@ Groups are dense numbers. What a group's value is depends on the derivations it 
 on those it had before.
 """
 
-from typing import Protocol
-
 import numpy as np
 import numpy.typing as npt
 
@@ -27,37 +25,36 @@ from tidelog.values.codes import floats_to_codes
 Mask = npt.NDArray[np.bool_]
 
 
-class GroupValues(Protocol):
+class GroupValues:
     """Keeps what is needed to know the value of every group."""
 
     def reserve(self, groups: int) -> None:
-        """Make room for so many groups, the new ones empty."""
+        """Make room for so many groups, the new ones empty; by default nothing is kept for those."""
 
     def change(self, groups: Int64s, values: Int64s, diffs: Int64s) -> None:
         """Insert (or, with negative diffs, delete) derivations with the codes of their targets."""
 
-    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:
+    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - for `Combined`
         """Return the code of each group's value, and which of them have one.
 
         `counts` has the derivations of each group, `columns` what the group stands for.
         """
+        return self.values(groups, counts), counts > 0
+
+    def values(self, groups: Int64s, counts: Int64s) -> Int64s:
+        """Return the code of each group's value; for an empty group it means nothing."""
+        raise NotImplementedError
 
 
-class Counts:
-    """The number of derivations."""
+class Counts(GroupValues):
+    """The number of derivations, which the caller knows."""
 
-    def reserve(self, groups: int) -> None:
-        """Keep nothing: the caller counts."""
-
-    def change(self, groups: Int64s, values: Int64s, diffs: Int64s) -> None:
-        """Keep nothing: the caller counts."""
-
-    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - as the others
+    def values(self, groups: Int64s, counts: Int64s) -> Int64s:  # noqa: ARG002 - of any group
         """Return the counts."""
-        return counts, counts > 0
+        return counts
 
 
-class Sums:
+class Sums(GroupValues):
     """Sums of integers, which wrap."""
 
     def __init__(self) -> None:
@@ -72,39 +69,36 @@ class Sums:
         """Add or subtract."""
         np.add.at(self._sums, groups, values * diffs)
 
-    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - as the others
+    def values(self, groups: Int64s, counts: Int64s) -> Int64s:  # noqa: ARG002 - of any
         """Return the sums."""
-        return self._sums[groups], counts > 0
+        return self._sums[groups]
 
 
-class Means:
+class Means(GroupValues):
     """Means of integers: exact totals divided by counts."""
 
     def __init__(self, kind: Kind) -> None:
         self._kind = kind
-        self._highs = Sums()
-        self._lows = Sums()
+        self._halves = Sums(), Sums()
 
     def reserve(self, groups: int) -> None:
         """Make room for so many groups."""
-        self._highs.reserve(groups)
-        self._lows.reserve(groups)
+        for half in self._halves:
+            half.reserve(groups)
 
     def change(self, groups: Int64s, values: Int64s, diffs: Int64s) -> None:
         """Add or subtract."""
-        high, low = split_halves(self._kind, values)
-        self._highs.change(groups, high, diffs)
-        self._lows.change(groups, low, diffs)
+        for half, part in zip(self._halves, split_halves(self._kind, values), strict=True):
+            half.change(groups, part, diffs)
 
-    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:
+    def values(self, groups: Int64s, counts: Int64s) -> Int64s:
         """Return the means."""
-        highs, has_value = self._highs.codes(groups, counts, columns)
-        lows, _ = self._lows.codes(groups, counts, columns)
+        highs, lows = (half.values(groups, counts) for half in self._halves)
         with np.errstate(all="ignore"):
-            return floats_to_codes(divide_totals(highs, lows, counts)), has_value
+            return floats_to_codes(divide_totals(highs, lows, counts))
 
 
-class FloatSums:
+class FloatSums(GroupValues):
     """Sums of floats, rounded once, and means of them."""
 
     def __init__(self, *, is_mean: bool) -> None:
@@ -119,16 +113,16 @@ class FloatSums:
         """Add or subtract."""
         self._sums.change(groups, values, diffs)
 
-    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - as the others
+    def values(self, groups: Int64s, counts: Int64s) -> Int64s:
         """Return the sums or the means."""
         codes = self._sums.codes(groups)
         if self._is_mean:
             with np.errstate(all="ignore"):
                 codes = floats_to_codes(codes.view(np.float64) / np.maximum(counts, 1))
-        return codes, counts > 0
+        return codes
 
 
-class Extremes:
+class Extremes(GroupValues):
     """Least or greatest numeric values."""
 
     def __init__(self, kind: Kind, *, is_greatest: bool) -> None:
@@ -143,9 +137,9 @@ class Extremes:
         """Insert or delete values."""
         self._ordered.change(groups, self._order.to_keys(values), diffs)
 
-    def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - as the others
+    def values(self, groups: Int64s, counts: Int64s) -> Int64s:  # noqa: ARG002 - of any
         """Return the least or greatest values."""
-        return self._order.to_codes(self._ordered.least(groups)), counts > 0
+        return self._order.to_codes(self._ordered.least(groups))
 
 
 def numeric_values(functor: str, kind: Kind) -> GroupValues | None:

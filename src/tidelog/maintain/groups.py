@@ -4,11 +4,9 @@ An epoch asks for the derivations of the aggregate's body that are lost and gain
 sign; they change their groups, and only the values of these groups are compared with what they were.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.steps import Sink
@@ -21,22 +19,7 @@ from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched
 from tidelog.storage.kernel import Bools, CodeArray, Int64s
-from tidelog.storage.memory import enlarged
-
-Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class GroupChange:
-    """Groups whose value changed: their columns, the values before and after, which of those exist."""
-
-    groups: Int64s
-    before: Int64s
-    had_value: Mask
-    after: Int64s
-    has_value: Mask
-    became_empty: Mask
-    became_filled: Mask
+from tidelog.storage.memory import enlarge
 
 
 class Groups:
@@ -56,8 +39,11 @@ class Groups:
         self._has_value: Bools = np.zeros(0, np.uint8)
         self._flags: Bools = np.zeros(0, np.uint8)
 
-    def change(self, derivations: Int64s, diffs: Int64s) -> GroupChange:
-        """Insert and delete derivations: the group's columns, then the target's code if there is one."""
+    def change(self, derivations: Int64s, diffs: Int64s) -> dict[str, tuple[Int64s, Int64s]]:
+        """Insert and delete derivations: the group's columns, then the target's code if there is one.
+
+        Return the facts of the aggregate's relations that are deleted thereby, and those inserted.
+        """
         width = self._table.arity
         groups = self._table.locate(np.ascontiguousarray(derivations[:, :width]))
         self._reserve()
@@ -65,31 +51,33 @@ class Groups:
         found = first_touched(self._flags, groups, touched)
         touched = touched[:found]
         self._flags[touched] = 0
-        counts_before = self._counts[touched]
+        was_filled = self._counts[touched] > 0
         np.add.at(self._counts, groups, diffs)
         targets = derivations[:, width] if derivations.shape[1] > width else diffs
         self._values.change(groups, np.ascontiguousarray(targets), diffs)
-        counts = self._counts[touched]
-        codes, has_value = self._values.codes(touched, counts, self._table.rows[touched])
+        counts, columns = self._counts[touched], self._table.rows[touched]
+        codes, has_value = self._values.codes(touched, counts, columns)
         before, had_value = self._codes[touched], self._has_value[touched] != 0
-        is_other = (had_value != has_value) | (had_value & (before != codes))
         self._codes[touched] = codes
         self._has_value[touched] = has_value
-        # A group may get or lose its only derivation without a value coming or going.
-        is_other |= (counts_before > 0) != (counts > 0)
-        return GroupChange(
-            self._table.rows[touched[is_other]], before[is_other], had_value[is_other], codes[is_other],
-            has_value[is_other], (counts_before > 0)[is_other] & (counts == 0)[is_other],
-            (counts_before == 0)[is_other] & (counts > 0)[is_other],
-        )  # fmt: skip
+        is_other = (had_value != has_value) | (before != codes)
+        old, new = is_other & had_value, is_other & has_value
+        changed = {
+            self.aggregate.relation: (
+                np.column_stack([columns[old], before[old]]),
+                np.column_stack([columns[new], codes[new]]),
+            )
+        }
+        # A group may get or lose its only derivation without a value that is inserted or deleted.
+        if self.aggregate.some is not None:
+            is_filled = counts > 0
+            changed[self.aggregate.some] = columns[was_filled & ~is_filled], columns[is_filled & ~was_filled]
+        return changed
 
     def _reserve(self) -> None:
         capacity, known = self._table.rows.shape[0], self._counts.size
         if capacity > known:
-            self._counts = enlarged(self._counts, capacity, known)
-            self._codes = enlarged(self._codes, capacity, known)
-            self._has_value = enlarged(self._has_value, capacity, known)
-            self._flags = enlarged(self._flags, capacity, known)
+            enlarge(self, ("_counts", "_codes", "_has_value", "_flags"), capacity, known)
             self._values.reserve(capacity)
 
 
@@ -137,19 +125,3 @@ def replace_rows(marks: EpochMarks, old_rows: CodeArray, new_rows: CodeArray) ->
     relation.counts[inserted] = 1
     relation.show_rows(inserted)
     return RowDelta(inserted, deleted)
-
-
-def some_rows(change: GroupChange) -> Iterable[Int64s]:
-    """Yield the groups that became empty, then those that are no longer."""
-    yield change.groups[change.became_empty]
-    yield change.groups[change.became_filled]
-
-
-def value_rows(change: GroupChange) -> tuple[Int64s, Int64s]:
-    """Return the facts of an aggregate's relation that are deleted and those that are inserted."""
-    is_other = (change.had_value != change.has_value) | (change.had_value & (change.before != change.after))
-    is_deleted, is_inserted = is_other & change.had_value, is_other & change.has_value
-    return (
-        np.column_stack([change.groups[is_deleted], change.before[is_deleted]]),
-        np.column_stack([change.groups[is_inserted], change.after[is_inserted]]),
-    )

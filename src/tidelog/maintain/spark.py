@@ -42,20 +42,20 @@ from tidelog.engine.protocol import (
 from tidelog.engine.spark.cluster import open_storage
 from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.engine import Placement, Where
-from tidelog.engine.spark.files import Annotated
 from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.version import own_version
-from tidelog.engine.spark.work import file_name
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.groups import (
     DriverGroup,
     Found,
     Group,
     PartnerGroup,
+    change_facts,
     found_in,
     read_state,
+    write_inputs,
 )
 from tidelog.maintain.partners.manifest import Manifest, Manifests
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
@@ -67,7 +67,6 @@ from tidelog.program.nodes import Program
 from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
-from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray
 from tidelog.values.codec import Codec
 
@@ -279,13 +278,7 @@ class SparkMaintainedEngine:
 
     def _follow_inputs(self, changes: Mapping[str, RelationChange]) -> None:
         for name, change in changes.items():
-            facts, arity = self._inputs[name], self._arity(name)
-            deleted = fact_rows(change.deleted, arity)
-            if len(deleted):
-                facts.delete_rows(facts.find(deleted))
-            inserted = fact_rows(change.inserted, arity)
-            if len(inserted):
-                facts.insert(inserted)
+            change_facts(self._inputs[name], *self._rows_of(name, change))
 
     def change_rules(
         self, program: Program, settings: MaintenanceSettings, observer: Observer,
@@ -385,8 +378,9 @@ class SparkMaintainedEngine:
         applied = self._applied if self._batch is None else [*self._applied, self._batch]
         if self._manifests is not None:
             for name, change in changes.items():
-                file = self._write_inputs(name, change, epoch)
-                self._input_files.setdefault(name, []).append(file)
+                file = f"{epoch}-{uuid.uuid4().hex[:12]}"
+                written = write_inputs(self._folder, name, file, *self._rows_of(name, change))
+                self._input_files.setdefault(name, []).append(written)
             groups = [
                 {
                     "strata": [self._program.strata.index(stratum) for stratum in run.strata],
@@ -400,13 +394,9 @@ class SparkMaintainedEngine:
             self._manifests.commit(manifest, self._codec, self.numbering)
         self._epoch, self._applied, self._batch = epoch, applied[-_IDS_KEPT:], None
 
-    def _write_inputs(self, name: str, change: RelationChange, epoch: int) -> str:
+    def _rows_of(self, name: str, change: RelationChange) -> tuple[CodeArray, CodeArray]:
         arity = self._arity(name)
-        deleted, inserted = fact_rows(change.deleted, arity), fact_rows(change.inserted, arity)
-        levels = np.concatenate([np.full(len(deleted), ABSENT, np.int32), np.zeros(len(inserted), np.int32)])
-        content = Annotated(np.concatenate([deleted, inserted]), levels, np.ones(len(levels), np.int32))
-        file = file_name(name, 0, f"input-{epoch}-{uuid.uuid4().hex[:12]}")
-        return self._folder.write_rows(file, content)
+        return fact_rows(change.inserted, arity), fact_rows(change.deleted, arity)
 
     def _fingerprint(self) -> str:
         text = f"{own_version()}\n{print_program(self._program)}"

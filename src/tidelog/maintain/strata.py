@@ -13,20 +13,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
-from tidelog.engine.local.derive import LocalDerivations
-from tidelog.engine.local.state import LocalState
 from tidelog.maintain.decide import Decision, Situation, decide, give_up, recompute
 from tidelog.maintain.epoch_marks import EpochMarks
-from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.heads import Heads, OverBudget, WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.monotone import MonotoneUpdate
-from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.row_delta import RowDelta, changed_rows, net_deleted
 from tidelog.maintain.strategies.backward_forward import BackwardForwardHeads
 from tidelog.maintain.strategies.counting import CountingHeads, IterationCounts, count_iterations
@@ -44,48 +40,10 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Unsuitable
 
+if TYPE_CHECKING:
+    from tidelog.maintain.engine import LocalMaintainedEngine
+
 Changes = Mapping[str, RowDelta]
-
-
-class EpochEngine(Protocol):
-    """What an engine offers to an epoch."""
-
-    @property
-    def relations(self) -> Mapping[str, StoredRelation]:
-        """Return the stored relations by name."""
-
-    @property
-    def derivations(self) -> LocalDerivations:
-        """Return what enumerates derivations."""
-
-    @property
-    def groups(self) -> GroupKeeper:
-        """Return the aggregates that have a relation."""
-
-    @property
-    def state(self) -> LocalState:
-        """Return the relations and what is seen of them."""
-
-    @property
-    def paths(self) -> PathKeeper:
-        """Return the lattice strata that are kept as graphs."""
-
-    def input_rows(self, name: str, numbers: Int64s) -> CodeArray:
-        """Return input facts of a relation with a law of its own, by their numbers in a `RowDelta`."""
-
-    def give_numbers(self, stratum: Stratum, rows: Mapping[str, Int64s] | None = None) -> None:
-        """Give numbers to the derivations that a stratum's rules count, which are among these rows."""
-
-    def check_keys(self, stratum: Stratum, changes: Changes | None) -> None:
-        """Raise if a relation with `keys` has two facts for a key after these changes (None: any)."""
-
-    def check_level(self, stratum: Stratum, level: int) -> None:
-        """Raise if a stratum goes on for more iterations than the user allows, or takes too much memory."""
-
-    def recompute(
-        self, stratum: Stratum, inputs: Changes, earlier: Changes
-    ) -> tuple[dict[str, RowDelta], int]:
-        """Evaluate a stratum from nothing; return what changed and the derivations it took."""
 
 
 class Outcome(NamedTuple):
@@ -106,7 +64,7 @@ class KeptStratum:
 
     stratum: Stratum
     program: Program
-    engine: EpochEngine
+    engine: "LocalMaintainedEngine"
     marks_of: Callable[[str], EpochMarks]
     learned: Learned
     obstacle: str | None = None
@@ -222,7 +180,9 @@ class KeptStratum:
 class PlainStratum(KeptStratum):
     """A stratum whose derivations are followed one by one."""
 
+    # The dense state, and the versions of the relations it belongs to.
     dense: Mapping[str, IterationCounts] | None = None
+    dense_versions: Sequence[int] = ()
 
     def forget(self) -> None:
         """Drop the trace and the dense state."""
@@ -270,13 +230,13 @@ class PlainStratum(KeptStratum):
             self.learned.learn(rows, meter.work)
             return self._recompute(own, earlier, give_up(decision, meter.work), meter.work)
         (self.learned if traces is None else self.trace).learn(rows, meter.work)
-        self.dense, self._dense_versions = dense, self._versions()
+        self.dense, self.dense_versions = dense, self._versions()
         return Outcome(changes, decision, meter.work)
 
     def _dense_state(self, earlier: Changes) -> Mapping[str, IterationCounts]:
         """Return the dense state of the old epoch."""
         engine = self.engine
-        if self.dense is not None and self._dense_versions == self._versions():
+        if self.dense is not None and self.dense_versions == self._versions():
             return self.dense
         with _before(engine.relations, earlier):
             return count_iterations(self.rules, engine.relations, self.stratum.relations, engine.derivations)
@@ -295,15 +255,10 @@ class PlainStratum(KeptStratum):
         check_level = partial(self.engine.check_level, self.stratum)
         if dense is not None:
             return CountingHeads(judge, meter, check_level, dense)
-        match strategy:
-            case Strategy.DRED:
-                return DredHeads(judge, meter, check_level)
-            case Strategy.DRED_COUNTERS:
-                return DredCounterHeads(judge, meter, check_level)
-            case Strategy.BACKWARD_FORWARD:
-                return BackwardForwardHeads(judge, meter, check_level, self.rules)
-            case _:
-                return Heads(judge, meter, check_level)
+        if strategy is Strategy.BACKWARD_FORWARD:
+            return BackwardForwardHeads(judge, meter, check_level, self.rules)
+        kinds = {Strategy.DRED: DredHeads, Strategy.DRED_COUNTERS: DredCounterHeads}
+        return kinds.get(strategy, Heads)(judge, meter, check_level)
 
 
 class GroupStratum(KeptStratum):
@@ -357,14 +312,14 @@ class GraphStratum(KeptStratum):
 
     def _input_diffs(self, name: str, change: RowDelta) -> tuple[CodeArray, Int64s]:
         """Return input facts that are deleted and inserted, with their diffs."""
-        sides = [self.engine.input_rows(name, rows) for rows in (change.deleted, change.inserted)]
+        sides = [self.engine.inputs.rows_apart(name, rows) for rows in (change.deleted, change.inserted)]
         diffs = np.repeat(np.array([-1, 1]), [change.deleted.size, change.inserted.size])
         return np.concatenate(sides), diffs
 
 
 def keep_strata(
     program: Program,
-    engine: EpochEngine,
+    engine: "LocalMaintainedEngine",
     marks_of: Callable[[str], EpochMarks],
     learned: Sequence[Learned],
 ) -> list[KeptStratum]:

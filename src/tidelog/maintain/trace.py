@@ -7,9 +7,8 @@ Their derivations, lost and gained, then enter the sweeps of `maintain.sweeps` l
 counts are exact; negated atoms and recursive rules are followed as by `update`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -90,11 +89,13 @@ class TraceKeeper:
         """Remember what following the trace cost; recording it is not part of that."""
         self._steps_per_row = max(work - self._recording, 1) / max(rows, 1)
 
-    def follow(self, record: "Record", earlier: Mapping[str, RowDelta]) -> tuple[LocalTraces, int]:
+    def follow(
+        self, make: Callable[[Sequence[FlatRule]], LocalTraces], earlier: Mapping[str, RowDelta]
+    ) -> tuple[LocalTraces, int]:
         """Follow a change, recording the old epoch first if it has no trace; return the steps made."""
         self.note, self._recording = "", 0
         if self.traces is None or not self.traces.is_current():
-            self.traces = record(self.traced)
+            self.traces = make(self.traced)
             self.traces.record()
             self._recording = self.traces.work
             self.note = f"a trace of {self.traces.size:,} intervals was recorded; "
@@ -125,10 +126,3 @@ class TraceKeeper:
             self._patience *= 4
         self.traces = None
         self.is_pending = False
-
-
-class Record(Protocol):
-    """Makes traces of rules, not recorded yet."""
-
-    def __call__(self, rules: Sequence[FlatRule]) -> LocalTraces:
-        """Return the traces of these rules."""

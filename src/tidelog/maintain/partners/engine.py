@@ -14,7 +14,7 @@ from tidelog.engine.convergence import check_iterations, iterations_to
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
-from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
+from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import Settings, SilentObserver, StratumStatistics
 from tidelog.engine.spark.codes import Known, WorkerCodec
 from tidelog.engine.spark.partner import (
@@ -97,11 +97,9 @@ class PartnerEngine:
 
     def insert(self, name: str, rows: CodeArray) -> None:
         """Insert input facts; those that this partner keeps are kept."""
-        kept = is_kept(rows, self.route[name], self.wire)
-        if not self.state.is_wide and not fits_narrow(kept.astype(np.int64, copy=False)):
-            raise NeedsWideCodes
+        kept = self.state.pack_rows(is_kept(rows, self.route[name], self.wire))
         relation = self.state.relations[name]
-        relation.insert(np.ascontiguousarray(kept.astype(self.state.dtype)), first_new=relation.NEVER)
+        relation.insert(np.ascontiguousarray(kept), first_new=relation.NEVER)
         self.state.show_all(name)
 
     def load(self, name: str, rows: CodeArray, levels: Int32s, counts: Int32s) -> None:
@@ -162,13 +160,8 @@ class PartnerEngine:
             rows = sum(sizes[name] for name in own) + changed_rows(earlier)
             outcome = self._advance(number, own, earlier, self._decide(number, rows, settings))
             found.update(outcome.changes)
-            decision = outcome.decision
-            reports.append(
-                StratumReport(
-                    stratum.relations, decision.action, decision.strategy, decision.reason,
-                    0, outcome.work, time.perf_counter() - begun,
-                )
-            )  # fmt: skip
+            seconds = time.perf_counter() - begun
+            reports.append(outcome.decision.report(stratum.relations, outcome.work, seconds))
         return found, tuple(reports)
 
     def _decide(self, number: int, rows: int, settings: MaintenanceSettings) -> Decision:
@@ -227,14 +220,11 @@ class PartnerEngine:
         """Return the numbers of the changed rows that this partner keeps."""
         relation = self.state.relations[name]
         parts = []
-        for rows in (change.deleted, change.inserted):
-            kept = is_kept(rows, self.route[name], self.wire)
-            if not self.state.is_wide and not fits_narrow(rows.astype(np.int64, copy=False)):
-                raise NeedsWideCodes
-            packed = np.ascontiguousarray(kept.astype(self.state.dtype))
-            parts.append(relation.locate(packed) if len(packed) else NO_ROWS)
-        deleted, inserted = parts
-        return RowDelta(inserted, deleted)
+        for rows in (change.inserted, change.deleted):
+            # All look at all rows, so that all raise if one code is too wide.
+            kept = is_kept(self.state.pack_rows(rows), self.route[name], self.wire)
+            parts.append(relation.locate(np.ascontiguousarray(kept)) if len(kept) else NO_ROWS)
+        return RowDelta(*parts)
 
     def _marks_of(self, name: str) -> EpochMarks:
         marks = self._marks.get(name)
@@ -254,7 +244,7 @@ class PartnerEngine:
         for marks in self._marks.values():
             marks.undo()
 
-    # --- what this partner answers for -----------------------------------------------------------
+    # --- what this partner replies for -----------------------------------------------------------
 
     def owned(self, name: str, numbers: Int64s) -> Int64s:
         """Return those of the rows that this partner owns."""

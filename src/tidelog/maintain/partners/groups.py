@@ -82,7 +82,7 @@ class DriverGroup:
         """Evaluate from nothing."""
         for name, rows in facts.items():
             if len(rows):
-                self._engine.insert(name, [rows[:, place] for place in range(rows.shape[1])])
+                self._engine.insert(name, as_columns(rows))
         finished = self._engine.evaluate(observer).strata
         return [each for each in finished if set(each.relations) & set(self.own)]
 
@@ -153,7 +153,10 @@ class PartnerGroup:
         """Evaluate from nothing."""
         name = _new_name("0")
         self.is_wide = self.is_wide or not all(fits_narrow(rows.astype(np.int64)) for rows in facts.values())
-        files = {relation: [self._write(relation, rows, name)] for relation, rows in facts.items()}
+        files = {
+            relation: [write_inputs(self._folder, relation, f"{self.number}-{name}", rows, rows[:0])]
+            for relation, rows in facts.items()
+        }
         request = {"facts": files, "is_wide": self.is_wide, "name": name}
         try:
             replies = [json.loads(reply.text) for reply in self._pool.evaluate(self.number, request)]
@@ -212,33 +215,19 @@ class PartnerGroup:
         for relation, files in self.files.items():
             new = [reply["files"][relation] for reply in replies if relation in reply["files"]]
             self.files[relation] = new if relation in compacted else [*files, *new]
-            new_rows, old_rows = inserted.get(relation), deleted.get(relation)
-            self._sizes[relation] += (0 if new_rows is None else len(new_rows)) - (
-                0 if old_rows is None else len(old_rows)
-            )
-            seen = self._seen.get(relation)
-            if seen is not None:
-                if old_rows is not None and len(old_rows):
-                    seen.delete_rows(seen.find(old_rows.astype(np.int64)))
-                if new_rows is not None and len(new_rows):
-                    seen.insert(np.ascontiguousarray(new_rows.astype(np.int64)))
+            nothing = np.empty((0, self._program.relations[relation].arity), np.int64)
+            new_rows, old_rows = inserted.get(relation, nothing), deleted.get(relation, nothing)
+            self._sizes[relation] += len(new_rows) - len(old_rows)
+            if relation in self._seen:
+                change_facts(self._seen[relation], new_rows, old_rows)
         for relation, change in changes.items():
             if relation in self.reads:
                 arity = self._program.relations[relation].arity
-                self._note_inputs(
-                    relation, fact_rows(change.inserted, arity), fact_rows(change.deleted, arity), name
-                )
+                rows = fact_rows(change.inserted, arity), fact_rows(change.deleted, arity)
+                # For who loads the state later.
+                file = write_inputs(self._folder, relation, f"{self.number}-{name}", *rows)
+                self.read_files.setdefault(relation, []).append(file)
         self.work = replies[0]["work"]
-
-    def _note_inputs(self, relation: str, inserted: CodeArray, deleted: CodeArray, name: str) -> None:
-        """Write what changed in a relation that the group reads, for who loads the state later."""
-        rows = np.concatenate([deleted, inserted])
-        levels = np.concatenate([np.full(len(deleted), ABSENT), np.zeros(len(inserted), np.int32)]).astype(
-            np.int32
-        )
-        content = Annotated(rows, levels, np.ones(len(rows), np.int32))
-        file = self._folder.write_rows(file_name(relation, 0, f"read-{self.number}-{name}"), content)
-        self.read_files.setdefault(relation, []).append(file)
 
     def _to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
         """Say what partners need for these changes: what they touch, and what that reads.
@@ -251,7 +240,6 @@ class PartnerGroup:
                 needed |= earlier_relations(stratum) | set(stratum.relations)
         return {
             "state": {n: files for n, files in {**self.read_files, **self.files}.items() if n in needed},
-            "facts": {},
             "is_wide": self.is_wide,
             "work": self.work,
         }
@@ -294,11 +282,6 @@ class PartnerGroup:
                 self._folder, self.files.get(name, ()), self._program.relations[name].arity
             )
         return self._seen[name]
-
-    def _write(self, relation: str, rows: CodeArray, name: str) -> str:
-        levels = np.zeros(len(rows), np.int32)
-        content = Annotated(rows, levels, np.ones(len(rows), np.int32))
-        return self._folder.write_rows(file_name(relation, 0, f"read-{self.number}-{name}"), content)
 
     def _collect(self, messages: Sequence[Message], sign: str) -> dict[str, CodeArray]:
         parts: dict[str, list[CodeArray]] = {}
@@ -345,6 +328,22 @@ def found_in(rows: CodeArray, levels: Int32s, codes: Mapping[int, int]) -> Found
     for place, code in codes.items():
         keep &= rows[:, place] == code
     return dict(zip(map(tuple, rows[keep].tolist()), levels[keep].tolist(), strict=True))
+
+
+def change_facts(facts: StoredRelation, inserted: CodeArray, deleted: CodeArray) -> None:
+    """Delete facts that are there, and insert others."""
+    if len(deleted):
+        facts.delete_rows(facts.find(np.ascontiguousarray(deleted.astype(np.int64))))
+    if len(inserted):
+        facts.insert(np.ascontiguousarray(inserted.astype(np.int64)))
+
+
+def write_inputs(folder: Folder, relation: str, name: str, inserted: CodeArray, deleted: CodeArray) -> str:
+    """Write input facts that are inserted and deleted to a file that `read_state` reads; return it."""
+    rows = np.concatenate([deleted, inserted])
+    levels = np.repeat(np.array([ABSENT, 0], np.int32), [len(deleted), len(inserted)])
+    content = Annotated(rows, levels, np.ones(len(rows), np.int32))
+    return folder.write_rows(file_name(relation, 0, f"input-{name}"), content)
 
 
 def read_state(folder: Folder, files: Sequence[str], arity: int) -> StoredRelation:

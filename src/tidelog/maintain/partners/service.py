@@ -118,10 +118,6 @@ class _Service:
     def _load(self, request: Mapping[str, Any]) -> Message:
         """Take over a committed state."""
         engine = self._new_engine(request)
-        for name, files in request["facts"].items():
-            for file in files:
-                rows = self._read(name, file, request).rows
-                engine.load(name, rows, np.zeros(len(rows), np.int32), np.ones(len(rows), np.int32))
         for name, files in request["state"].items():
             for file in files:
                 content = self._read(name, file, request)

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from tidelog.maintain.small import layout
+from tidelog.maintain.small.tables import StrataTables
 from tidelog.plan.operators import (
     Comparison,
     Compute,
@@ -41,19 +42,16 @@ class NotSmall(Exception):  # noqa: N818 - a property of a rule, no error
 class Instructions:
     """The instructions of all chains of a stratum, one after the other, and the constants so far.
 
-    `relation` and `index` give the numbers of relations and indexes in the kernel's tables;
-    `encode` the code of a constant; `offset` is where these instructions will stand.
+    `keys` are the indexes they use, which are entered into the tables; `encode` gives the code of a constant.
     """
 
-    relation: Callable[[str], int]
-    index: Callable[[str, IndexName], int]
-    rest: Callable[[str, tuple[int, ...]], Sequence[int]]
+    tables: StrataTables
     encode: Callable[[Constant], int]
     code: list[int] = field(default_factory=list)
-    constants: list[int] = field(default_factory=list)
-    offset: int = 0
+    keys: set[tuple[str, IndexName]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.constants: list[int] = self.tables.constants.tolist()
         self._places = {code: place for place, code in enumerate(self.constants)}
 
     def add(self, operators: Sequence[Operator]) -> int:
@@ -73,7 +71,7 @@ class Instructions:
         except NotSmall:
             del self.code[place:]
             raise
-        return self.offset + place
+        return self.tables.code.size + place
 
     def constant(self, code: int) -> int:
         """Return the register of a constant."""
@@ -82,6 +80,11 @@ class Instructions:
             place = self._places[code] = len(self.constants)
             self.constants.append(code)
         return layout.REGISTERS + place
+
+
+def index_name(join: Join) -> IndexName:
+    """Return the name of the index that a join reads."""
+    return join.key if join.ordered is None else (join.key, join.ordered)
 
 
 @dataclass
@@ -95,7 +98,7 @@ class _Chain:
                 self.join(operator)
             case Find():
                 registers = [self.register(operand) for operand in operator.operands]
-                number = self.all.relation(operator.relation)
+                number = self.all.tables.numbers[operator.relation]
                 row = self.fresh(operator.row)
                 self.emit(layout.FIND, number, row, int(operator.is_negated), len(registers), *registers)
             case Filter():
@@ -125,18 +128,20 @@ class _Chain:
     def join(self, join: Join) -> None:
         keys = [self.register(operand) for operand in join.operands]
         known = set(self.registers)
-        rest = [*self.all.rest(join.relation, join.key), -1]
-        arity = len(rest) - 1 + len(join.key)
+        tables, number = self.all.tables, self.all.tables.numbers[join.relation]
+        arity = int(tables.relations[number]["arity"])
+        rest = [*(column for column in range(arity) if column not in join.key), -1]
         binds: list[int] = []
         for column, name in join.binds:
             binds.extend((rest.index(-1 if column == arity else column), self.fresh(name)))
         filters: list[int] = []
         for comparison in join.filters:
             filters.extend(self.comparison(comparison))
-        index: IndexName = join.key if join.ordered is None else (join.key, join.ordered)
+        index = join.relation, index_name(join)
+        self.all.keys.add(index)
         ordered = {name for column, name in join.binds if column == join.ordered}
         bounds = [bound for comparison in join.filters for bound in self.bounds(comparison, ordered, known)]
-        self.emit(layout.JOIN, self.all.index(join.relation, index), self.all.relation(join.relation))
+        self.emit(layout.JOIN, tables.number_index(*index), number)
         self.emit(len(keys), len(join.binds), len(join.filters), len(bounds))
         self.emit(*keys, *binds, *filters, *(word for bound in bounds for word in bound))
 

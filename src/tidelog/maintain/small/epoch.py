@@ -13,8 +13,9 @@ from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.small import layout
+from tidelog.maintain.small.chains import NotSmall
 from tidelog.maintain.small.strata import commit_strata, undo_strata, update_strata
-from tidelog.maintain.small.stratum import SmallStratum, enter_stratum, lay_out
+from tidelog.maintain.small.stratum import SmallStratum, enter_stratum
 from tidelog.maintain.small.sync import Sync, index_named
 from tidelog.maintain.small.tables import AnyArray, StrataTables
 from tidelog.plan.flatten import FlatRule
@@ -186,7 +187,8 @@ class SmallEpochs:
             # Whether it should be done here was asked already.
             is_decided = True
         if status in {layout.NEEDS_ROOM, layout.TOO_LARGE}:
-            self._tables.strata[stratum]["row_limit"] = self.rows_reaching(stratum) // 2
+            of_stratum = self._tables.strata[stratum]
+            of_stratum["row_limit"] = of_stratum["reaching"] // 2
             status = layout.TOO_LARGE
         return status, stratum
 
@@ -257,14 +259,12 @@ class SmallEpochs:
     def alone(self, stratum: int) -> SmallStratum | None:
         """Return the tables of one stratum on its own, None if its rules are beyond kernels."""
         if stratum not in self._alone:
-            self._alone[stratum] = lay_out(
-                self._rules[stratum], self._strata[stratum].relations, self._relations(), self._derivations()
-            )
+            own, parts = self._strata[stratum].relations, (self._relations(), self._derivations())
+            try:
+                self._alone[stratum] = SmallStratum(self._rules[stratum], own, *parts)
+            except NotSmall:
+                self._alone[stratum] = None
         return self._alone[stratum]
-
-    def rows_reaching(self, stratum: int) -> int:
-        """Return how many changed rows reached a stratum that the kernel came to."""
-        return int(self._tables.strata[stratum]["reaching"])
 
     def work(self, stratum: int) -> int:
         """Return the work of a stratum that the kernel did or gave up."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.small import layout
-from tidelog.maintain.small.chains import Instructions, NotSmall
+from tidelog.maintain.small.chains import Instructions, NotSmall, index_name
 from tidelog.maintain.small.listing import list_derivations
 from tidelog.maintain.small.proving import (
     FOUND_FIRST,
@@ -23,7 +23,6 @@ from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.plan.operators import Join, Operator
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import Int64s
-from tidelog.storage.relation import IndexName
 from tidelog.storage.structs import Structs, addresses_of, words_of
 
 Result = TypeVar("Result")
@@ -101,19 +100,6 @@ class SmallStratum(StrataTables):
         self.run(spread_certainty, addresses_of(marks), lines, order)
 
 
-def lay_out(
-    rules: Sequence[FlatRule],
-    own: Sequence[str],
-    relations: Mapping[str, StoredRelation],
-    derivations: LocalDerivations,
-) -> SmallStratum | None:
-    """Return the tables of a stratum on its own, None if a rule needs what kernels do not have."""
-    try:
-        return SmallStratum(rules, own, relations, derivations)
-    except NotSmall:
-        return None
-
-
 def enter_stratum(
     tables: StrataTables,
     number: int,
@@ -133,10 +119,6 @@ def enter_stratum(
     return True
 
 
-def _name(join: Join) -> IndexName:
-    return join.key if join.ordered is None else (join.key, join.ordered)
-
-
 class _Layout:
     def __init__(
         self,
@@ -152,25 +134,9 @@ class _Layout:
         self._rules = rules
         self._derivations = derivations
         # Of this stratum alone, so that a plan does not depend on what else was laid out before.
-        self._keys: set[tuple[str, IndexName]] = set()
-        self._instructions = Instructions(
-            tables.numbers.__getitem__,
-            self._number_index,
-            self._rest,
-            derivations.encode,
-            constants=tables.constants.tolist(),
-            offset=tables.code.size,
-        )
+        self._instructions = Instructions(tables, derivations.encode)
         self._chains: list[tuple[int, int, int, int, int]] = []
         self._variants: list[int] = []
-
-    def _number_index(self, relation: str, name: IndexName) -> int:
-        self._keys.add((relation, name))
-        return self._tables.number_index(relation, name)
-
-    def _rest(self, relation: str, key: tuple[int, ...]) -> Sequence[int]:
-        arity = int(self._tables.relations[self._tables.numbers[relation]]["arity"])
-        return [column for column in range(arity) if column not in key]
 
     def enter(self) -> dict[tuple[int, int], int]:
         """Enter all tables at once, and return the chains by rule and place of a literal.
@@ -200,7 +166,7 @@ class _Layout:
         tables.code = extended_numbers(tables.code, self._instructions.code)
         tables.constants = np.array(self._instructions.constants, np.int64)
         names = {*self._own, *(literal.relation for rule in self._rules for literal in rule.literals)}
-        tables.keep(self._number, LaidOut(self._own, names, self._keys))
+        tables.keep(self._number, LaidOut(self._own, names, self._instructions.keys))
         return {(number, place): first_chain + at for at, (number, place, _) in enumerate(todo) if place >= 0}
 
     def _first_variant(self, plan: Sequence[tuple[Operator, ...]]) -> tuple[int, tuple[Operator, ...]]:
@@ -219,8 +185,8 @@ class _Layout:
         for operators in plan:
             if operators == chosen:
                 continue
-            needed = {(x.relation, _name(x)) for x in operators if isinstance(x, Join)}
-            if needed <= self._keys:
+            needed = {(x.relation, index_name(x)) for x in operators if isinstance(x, Join)}
+            if needed <= self._instructions.keys:
                 try:
                     starts.append(self._instructions.add(operators))
                 except NotSmall:
