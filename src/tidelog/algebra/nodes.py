@@ -23,6 +23,7 @@ from tidelog.program.nodes import (
     Term,
     Variable,
 )
+from tidelog.syntax.walk_tree import walk_down
 from tidelog.values import TypeTable
 
 if TYPE_CHECKING:
@@ -206,9 +207,7 @@ def parts(expression: Expression) -> tuple[Expression, ...]:
 
 def walk_expression(expression: Expression) -> Iterator[Expression]:
     """Yield an expression and all below it."""
-    yield expression
-    for part in parts(expression):
-        yield from walk_expression(part)
+    return walk_down((expression,), parts)
 
 
 def relations_read(expression: Expression) -> dict[str, Relation]:

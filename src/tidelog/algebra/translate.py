@@ -19,7 +19,7 @@ from tidelog.algebra.nodes import (
     Unit,
     schema_of,
 )
-from tidelog.plan.flatten import flatten_body, flatten_rule, variables_of
+from tidelog.plan.flatten import flatten_body, flatten_rule
 from tidelog.program.binding import bound_variables
 from tidelog.program.nodes import (
     Aggregate,
@@ -37,7 +37,7 @@ from tidelog.program.nodes import (
     Variable,
     Wildcard,
 )
-from tidelog.program.walk_nodes import aggregates_in, terms_of
+from tidelog.program.walk_nodes import aggregates_in, terms_of, variables_of
 
 
 def translate_rule(rule: Rule, program: Program) -> Project:
@@ -74,7 +74,7 @@ class _Translator:
         while atoms:
             if self.bound:
                 self.settle()
-            shared = [atom for atom in atoms if not self.bound.isdisjoint(_variables(atom))]
+            shared = [atom for atom in atoms if not self.bound.isdisjoint(variables_of(atom))]
             atom = (shared or atoms)[0]
             atoms = [other for other in atoms if other is not atom]
             self.join(atom)
@@ -85,9 +85,9 @@ class _Translator:
     def join(self, atom: Atom) -> None:
         """Join the facts of an atom, with the constraints on its variables alone applied first."""
         facts = self.facts(atom, keeps_all=self.keeps_all)
-        inside = _variables(atom)
+        inside = variables_of(atom)
         for literal in list(self.pending):
-            if _is_test(literal) and literal_variables(literal) <= inside:
+            if _is_test(literal) and variables_of(literal) <= inside:
                 self.pending.remove(literal)
                 assert isinstance(literal, Constraint)
                 facts = _select(literal, facts)
@@ -141,7 +141,7 @@ class _Translator:
         """Apply a literal if all it needs is bound; say whether it was."""
         match literal:
             case NegatedAtom():
-                if not _variables(literal.atom) <= self.bound:
+                if not variables_of(literal.atom) <= self.bound:
                     return False
                 self.current = Antijoin(self.current, self.facts(literal.atom, keeps_all=False))
                 return True
@@ -157,7 +157,7 @@ class _Translator:
                 raise AssertionError("atoms are joined")
 
     def constrain(self, literal: Constraint) -> bool:
-        if literal_variables(literal) <= self.bound:
+        if variables_of(literal) <= self.bound:
             self.current = _select(literal, self.current)
             return True
         for free, term in ((literal.left, literal.right), (literal.right, literal.left)):
@@ -185,7 +185,7 @@ class _Translator:
         return has_value
 
     def expand(self, literal: Generator) -> bool:
-        if not all(variables_of(term) <= self.bound for term in terms_of(literal)[1:]):
+        if not variables_of(*terms_of(literal)[1:]) <= self.bound:
             return False
         name = self.free_name(literal.target)
         self.current = Expand(name, literal, self.current)
@@ -227,12 +227,6 @@ class _Translator:
         return Constraint("=", self.program.kind_of(left.type), left, right, span=right.span)
 
 
-def literal_variables(constraint: Literal) -> frozenset[str]:
-    """Return the variables that a constraint needs from outside."""
-    assert isinstance(constraint, Constraint)
-    return variables_of(constraint.left) | variables_of(constraint.right)
-
-
 def _is_test(literal: Literal) -> bool:
     """Say whether a literal is a constraint that a selection can apply once its variables are bound."""
     if not isinstance(literal, Constraint):
@@ -240,10 +234,6 @@ def _is_test(literal: Literal) -> bool:
     return not any(
         isinstance(term, Aggregate | RecordTerm | BranchTerm) for term in (literal.left, literal.right)
     )
-
-
-def _variables(atom: Atom) -> frozenset[str]:
-    return frozenset(term.name for term in atom.terms if isinstance(term, Variable))
 
 
 def _select(constraint: Constraint, source: Expression) -> Select:

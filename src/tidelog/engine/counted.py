@@ -20,7 +20,14 @@ from tidelog.engine.numbering import CountedRule
 from tidelog.program import nodes
 from tidelog.program.binding import bound_variables
 from tidelog.program.rule_ids import RuleIds
-from tidelog.program.walk_nodes import counts, map_literal, map_parts, needed_variables, subterms, terms_of
+from tidelog.program.walk_nodes import (
+    counts,
+    map_literal,
+    map_parts,
+    needed_variables,
+    subterms,
+    variables_of,
+)
 from tidelog.values import Kind
 
 _NUMBER = Kind.NUMBER.value
@@ -74,9 +81,7 @@ class _Splitter:
         literals = [made for literal in rule.body for made in body.literal(literal)]
         head = replace(rule.head, terms=tuple(map(body.numbered, rule.head.terms)))
         before, after = _divided(literals, body.numbers)
-        keys = tuple(
-            {name: each for literal in before for name, each in _variables(literal).items()}.values()
-        )
+        keys = tuple({variable.name: variable for variable in needed_variables(before)}.values())
         name = self.name_of(rule)
         relation, functor = f"derivation/{name}", f"number/{name}"
         types = tuple(variable.type for variable in keys)
@@ -170,24 +175,10 @@ def _divided(
 ) -> tuple[tuple[nodes.Literal, ...], tuple[nodes.Literal, ...]]:
     """Return the literals that wait for no number, and those that do, both in their order."""
     names = {number.name for number in numbers}
-    early = [literal for literal in literals if names.isdisjoint(_variables(literal))]
+    early = [literal for literal in literals if names.isdisjoint(variables_of(literal))]
     while True:
         bound = bound_variables(early)
-        kept = [literal for literal in early if _is_possible(literal, bound)]
+        kept = [each for each in early if isinstance(each, nodes.Atom) or variables_of(each) <= bound]
         if len(kept) == len(early):
             return tuple(kept), tuple(literal for literal in literals if literal not in kept)
         early = kept
-
-
-def _is_possible(literal: nodes.Literal, bound: frozenset[str]) -> bool:
-    """Say whether a literal can be asked once these variables are bound."""
-    return isinstance(literal, nodes.Atom) or _variables(literal).keys() <= bound
-
-
-def _variables(literal: nodes.Literal) -> dict[str, nodes.Variable]:
-    """Return the variables of the rule that a literal mentions, in their order."""
-    found: dict[str, nodes.Variable] = {}
-    for term in terms_of(literal):
-        for variable in needed_variables(term):
-            found.setdefault(variable.name, variable)
-    return found

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tidelog.maintain.grouping_levels import Level, Levels
-from tidelog.plan.flatten import flatten_rule, variables_of
+from tidelog.plan.flatten import flatten_rule
 from tidelog.program.binding import bound_variables
 from tidelog.program.nodes import (
     CONCAT,
@@ -41,7 +41,7 @@ from tidelog.program.nodes import (
     Variable,
 )
 from tidelog.program.rule_ids import RuleIds
-from tidelog.program.walk_nodes import deep_variables, relations_read, terms_of
+from tidelog.program.walk_nodes import deep_variables, relations_read, variables_of
 from tidelog.values import Kind
 
 # A rule with n aggregates that have a value for an empty group becomes 2 ** n rules.
@@ -139,7 +139,7 @@ class _Namer:
         bound = bound_variables((*earlier, *plain))
         if not variables_of(aggregate) <= bound:
             return None
-        usable = [x for x in plain if all(variables_of(term) <= bound for term in terms_of(x))]
+        usable = [x for x in plain if variables_of(x) <= bound]
         return (*earlier, *usable)
 
     def alternatives(self, rule: Rule, place: int, stratum: Stratum) -> Iterator[Rule]:

@@ -10,10 +10,9 @@ reaches it only if the finer group's value changed.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tidelog.plan.flatten import variables_of
 from tidelog.program.binding import bound_variables
 from tidelog.program.nodes import Aggregate, Literal, Term, Variable
-from tidelog.program.walk_nodes import deep_variables, map_literal, map_parts
+from tidelog.program.walk_nodes import deep_variables, map_literal, map_parts, variables_of
 from tidelog.values import Kind
 
 # What makes one value of the values of finer groups.

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from tidelog.plan import operators as ops
 from tidelog.plan.body import Body, Chain, Work
 from tidelog.plan.expected import ExpectedMatches, expected_matches
-from tidelog.plan.flatten import as_operand, variables_of
+from tidelog.plan.flatten import as_operand
 from tidelog.plan.layouts import with_layouts
 from tidelog.plan.leapfrog_operator import Group, leapfrog_operator
 from tidelog.plan.statistics import matches_per_key
 from tidelog.program import nodes
-from tidelog.program.walk_nodes import terms_of
+from tidelog.program.walk_nodes import terms_of, variables_of
 from tidelog.values import Kind
 
 # With so many facts to a key, those within bounds are found by an ordered index.
@@ -345,7 +345,7 @@ class ChainBuilder:
         if isinstance(right, nodes.RecordTerm | nodes.BranchTerm):
             assert isinstance(left, nodes.Variable)
             return self._pattern(left, right)
-        if self._has_all(variables_of(left) | variables_of(right)):
+        if self._has_all(variables_of(left, right)):
             self.bindings *= 0.5
             return ops.Filter(literal, ())
         if literal.op == "=":
@@ -381,7 +381,7 @@ class ChainBuilder:
 
     def _generator(self, literal: nodes.Generator) -> ops.Operator | None:
         assert isinstance(literal.target, nodes.Variable)
-        if not self._has_all(frozenset().union(*map(variables_of, terms_of(literal)[1:]))):
+        if not self._has_all(variables_of(*terms_of(literal)[1:])):
             return None
         self.bindings *= 10
         return ops.Generate(literal, self._bind(literal.target, "range", literal), ())

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from tidelog.plan.operators import Layout, Operand
 from tidelog.program import nodes
-from tidelog.program.walk_nodes import aggregates_in, map_literal, map_terms, subterms
+from tidelog.program.walk_nodes import aggregates_in, map_literal, map_terms, variables_of
 from tidelog.source import Span
 from tidelog.values import Kind
 
@@ -228,10 +228,8 @@ def _has_open_part(term: nodes.Term) -> bool:
 
 def none_of(atom: nodes.Atom) -> nodes.Constraint:
     """Return the constraint that no fact matches the atom: `0 = count : { atom }`."""
-    outer = frozenset().union(*(variables_of(term) for term in atom.terms))
-    count = nodes.Aggregate(
-        "count", Kind.NUMBER, None, (atom,), tuple(sorted(outer)), "number", span=atom.span
-    )
+    outer = tuple(sorted(variables_of(atom)))
+    count = nodes.Aggregate("count", Kind.NUMBER, None, (atom,), outer, "number", span=atom.span)
     return nodes.Constraint(
         "=", Kind.NUMBER, nodes.Constant(0, "number", span=atom.span), count, span=atom.span
     )
@@ -240,19 +238,3 @@ def none_of(atom: nodes.Atom) -> nodes.Constraint:
 def is_fact(rule: nodes.Rule) -> bool:
     """Say whether a rule is a fact: no body, and nothing in its head to look up."""
     return not rule.body and not any(True for _ in aggregates_in((rule.head,)))
-
-
-def variables_of(term: nodes.Term) -> frozenset[str]:
-    """Return the variables a term needs from outside (of an aggregate: its outer variables)."""
-    names: set[str] = set()
-    for part in subterms(term):
-        match part:
-            case nodes.Variable():
-                names.add(part.name)
-            case nodes.Aggregate():
-                names.update(part.outer)
-                if part.init is not None:
-                    names |= variables_of(part.init)
-            case _:
-                continue
-    return frozenset(names)

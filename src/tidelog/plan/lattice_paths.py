@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from tidelog.plan.flatten import FlatRule, flatten_rule, variables_of
+from tidelog.plan.flatten import FlatRule, flatten_rule
 from tidelog.program import nodes
 from tidelog.program.binding import bound_variables
-from tidelog.program.walk_nodes import deep_atoms, relations_read, terms_of
+from tidelog.program.walk_nodes import deep_atoms, relations_read, variables_of
 from tidelog.values import Kind
 
 _WEIGHT = "%weight"
@@ -34,7 +34,6 @@ class ArcRule:
 
     rule: FlatRule
     source: str
-    target: str
     step: Step
     has_weight: bool
 
@@ -125,7 +124,7 @@ def _is_opened(
     if not is_own or aggregate.functor != extreme or not isinstance(value, nodes.Variable):
         return False
     others = [x for x in rule.body if x is not literal]
-    uses = [x for x in others if any(value.name in variables_of(term) for term in terms_of(x))]
+    uses = [x for x in others if value.name in variables_of(x)]
     if not uses:
         return written == value
     # One more equality may stand between: `h = 1 + max k : { ... }`.
@@ -148,7 +147,7 @@ def _arc(rule: FlatRule, columns: dict[str, int], program: nodes.Program) -> Arc
     if not isinstance(value, nodes.Variable) or not isinstance(written, nodes.Variable):
         return None
     rest = [literal for literal in rule.body if literal is not read]
-    found = _step(value.name, written, rest, program)
+    found = _step(value.name, written, rest)
     if found is None:
         return None
     step, weight, rest = found
@@ -159,14 +158,14 @@ def _arc(rule: FlatRule, columns: dict[str, int], program: nodes.Program) -> Arc
         variable = nodes.Variable(_WEIGHT, weight.type, span=weight.span)
         rest.append(nodes.Constraint("=", kind, variable, weight, span=weight.span))
         head = (*keys, variable)
-    used = frozenset().union(*(variables_of(term) for literal in rest for term in terms_of(literal)))
-    needed = frozenset().union(*(variables_of(term) for term in head))
+    used = variables_of(*rest)
+    needed = variables_of(*head)
     if value.name in used | needed or not needed <= bound_variables(rest):
         return None
     if any(isinstance(term, nodes.Wildcard) for term in keys):
         return None
     made = replace(rule, head=replace(rule.head, terms=head), body=tuple(rest))
-    return ArcRule(made, read.relation, rule.head.relation, step, weight is not None)
+    return ArcRule(made, read.relation, step, weight is not None)
 
 
 def _key(atom: nodes.Atom, columns: dict[str, int]) -> Iterator[nodes.Term]:
@@ -174,14 +173,14 @@ def _key(atom: nodes.Atom, columns: dict[str, int]) -> Iterator[nodes.Term]:
 
 
 def _step(
-    name: str, written: nodes.Variable, rest: Sequence[nodes.Literal], program: nodes.Program
+    name: str, written: nodes.Variable, rest: Sequence[nodes.Literal]
 ) -> tuple[Step, nodes.Term | None, list[nodes.Literal]] | None:
     """Return what a rule makes of the value it reads, its weight, and the literals that are left."""
     used: list[nodes.Literal] = []
     term = _expanded(written, name, rest, used)
     if term is None:
         return None
-    found = _taken_apart(term, name, program)
+    found = _taken_apart(term, name)
     if found is None:
         return None
     return (*found, [literal for literal in rest if not any(literal is other for other in used)])
@@ -218,9 +217,7 @@ def _expanded(
     return replace(term, terms=tuple(part if found is None else found for part, found in parts))
 
 
-def _taken_apart(
-    term: nodes.Term, name: str, program: nodes.Program
-) -> tuple[Step, nodes.Term | None] | None:
+def _taken_apart(term: nodes.Term, name: str) -> tuple[Step, nodes.Term | None] | None:
     """Return a term over a value as a step and its weight."""
     if isinstance(term, nodes.Variable) and term.name == name:
         return Step.ADD, None
@@ -231,7 +228,7 @@ def _taken_apart(
     if is_left == (name in variables_of(right)):
         return None
     inner, other = (left, right) if is_left else (right, left)
-    found = _taken_apart(inner, name, program)
+    found = _taken_apart(inner, name)
     if found is None or found[0] is not Step.ADD:
         return None
     weight = found[1]

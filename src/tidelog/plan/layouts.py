@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tidelog.plan import operators as ops
-from tidelog.plan.flatten import variables_of
-from tidelog.program.walk_nodes import terms_of
+from tidelog.program.walk_nodes import terms_of, variables_of
 
 
 def with_layouts(
@@ -54,9 +53,9 @@ def _variables_read(operator: ops.Operator) -> set[str]:
         case ops.Compute():
             names |= variables_of(operator.term)
         case ops.Filter():
-            names.update(*map(variables_of, terms_of(operator.constraint)))
+            names |= variables_of(operator.constraint)
         case ops.Generate():
-            names.update(*map(variables_of, terms_of(operator.generator)[1:]))
+            names |= variables_of(*terms_of(operator.generator)[1:])
         case ops.TakeApart():
             names.add(operator.variable)
         case ops.Reduce():

@@ -10,16 +10,14 @@ joins in pairs. So both are estimated.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import chain
 
 from tidelog.plan.body import Body, Chain
-from tidelog.plan.flatten import variables_of
 from tidelog.plan.leapfrog_bounds import Edge, is_cyclic, most_bindings
 from tidelog.plan.leapfrog_operator import Group, free_variables, operands_of
 from tidelog.plan.operators import View
 from tidelog.plan.statistics import UNKNOWN_SIZE
-from tidelog.program.nodes import Atom, Literal, Program
-from tidelog.program.walk_nodes import terms_of
+from tidelog.program.nodes import Atom, Program
+from tidelog.program.walk_nodes import variables_of
 
 # What a step of a leapfrog join costs, in bindings of joins in pairs (measured: `benchmarks joins`).
 _STEP_COST = 1.5
@@ -155,7 +153,7 @@ def _shape(*, cyclic: bool) -> str:
 
 
 def _edge(number: int, body: Body) -> Edge:
-    return frozenset(chain.from_iterable(variables_of(term) for term in body.atoms[number].terms))
+    return variables_of(body.atoms[number])
 
 
 def components_of(body: Body) -> list[list[int]]:
@@ -236,7 +234,7 @@ class _OrderSearch:
         needed = {operand for operand in body.outputs if isinstance(operand, str)}
         for literal in body.literals:
             if not isinstance(literal, Atom):
-                needed |= _mentioned(literal)
+                needed |= variables_of(literal)
         self._needed = None if body.counting else frozenset(needed)
         self.best: tuple[str, ...] = ()
         self._least = float("inf")
@@ -324,8 +322,3 @@ class _OrderSearch:
                 max(self._sizes.distinct(number, columns) / self._sizes.distinct(number, bound), 1.0)
             )
         return most_bindings(edges, sizes)
-
-
-def _mentioned(literal: Literal) -> set[str]:
-    """Return the variables of a literal that is not an atom."""
-    return set(chain.from_iterable(variables_of(term) for term in terms_of(literal)))

@@ -4,13 +4,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from tidelog.plan.body import Body, row_name
-from tidelog.plan.flatten import FlatRule, variables_of
+from tidelog.plan.flatten import FlatRule
 from tidelog.plan.leapfrog import best_variable_order, components_of
 from tidelog.plan.leapfrog_operator import operands_of
 from tidelog.plan.operators import Operator, View
 from tidelog.plan.order import best_chain_in_pairs
 from tidelog.plan.statistics import KnownSizes, Statistics
 from tidelog.program.nodes import Atom, Constant, Literal, Program, RuleId
+from tidelog.program.walk_nodes import variables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def _atoms(rule: FlatRule) -> tuple[Atom, ...]:
 def _trace_body(rule: FlatRule, program: Program, statistics: Statistics) -> Body:
     atoms = _atoms(rule)
     views = tuple(View.FULL for _ in atoms)
-    outputs = tuple(sorted({name for atom in atoms for term in atom.terms for name in variables_of(term)}))
+    outputs = tuple(sorted(variables_of(*atoms)))
     return replace(Body(atoms, views, outputs, program, statistics, counting=True), head=rule.relation)
 
 

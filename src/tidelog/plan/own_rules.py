@@ -18,7 +18,7 @@ Maintenance follows such a rule in three forms:
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tidelog.plan.flatten import FlatRule, flatten_rule, variables_of
+from tidelog.plan.flatten import FlatRule, flatten_rule
 from tidelog.program import nodes
 from tidelog.program.substitute import substitute_literal
 from tidelog.program.walk_nodes import (
@@ -28,6 +28,7 @@ from tidelog.program.walk_nodes import (
     keeps_state,
     relations_read,
     terms_of,
+    variables_of,
     walk,
 )
 
@@ -85,7 +86,7 @@ def _forms(flat: FlatRule, stratum: nodes.Stratum) -> Iterator[OwnForm]:
     """Yield a rule's own form and that of each copy; nothing if it cannot be followed."""
     moving = _moving(flat.body)
     loose = _loosened(flat.body, moving)
-    names = frozenset().union(*(variables_of(term) for term in flat.head.terms))
+    names = variables_of(flat.head)
     nested = any(True for each in flat.aggregates for _ in aggregates_in(children(each)))
     is_foreign = any(relations_read((each,)).isdisjoint(stratum.relations) for each in flat.aggregates)
     is_open = any(_has_open_negation(each.body) for each in flat.aggregates)
@@ -125,7 +126,6 @@ def _loosened(body: tuple[nodes.Literal, ...], moving: frozenset[str]) -> tuple[
     return tuple(
         literal
         for literal in body
-        if not any(
-            variables_of(term) & moving or isinstance(term, nodes.Aggregate) for term in terms_of(literal)
-        )
+        if not variables_of(literal) & moving
+        and not any(isinstance(term, nodes.Aggregate) for term in terms_of(literal))
     )

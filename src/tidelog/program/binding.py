@@ -41,7 +41,7 @@ def has_value(term: nodes.Term, bound: Iterable[str]) -> bool:
     known = frozenset(bound)
     if any(isinstance(part, nodes.Wildcard) for part in pattern_parts(term)):
         return False
-    return all(variable.name in known for variable in needed_variables(term))
+    return all(variable.name in known for variable in needed_variables((term,)))
 
 
 def pattern_parts(term: nodes.Term) -> Iterator[nodes.Term]:

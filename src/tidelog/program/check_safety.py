@@ -72,7 +72,7 @@ def _check_patterns(literal: nodes.Constraint, bound: frozenset[str]) -> Iterato
 
 
 def _unbound(term: nodes.Term, bound: frozenset[str], reported: set[str], where: str) -> Iterator[Diagnostic]:
-    for variable in needed_variables(term):
+    for variable in needed_variables((term,)):
         if variable.name not in bound and variable.name not in reported:
             reported.add(variable.name)
             name = written_name(variable.name)

@@ -15,7 +15,6 @@ from tidelog.program.resolve_terms import Place, TermResolver
 from tidelog.program.scope_aggregates import scope_aggregates
 from tidelog.program.type_environment import UNKNOWN
 from tidelog.program.walk_nodes import aggregates_in, needed_variables, relations_read
-from tidelog.program.walk_nodes import terms_of as node_terms
 from tidelog.program.written_names import made_name
 from tidelog.source import Span
 from tidelog.syntax import tree
@@ -375,7 +374,7 @@ def _binding_part(body: list[nodes.Literal]) -> list[nodes.Literal]:
         literal
         for literal in plain
         if isinstance(literal, nodes.Atom)
-        or all(variable.name in bound for term in node_terms(literal) for variable in needed_variables(term))
+        or all(variable.name in bound for variable in needed_variables((literal,)))
     ]
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TypeVar, assert_never
 
 from tidelog.program import nodes
+from tidelog.syntax.walk_tree import walk_down
 
 Node = (
     nodes.Term
@@ -117,13 +118,7 @@ def walk(roots: Iterable[Node], *, into_aggregates: bool = True) -> Iterator[Nod
 
     Without `into_aggregates` an aggregate is yielded but nothing below it.
     """
-    waiting = list(roots)
-    waiting.reverse()
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if into_aggregates or not isinstance(node, nodes.Aggregate):
-            waiting.extend(reversed(children(node)))
+    return walk_down(roots, children, () if into_aggregates else nodes.Aggregate)
 
 
 def subterms(term: nodes.Term) -> Iterator[nodes.Term]:
@@ -152,9 +147,22 @@ def keeps_state(node: Node, program: nodes.Program) -> bool:
     return isinstance(node, nodes.Counter)
 
 
-def needed_variables(term: nodes.Term) -> Iterator[nodes.Variable]:
-    """Yield the variables that must be bound to compute a term: outer ones of an aggregate too."""
-    for part in subterms(term):
+def variables_of(*roots: Node) -> frozenset[str]:
+    """Return the variables that the trees need from outside: of an aggregate, its outer variables."""
+    names: set[str] = set()
+    for part in walk(roots, into_aggregates=False):
+        if isinstance(part, nodes.Variable):
+            names.add(part.name)
+        elif isinstance(part, nodes.Aggregate):
+            names.update(part.outer)
+            if part.init is not None:
+                names |= variables_of(part.init)
+    return frozenset(names)
+
+
+def needed_variables(roots: Iterable[Node]) -> Iterator[nodes.Variable]:
+    """Yield the variables that must be bound to compute the trees: outer ones of aggregates too."""
+    for part in walk(roots, into_aggregates=False):
         if isinstance(part, nodes.Variable):
             yield part
         elif isinstance(part, nodes.Aggregate):

@@ -5,9 +5,9 @@ here, and every other walk over the tree, is written with them. A test compares 
 `tree.py`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from tidelog.syntax import tree
 
@@ -23,6 +23,7 @@ Node = (
 )
 ChangeTerm = Callable[[tree.Term], tree.Term]
 ChangeAtom = Callable[[tree.Atom], tree.Atom]
+AnyNode = TypeVar("AnyNode")
 
 
 # --- one step ------------------------------------------------------------------------------
@@ -190,13 +191,20 @@ def walk(roots: Iterable[Node], *, into_aggregates: bool = True) -> Iterator[Nod
 
     Without `into_aggregates` an aggregate is yielded but nothing below it.
     """
+    return walk_down(roots, children, () if into_aggregates else tree.Aggregate)
+
+
+def walk_down(
+    roots: Iterable[AnyNode], below: Callable[[AnyNode], Sequence[AnyNode]], ends: type | tuple[()] = ()
+) -> Iterator[AnyNode]:
+    """Yield every node of any trees, each before what is `below` it; nothing below `ends` is yielded."""
     waiting = list(roots)
     waiting.reverse()
     while waiting:
         node = waiting.pop()
         yield node
-        if into_aggregates or not isinstance(node, tree.Aggregate):
-            waiting.extend(reversed(children(node)))
+        if not isinstance(node, ends):
+            waiting.extend(reversed(below(node)))
 
 
 def subterms(term: tree.Term) -> Iterator[tree.Term]:

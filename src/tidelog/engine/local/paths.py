@@ -189,9 +189,9 @@ class PathStratum:
     def _arcs(self, arc: ArcRule, rows: CodeArray) -> Arcs:
         """Return rows of an arc rule as arcs between nodes."""
         first = self._state.program.relations[arc.source].arity - 1
-        second = self._state.program.relations[arc.target].arity - 1
+        second = self._state.program.relations[arc.rule.relation].arity - 1
         sources = self._number(arc.source, rows[:, :first])
-        targets = self._number(arc.target, rows[:, first : first + second])
+        targets = self._number(arc.rule.relation, rows[:, first : first + second])
         weights = np.zeros(len(rows), self._dtype)
         if arc.has_weight:
             codes = rows[:, first + second].astype(np.int64)

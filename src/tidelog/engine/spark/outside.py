@@ -9,7 +9,7 @@ deciding variable, a negated one and one in an aggregate need all facts of their
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tidelog.engine.spark.routes import RelationRoute, Routes, RuleRoute, variables_of
+from tidelog.engine.spark.routes import RelationRoute, Routes, RuleRoute, variable_columns
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
 from tidelog.program.nodes import Atom, Program, Stratum, Variable
 from tidelog.program.walk_nodes import earlier_relations, relations_read
@@ -40,7 +40,7 @@ def divide_outside(stratum: Stratum, program: Program, routes: Routes) -> Routes
         if variable is not None and not columns:
             columns = {n: found[variable] for n, found in _variables(atoms) if variable in found}
             rules[rule.id] = RuleRoute(columns, False)
-        divided = [(atom, variables_of(atom).get(variable or "")) for atom in atoms]
+        divided = [(atom, variable_columns(atom).get(variable or "")) for atom in atoms]
         wanted |= {(atom.relation, column) for atom, column in divided if column is not None}
         everywhere |= {atom.relation for atom, column in divided if column is None} | _hidden(flat)
     kept = {
@@ -53,7 +53,7 @@ def divide_outside(stratum: Stratum, program: Program, routes: Routes) -> Routes
 
 def _variables(atoms: Sequence[Atom]) -> Iterator[tuple[int, dict[str, int]]]:
     for place, atom in enumerate(atoms):
-        yield place, variables_of(atom)
+        yield place, variable_columns(atom)
 
 
 def _deciding(atoms: Sequence[Atom], columns: Mapping[int, int]) -> str | None:
@@ -67,7 +67,9 @@ def _best(atoms: Sequence[Atom], wanted: set[Kept]) -> str | None:
     """Return the variable in most atoms, of several one whose columns are kept anyway."""
 
     def merit(name: str) -> tuple[int, int]:
-        places = [(atom.relation, variables_of(atom)[name]) for atom in atoms if name in variables_of(atom)]
+        places = [
+            (atom.relation, variable_columns(atom)[name]) for atom in atoms if name in variable_columns(atom)
+        ]
         return len(places), sum(place in wanted for place in places)
 
     names = dict.fromkeys(name for _, found in _variables(atoms) for name in found)

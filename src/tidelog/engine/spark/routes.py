@@ -95,8 +95,8 @@ def find_routes(stratum: Stratum, program: Program) -> Routes:
 
 def _flat(rule: Rule, stratum: Stratum, program: Program) -> _Flat:
     flat = flatten_rule(rule, program)
-    atoms = [literal for literal in flat.body if isinstance(literal, Atom)]
-    inside = tuple((place, atom) for place, atom in enumerate(atoms) if atom.relation in stratum.relations)
+    atoms = enumerate(flat.atoms)
+    inside = tuple((place, atom) for place, atom in atoms if atom.relation in stratum.relations)
     return _Flat(rule.id, flat.head, inside, tuple(_choices([atom for _, atom in inside])))
 
 
@@ -105,13 +105,13 @@ def _choices(atoms: list[Atom]) -> Iterator[tuple[int, ...]]:
     if len(atoms) == 1:
         yield from ((column,) for column in range(len(atoms[0].terms)))
         return
-    columns = [variables_of(atom) for atom in atoms]
+    columns = [variable_columns(atom) for atom in atoms]
     for name in columns[0] if columns else ():
         if all(name in others for others in columns):
             yield tuple(others[name] for others in columns)
 
 
-def variables_of(atom: Atom) -> dict[str, int]:
+def variable_columns(atom: Atom) -> dict[str, int]:
     """Return the first column of each variable."""
     found: dict[str, int] = {}
     for column, term in enumerate(atom.terms):

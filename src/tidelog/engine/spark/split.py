@@ -9,15 +9,15 @@ Each half is then divided by one variable, and nothing is sent in the middle of 
 relations belong to the stratum and are seen by partners alone.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import combinations
 
-from tidelog.engine.spark.routes import variables_of
+from tidelog.engine.spark.routes import variable_columns
 from tidelog.plan.flatten import FlatRule, flatten_rule
-from tidelog.program.nodes import Atom, Column, Literal, Program, Relation, Rule, Stratum, Variable
+from tidelog.program.nodes import Atom, Column, Program, Relation, Rule, Stratum, Variable
 from tidelog.program.rule_ids import RuleIds
-from tidelog.program.walk_nodes import needed_variables, terms_of
+from tidelog.program.walk_nodes import needed_variables
 
 
 def split_rules(program: Program) -> Program:
@@ -51,12 +51,12 @@ def _halves(
     """Return a relation, the rule that derives it and the rule that reads it; None if none is needed."""
     flat = flatten_rule(rule, program)
     inside = [atom for atom in flat.atoms if atom.relation in stratum]
-    if len(inside) < 3 or set.intersection(*(set(variables_of(atom)) for atom in inside)):
+    if len(inside) < 3 or set.intersection(*(set(variable_columns(atom)) for atom in inside)):
         return None
     pairs = [
         (left, right)
         for left, right in combinations(inside, 2)
-        if variables_of(left).keys() & variables_of(right).keys()
+        if variable_columns(left).keys() & variable_columns(right).keys()
     ]
     if not pairs:
         return None
@@ -75,12 +75,6 @@ def _halves(
 def _kept(rule: FlatRule, pair: tuple[Atom, Atom]) -> tuple[Variable, ...]:
     """Return the variables of a pair of atoms that the rest of the rule needs, each once."""
     rest = [x for x in rule.body if x is not pair[0] and x is not pair[1]]
-    needed = {variable.name for variable in _variables((*rest, rule.head))}
-    kept = {variable.name: variable for variable in _variables(pair) if variable.name in needed}
+    needed = {variable.name for variable in needed_variables((*rest, rule.head))}
+    kept = {variable.name: variable for variable in needed_variables(pair) if variable.name in needed}
     return tuple(kept.values())
-
-
-def _variables(literals: Iterable[Literal]) -> Iterable[Variable]:
-    for literal in literals:
-        for term in terms_of(literal):
-            yield from needed_variables(term)

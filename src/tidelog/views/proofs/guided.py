@@ -8,7 +8,7 @@ from tidelog.engine.reference.terms import Binding
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Atom, Rule, Variable
 from tidelog.program.suggest import did_you_mean
-from tidelog.program.walk_nodes import walk
+from tidelog.program.walk_nodes import variables_of, walk
 from tidelog.values import Value
 from tidelog.views.proofs.atom import GroundAtom
 from tidelog.views.proofs.derivations import written_variables
@@ -126,7 +126,7 @@ class GuidedRule:
             solver = self._solver()
             found: dict[Value, int] = {}
             for literal in self._rule.body:
-                if isinstance(literal, Atom) and variable in _variables(literal):
+                if isinstance(literal, Atom) and variable in variables_of(literal):
                     for place, binding in enumerate(solver.bindings((literal,), self._binding)):
                         if place >= 100 * limit:
                             break
@@ -166,7 +166,3 @@ class GuidedRule:
             for part in walk((self._rule,), into_aggregates=False)
             if isinstance(part, Variable) and "'" not in part.name
         }
-
-
-def _variables(atom: Atom) -> set[str]:
-    return {part.name for part in walk((atom,), into_aggregates=False) if isinstance(part, Variable)}
