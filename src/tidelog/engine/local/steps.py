@@ -129,10 +129,14 @@ class ScanStep:
             if len(rows):
                 self.next.run(rows)
             return
+        self._scan(relation.rows, relation.alive, first, last)
+
+    def _scan(self, rows: CodeArray, alive: Bools, first: int, last: int) -> None:
+        """Push what the filters leave of the living ones among rows, in buffers."""
         self._progress[0] = first
         while self._progress[0] < last:
             read = (self._constants, self._filters, self._sources)
-            written = scan_rows(relation.rows, relation.alive, *read, self._progress, last, self._out)
+            written = scan_rows(rows, alive, *read, self._progress, last, self._out)
             if written:
                 self.next.run(self._out[:written])
 

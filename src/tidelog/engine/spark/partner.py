@@ -6,8 +6,9 @@ keep copies. The second exchange carries the number of new facts, so all stop to
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.steps import ScanStep, Step
+from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics
 from tidelog.engine.spark.kernels import owners, sort_by_owner, split_own, take_own
 from tidelog.engine.spark.message import NO_WEIGHTS, Message, Rows
@@ -25,11 +27,9 @@ from tidelog.engine.spark.plans import plan_once, plan_repeated
 from tidelog.engine.spark.routes import RelationRoute, Routes
 from tidelog.engine.spark.wire import Wire
 from tidelog.plan import RulePlan
-from tidelog.plan.flatten import is_fact
 from tidelog.plan.operators import Check, Scan
 from tidelog.program.nodes import Stratum
 from tidelog.storage import StoredRelation
-from tidelog.storage.join import scan_rows
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 from tidelog.storage.relation import NO_BYTES
 
@@ -43,6 +43,16 @@ def owner_of(rows: CodeArray, column: int, partners: int) -> Int32s:
     found = np.empty(rows.shape[0], np.int32)
     owners(np.ascontiguousarray(rows), column, partners, found)
     return found
+
+
+def parts_by_owner(rows: CodeArray, column: int, partners: int) -> Iterator[tuple[int, Int64s]]:
+    """Yield the partners that own rows, each with the positions of its rows."""
+    order = np.empty(rows.shape[0], np.int64)
+    ends = np.empty(partners, np.int64)
+    sort_by_owner(rows, column, partners, order, ends)
+    for partner, (first, last) in enumerate(pairwise((0, *ends))):
+        if first < last:
+            yield partner, order[first:last]
 
 
 def is_kept(rows: CodeArray, route: RelationRoute, wire: Wire) -> CodeArray:
@@ -81,21 +91,8 @@ class DividedScan(ScanStep):
             return
         if self._is_whole:
             self.next.run(mine[:count])
-            return
-        self._progress[0] = 0
-        while self._progress[0] < count:
-            written = scan_rows(
-                mine,
-                NO_BYTES,
-                self._constants,
-                self._filters,
-                self._sources,
-                self._progress,
-                count,
-                self._out,
-            )
-            if written:
-                self.next.run(self._out[:written])
+        else:
+            self._scan(mine, NO_BYTES, 0, count)
 
 
 @dataclass
@@ -120,26 +117,25 @@ class _Deliver(Step):
         self._name = plan.relation
         self._owner = route.owner
         self._is_local = run.routes.rules[plan.rule].is_local or run.wire.partners == 1
-        self.derivations = 0
 
     def run(self, batch: CodeArray) -> None:
         """Sort the batch by owner."""
         run = self._run
         relation, first_new = run.state.relations[self._name], run.iteration_start[self._name]
         if self._is_local:
-            self.derivations += batch.shape[0]
+            run.derivations += batch.shape[0]
             relation.insert(batch, first_new=first_new)
             return
         own, others = np.empty_like(batch), np.empty_like(batch)
         count = split_own(batch, self._owner, run.wire.partners, run.wire.me, own, others)
         if count:
-            self.derivations += count
+            run.derivations += count
             relation.insert(own[:count], first_new=first_new)
         if run.routes.is_decomposed:
             return  # every partner runs this rule, and each keeps what it owns
         rest = batch.shape[0] - count
         if rest:
-            self.derivations += rest
+            run.derivations += rest
             run.pending(self._name).insert(others[:rest])
 
 
@@ -156,9 +152,9 @@ class PartnerRun:
         self._last_pending: dict[str, int] = {}
         self.iteration_start = dict.fromkeys(stratum.relations, 0)
         self._planned_size = 0
-        self._once: list[tuple[RulePlan, ScanStep | None, _Deliver, Step]] = []
-        self._repeated: list[tuple[RulePlan, ScanStep | None, _Deliver, Step]] = []
-        self._derivations = 0
+        self._once: list[tuple[ScanStep | None, Step]] = []
+        self._repeated: list[tuple[ScanStep | None, Step]] = []
+        self.derivations = 0
 
     def pending(self, name: str) -> StoredRelation:
         """Return where candidates that other partners own are collected."""
@@ -191,11 +187,10 @@ class PartnerRun:
             self._context.after_iteration(iteration)
         for name in self.stratum.relations:
             self.state.show_all(name)
-        self._derivations += sum(deliver.derivations for *_, deliver, _ in self._repeated)
         facts = sum(self.owned(name) for name in self.stratum.relations)
         return StratumStatistics(
             self.stratum.relations, self.stratum.is_recursive, iteration, facts,
-            self._derivations, time.perf_counter() - begun, self.state.bindings - bindings,
+            self.derivations, time.perf_counter() - begun, self.state.bindings - bindings,
         )  # fmt: skip
 
     def owned(self, name: str) -> int:
@@ -209,12 +204,11 @@ class PartnerRun:
         if iteration == 1:
             self._insert_facts()
             for rule in self._once:
-                self._run_rule(rule)
-            self._derivations += sum(deliver.derivations for *_, deliver, _ in self._once)
+                self._run_rule(*rule)
         elif self._has_outgrown_plan():
             self._plan_rules(is_first=False)
         for rule in self._repeated:
-            self._run_rule(rule)
+            self._run_rule(*rule)
         if self.wire.partners > 1 and not self.routes.is_decomposed:
             self._send_candidates()
             new = self._send_copies()
@@ -234,8 +228,7 @@ class PartnerRun:
             relation.levels[first : relation.count] = iteration
             relation.previous[first : relation.count] = iteration
 
-    def _run_rule(self, rule: tuple[RulePlan, ScanStep | None, _Deliver, Step]) -> None:
-        _, scan, _, first_step = rule
+    def _run_rule(self, scan: ScanStep | None, first_step: Step) -> None:
         if scan is None:
             # Without atoms there is one binding, and one partner that has it.
             if self.wire.me == 0 or self.routes.is_decomposed:
@@ -247,22 +240,11 @@ class PartnerRun:
 
     def _insert_facts(self) -> None:
         """Insert the rules without a body at their owners."""
-        expressions = self._context.expressions
-        for rule in self.stratum.rules:
-            if not is_fact(rule):
-                continue
-            codes = []
-            for term in rule.head.terms:
-                column, has_value = expressions.term(term, {}, 1)
-                if has_value is not None and not has_value[0]:
-                    break
-                codes.append(column)
-            else:
-                name = rule.head.relation
-                row = self.state.pack(codes, 1)
-                if owner_of(row, self.routes.relations[name].owner, self.wire.partners)[0] == self.wire.me:
-                    self._derivations += 1
-                    self.state.relations[name].insert(row, first_new=self.iteration_start[name])
+        for name, facts in written_facts(self.stratum.rules, self._context.expressions).items():
+            rows = self.state.pack_rows(facts)
+            own = rows[owned_rows(rows, self.routes.relations[name], self.wire)]
+            self.derivations += len(own)
+            self.state.relations[name].insert(own, first_new=self.iteration_start[name])
 
     def _send_candidates(self) -> None:
         """Send candidates to their owners and take what others found for this one."""
@@ -274,7 +256,7 @@ class PartnerRun:
                 # A copy held here shows that a candidate is not new.
                 unknown = relation.find(rows) < 0
                 rows, counts = rows[unknown], counts[unknown] if counts.size else counts
-            for partner, part in self._by_owner(rows, route.owner):
+            for partner, part in parts_by_owner(rows, route.owner, self.wire.partners):
                 weights = counts[part] if counts.size else NO_WEIGHTS
                 parcels[partner].append(Rows(name, rows[part], weights))
         self._last_pending = {name: pending.count for name, pending in self._pending.items()}
@@ -302,14 +284,6 @@ class PartnerRun:
                 self.state.relations[table.name].insert(table.rows)
         return total
 
-    def _by_owner(self, rows: CodeArray, column: int) -> list[tuple[int, Int64s]]:
-        order = np.empty(rows.shape[0], np.int64)
-        ends = np.empty(self.wire.partners, np.int64)
-        sort_by_owner(rows, column, self.wire.partners, order, ends)
-        starts = [0, *ends[:-1]]
-        parts = [order[start:end] for start, end in zip(starts, ends, strict=True)]
-        return [(partner, part) for partner, part in enumerate(parts) if part.size]
-
     # --- plans --------------------------------------------------------------------------------
 
     def _plan_rules(self, *, is_first: bool) -> None:
@@ -320,7 +294,6 @@ class PartnerRun:
             plan_once(self.stratum, program, statistics, self.routes, counting=counting) if is_first else ()
         )
         repeated = plan_repeated(self.stratum, program, statistics, counting=counting)
-        self._derivations += sum(deliver.derivations for *_, deliver, _ in self._repeated)
         checked = {
             operator.relation
             for rule in (*(plan for plan, _ in once), *repeated)
@@ -337,20 +310,15 @@ class PartnerRun:
             self._once = [self._runnable(rule, None if is_apart else column) for rule, column in once]
         self._repeated = [self._runnable(rule, self._dividing_column(rule)) for rule in repeated]
 
-    def _runnable(
-        self, plan: RulePlan, column: int | None
-    ) -> tuple[RulePlan, ScanStep | None, _Deliver, Step]:
-        deliver = _Deliver(self, plan)
-        chain = make_chain(plan.operators, self.state, self._context.expressions, deliver)
+    def _runnable(self, plan: RulePlan, column: int | None) -> tuple[ScanStep | None, Step]:
+        chain = make_chain(plan.operators, self.state, self._context.expressions, _Deliver(self, plan))
         scan = chain.scan
-        if scan is None:
-            return plan, None, deliver, chain.first
-        if column is not None:
+        if scan is not None and column is not None:
             beginning = plan.operators[0]
             assert isinstance(beginning, Scan)
             scan = DividedScan(beginning, self.state, self._context.expressions, column, self.wire)
             scan.next = chain.first
-        return plan, scan, deliver, chain.first
+        return scan, chain.first
 
     def _dividing_column(self, plan: RulePlan) -> int | None:
         """Return the column by which the scan of a delta is divided, None if all of it is read here."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidelog.engine.spark.kernels import sort_by_owner
 from tidelog.engine.spark.message import Message, Rows
+from tidelog.engine.spark.partner import parts_by_owner
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
 from tidelog.storage.kernel import CodeArray, Int32s
@@ -67,13 +67,9 @@ class Outbox:
         for (kind, relation), parts in self._waiting.items():
             rows = np.concatenate([part for part, _ in parts])
             levels = np.concatenate([part for _, part in parts])
-            order = np.empty(rows.shape[0], np.int64)
-            ends = np.empty(self._wire.partners, np.int64)
-            sort_by_owner(rows, self._routes.relations[relation].owner, self._wire.partners, order, ends)
-            for partner, (first, last) in enumerate(zip((0, *ends[:-1]), ends, strict=True)):
-                part = order[first:last]
-                if part.size:
-                    tables[partner].append(Rows(f"{kind.value} {relation}", rows[part], levels[part]))
+            owner = self._routes.relations[relation].owner
+            for partner, part in parts_by_owner(rows, owner, self._wire.partners):
+                tables[partner].append(Rows(f"{kind.value} {relation}", rows[part], levels[part]))
         self._waiting.clear()
         for message in self._wire.exchange([Message((), tuple(each)) for each in tables]):
             for table in message.tables:
