@@ -1,8 +1,9 @@
 """Facts as rows of codes, and as one array of codes per column."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.engine.protocol import Codes
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -33,8 +34,12 @@ def as_columns(rows: CodeArray) -> list[Codes]:
 
 def matching(rows: CodeArray, pattern: Sequence[int | None]) -> CodeArray:
     """Return the rows that agree with the pattern's codes; None agrees with all."""
+    return rows[agreeing(rows, {place: code for place, code in enumerate(pattern) if code is not None})]
+
+
+def agreeing(rows: CodeArray, codes: Mapping[int, int]) -> npt.NDArray[np.bool_]:
+    """Say of each row whether it has these codes in these columns."""
     keep = np.ones(len(rows), np.bool_)
-    for place, code in enumerate(pattern):
-        if code is not None:
-            keep &= rows[:, place] == code
-    return rows[keep]
+    for place, code in codes.items():
+        keep &= rows[:, place] == code
+    return keep

@@ -64,10 +64,8 @@ class GroupKeeper:
         groups = Groups(aggregate, self._values(aggregate))
         changed = groups.change(derivations, np.ones(len(derivations), np.int64))
         for name, (_, content) in changed.items():
-            relation = state.relations[name]
-            relation.insert(state.pack_rows(content))
-            relation.levels[: relation.count] = 1
-            relation.previous[: relation.count] = 1
+            state.relations[name].insert(state.pack_rows(content))
+            state.set_levels({name: 0}, 1)
             state.show_all(name)
         self._replaced.setdefault(aggregate.relation, self.groups.get(aggregate.relation))
         self.groups[aggregate.relation] = groups

@@ -5,7 +5,7 @@ shows in a result; `values.functors.exact_sum` says what they are.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from tidelog.engine.local.evaluated import Bindings, Bools, Evaluated, unless_all
 from tidelog.engine.protocol import Codes
 from tidelog.values import Kind, functors
 from tidelog.values.codes import float_order, floats_to_codes, unsigned_order
 
-Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
-Evaluated = tuple[Codes, Bools | None]
 
 # Fewer floats than this are summed in Python, which needs no kernel to be loaded.
 _FEW_FLOATS: Final = 1 << 10
@@ -65,11 +64,11 @@ def reduce_groups(  # noqa: PLR0913, PLR0917 - each is plain, and bundling them 
             raise AssertionError(f"no aggregate {functor}")
     has_value = np.zeros(group_count, dtype=np.bool_)
     has_value[groups] = True
-    return results, None if has_value.all() else has_value
+    return results, unless_all(has_value)
 
 
 def fold_groups(
-    step: Callable[[Mapping[str, Codes], int], Evaluated],
+    step: Callable[[Bindings, int], Evaluated],
     init: Codes,
     groups: Codes,
     values: Codes,
@@ -96,7 +95,7 @@ def fold_groups(
         results[turn_groups], mask = step(columns, turn_rows.size)
         if mask is not None:
             has_value[turn_groups] = mask
-    return results, None if has_value.all() else has_value
+    return results, unless_all(has_value)
 
 
 def _counts(groups: Codes, group_count: int, weights: Codes | None) -> Codes:

@@ -1,11 +1,12 @@
 """Aggregates that take the values of a group one by one, in value order: folds, classes, texts joined."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from tidelog.engine.local.aggregates import Evaluated, fold_groups
+from tidelog.engine.local.aggregates import fold_groups
+from tidelog.engine.local.evaluated import Bindings, Evaluated
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.protocol import Codes
 from tidelog.engine.user_aggregates import UserAggregate, concatenated
@@ -14,7 +15,7 @@ from tidelog.source import Source, Span
 from tidelog.values import NoValueError, Value
 
 # Takes group numbers, target codes, the number of groups, and the columns that make up the groups.
-Combine = Callable[[Codes, Codes, int, Mapping[str, Codes]], Evaluated]
+Combine = Callable[[Codes, Codes, int, Bindings], Evaluated]
 
 _NOWHERE = Span(Source("aggregate", ""), 0, 0)
 
@@ -41,7 +42,7 @@ def _fold(name: str, types: tuple[str, str], init: Term, expressions: Expression
     step = expressions.compile_term(UserApplication(name, (so_far, following), result_type, span=_NOWHERE))
     first = expressions.compile_term(init)
 
-    def combine(groups: Codes, values: Codes, count: int, columns: Mapping[str, Codes]) -> Evaluated:
+    def combine(groups: Codes, values: Codes, count: int, columns: Bindings) -> Evaluated:
         order = expressions.codec.order_keys(values, target_type)
         codes, has_init = first(columns, count)
         folded, has_value = fold_groups(step, codes, groups, values, order)
@@ -57,7 +58,7 @@ def _objects(
 ) -> Combine:
     codec = expressions.codec
 
-    def combine(groups: Codes, values: Codes, count: int, _columns: Mapping[str, Codes]) -> Evaluated:
+    def combine(groups: Codes, values: Codes, count: int, _columns: Bindings) -> Evaluated:
         codes, has_value = np.zeros(count, np.int64), np.zeros(count, np.bool_)
         for group, members in _members(groups, values, target_type, expressions):
             try:
@@ -74,7 +75,7 @@ def _concat(target_type: str, init: Term, expressions: Expressions) -> Combine:
     codec = expressions.codec
     separator = expressions.compile_term(init)
 
-    def combine(groups: Codes, values: Codes, count: int, columns: Mapping[str, Codes]) -> Evaluated:
+    def combine(groups: Codes, values: Codes, count: int, columns: Bindings) -> Evaluated:
         separators, has_separator = separator(columns, count)
         codes = np.full(count, codec.encode("", target_type), np.int64)
         for group, members in _members(groups, values, target_type, expressions):

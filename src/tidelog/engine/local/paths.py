@@ -80,11 +80,8 @@ class PathStratum:
             self._state.replace(name)
         nodes = np.flatnonzero(self._paths.has_value[: self._nodes.count])
         for name, rows in self._facts(nodes, self._paths.values[nodes]).items():
-            relation = self._state.relations[name]
-            relation.insert(rows)
-            if relation.levels.size:
-                relation.levels[: relation.count] = 1
-                relation.previous[: relation.count] = 1
+            self._state.relations[name].insert(rows)
+            self._state.set_levels({name: 0}, 1)
             self._state.show_all(name)
 
     def _heads(self, rule: FlatRule, expressions: Expressions, statistics: Statistics) -> CodeArray:

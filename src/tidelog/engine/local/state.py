@@ -1,6 +1,6 @@
 """The relations of a run and what each iteration may see of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import get_ident
 
@@ -116,6 +116,14 @@ class LocalState:
         """Let the next iteration see every row of a relation; none of them is a delta."""
         visible = self.visible[name]
         visible.delta = visible.end = self.relations[name].count
+
+    def set_levels(self, first: Mapping[str, int], level: int) -> None:
+        """Annotate the rows of relations with a level, each from a first row on, if rows have levels."""
+        if self.counting:
+            for name, start in first.items():
+                relation = self.relations[name]
+                relation.levels[start : relation.count] = level
+                relation.previous[start : relation.count] = level
 
     def require(self, code: int) -> None:
         """Raise `NeedsWideCodes` if a constant's code does not fit the state's width."""

@@ -123,16 +123,9 @@ class StratumRun:
                 codec, functions = self._context.expressions.codec, self._context.functions
                 self._settlers[name] = Settler(relation, stored, state.program, codec, functions)
                 self._settlers[name].settle(inputs)
-        self._set_levels(dict.fromkeys(self._stratum.relations, 0), 0)
-        self._show_delta(dict.fromkeys(self._stratum.relations, 0))
-
-    def _set_levels(self, before: dict[str, int], iteration: int) -> None:
-        """Annotate the rows found since `before` with their iteration."""
-        if self._state.counting:
-            for name, count in before.items():
-                relation = self._state.relations[name]
-                relation.levels[count : relation.count] = iteration
-                relation.previous[count : relation.count] = iteration
+        beginnings = dict.fromkeys(self._stratum.relations, 0)
+        state.set_levels(beginnings, 0)
+        self._show_delta(beginnings)
 
     def _iterate(self, iteration: int) -> int:
         """Run one iteration and return how many facts are new."""
@@ -150,7 +143,7 @@ class StratumRun:
             self._run_rule(rule)
         for settler in self._settlers.values():
             settler.settle()
-        self._set_levels(before, iteration)
+        state.set_levels(before, iteration)
         return self._show_delta(before)
 
     def _show_delta(self, before: dict[str, int]) -> int:

@@ -174,7 +174,7 @@ class PartnerRun:
             for name in self.stratum.relations:
                 visible, relation = self.state.visible[name], self.state.relations[name]
                 visible.delta, visible.end = 0, relation.count
-                self._set_levels(name, 0, 0)
+            self.state.set_levels(self.iteration_start, 0)
         self._plan_rules(is_first=not iteration)
         while self.stratum.rules:
             iteration += 1
@@ -214,19 +214,13 @@ class PartnerRun:
             new = self._send_copies()
         else:
             new = sum(self.state.relations[n].count - count for n, count in self.iteration_start.items())
+        self.state.set_levels(self.iteration_start, iteration)
         for name, count in self.iteration_start.items():
             relation, visible = self.state.relations[name], self.state.visible[name]
-            self._set_levels(name, count, iteration)
             visible.delta, visible.end = count, relation.count
             for index in relation.indexes.values():
                 index.add_rows(relation.rows, relation.count)
         return new
-
-    def _set_levels(self, name: str, first: int, iteration: int) -> None:
-        if self.state.counting:
-            relation = self.state.relations[name]
-            relation.levels[first : relation.count] = iteration
-            relation.previous[first : relation.count] = iteration
 
     def _run_rule(self, scan: ScanStep | None, first_step: Step) -> None:
         if scan is None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tidelog.engine.code_rows import as_columns, fact_columns, fact_rows, matching
+from tidelog.engine.code_rows import agreeing, as_columns, fact_columns, fact_rows, matching
 from tidelog.engine.epoch import (
     Action,
     EpochResult,
@@ -324,9 +324,7 @@ class PartnerGroup:
 
 def found_in(rows: CodeArray, levels: Int32s, codes: Mapping[int, int]) -> Found:
     """Return the rows that are facts and have these codes in these columns, with their iterations."""
-    keep = levels != ABSENT
-    for place, code in codes.items():
-        keep &= rows[:, place] == code
+    keep = agreeing(rows, codes) & (levels != ABSENT)
     return dict(zip(map(tuple, rows[keep].tolist()), levels[keep].tolist(), strict=True))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tidelog.engine.code_rows import matching
 from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange
 from tidelog.engine.protocol import SilentObserver
 from tidelog.errors import TidelogError
@@ -36,14 +37,11 @@ class Pattern:
 
     def matching(self, rows: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Iterator[Key]:
         """Yield the facts among rows that agree with the pattern."""
-        agrees = np.ones(len(rows), np.bool_)
-        for place, code in enumerate(self.codes):
-            if code is not None:
-                agrees &= rows[:, place] == code
+        found = matching(rows, self.codes)
         for first, *others in self.equal:
             for other in others:
-                agrees &= rows[:, first] == rows[:, other]
-        for row in rows[agrees].tolist():
+                found = found[found[:, first] == found[:, other]]
+        for row in found.tolist():
             yield self.relation, tuple(row)
 
 
