@@ -81,6 +81,7 @@ class Buckets:
         return {name: np.concatenate(parts) for name, parts in self._rows.pop(level, {}).items()}
 
 
+@dataclass
 class Heads:
     """Heads that are rows here: counts, levels, and buckets of rows by level.
 
@@ -88,13 +89,14 @@ class Heads:
     of heads, numbers those of rows that are kept here. `check_level` raises when the levels grow too high.
     """
 
+    judge: EpochJudge
+    meter: WorkMeter
+    check_level: Callable[[int], None]
+
     # Whether a derived fact that is affected may have derivations left by any rule.
     asks_every_rule = False
 
-    def __init__(self, judge: EpochJudge, meter: WorkMeter, check_level: Callable[[int], None]) -> None:
-        self.judge = judge
-        self.meter = meter
-        self.check_level = check_level
+    def __post_init__(self) -> None:
         self.losing = Buckets()
         self.offered = Buckets()
 

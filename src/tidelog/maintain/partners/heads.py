@@ -9,7 +9,8 @@ All partners go through the same levels, and give up together: the work of all i
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from tidelog.engine.spark.message import Rows as Table
 from tidelog.engine.spark.partner import copies_to_send, owned_rows, owner_of
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
-from tidelog.maintain.heads import Asking, Heads, OverBudget, Rows, WorkMeter, take_offered
-from tidelog.maintain.judge import EpochJudge, Mask
+from tidelog.maintain.heads import Asking, Heads, OverBudget, Rows, take_offered
+from tidelog.maintain.judge import Mask
 from tidelog.maintain.partners.parcels import Kind, LevelNote, Outbox, notes_in
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.work import level_work
@@ -32,27 +33,22 @@ _NEVER = int(ABSENT)
 _NEW_KINDS = {True: Kind.POSSIBLE, False: Kind.POSSIBLE_ONCE}
 
 
+@dataclass
 class PartnerHeads(Heads):
     """The heads that one partner owns, and a wire to the owners of the others.
 
     The meter counts the work of this partner; its budget is for the work of all.
     """
 
-    def __init__(
-        self,
-        judge: EpochJudge,
-        meter: WorkMeter,
-        check_level: Callable[[int], None],
-        routes: Routes,
-        wire: Wire,
-    ) -> None:
-        super().__init__(judge, meter, check_level)
-        self._routes = routes
-        self._wire = wire
-        self._outbox = Outbox(routes, wire)
+    routes: Routes
+    wire: Wire
+    work: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._outbox = Outbox(self.routes, self.wire)
         self._asking: dict[str, CodeArray] = {}
         self._level_work = 0
-        self.work = 0
 
     # --- who finds which derivation ---------------------------------------------------------------
 
@@ -63,23 +59,23 @@ class PartnerHeads(Heads):
         return mine
 
     def _are_mine(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:
-        if self._wire.partners == 1:
+        if self.wire.partners == 1:
             return np.ones(batch.shape[0], np.bool_)
         if all(literal.is_negated for literal in rule.literals):
-            return np.full(batch.shape[0], self._wire.me == 0)
-        columns = self._routes.rules[rule.id].columns
+            return np.full(batch.shape[0], self.wire.me == 0)
+        columns = self.routes.rules[rule.id].columns
         place, column = min(columns.items()) if columns else (0, WHOLE_ROW)
         rows = self.judge.relations[rule.literals[place].relation].rows[batch[:, first + place]]
-        mine: Mask = owner_of(rows, column, self._wire.partners) == self._wire.me
+        mine: Mask = owner_of(rows, column, self.wire.partners) == self.wire.me
         return mine
 
     def rows_to_follow(self, rule: FlatRule, place: int, numbers: Int64s) -> Int64s:
         """Return the rows at a literal whose derivations are for this partner to find."""
-        column = self._routes.rules[rule.id].columns[place]
-        if column == WHOLE_ROW or self._wire.partners == 1:
+        column = self.routes.rules[rule.id].columns[place]
+        if column == WHOLE_ROW or self.wire.partners == 1:
             return numbers
         content = self.judge.relations[rule.literals[place].relation].rows[numbers]
-        mine: Int64s = numbers[owner_of(content, column, self._wire.partners) == self._wire.me]
+        mine: Int64s = numbers[owner_of(content, column, self.wire.partners) == self.wire.me]
         return mine
 
     def own_inputs(self, name: str, change: RowDelta) -> RowDelta:
@@ -88,7 +84,7 @@ class PartnerHeads(Heads):
 
     def _owned(self, name: str, numbers: Int64s) -> Int64s:
         content = self.judge.relations[name].rows[numbers]
-        return numbers[owned_rows(content, self._routes.relations[name], self._wire)]
+        return numbers[owned_rows(content, self.routes.relations[name], self.wire)]
 
     # --- what is lost -----------------------------------------------------------------------------
 
@@ -130,7 +126,7 @@ class PartnerHeads(Heads):
             relation, own = self.judge.relations[name], self._owned(name, numbers)
             tables.append(Table(name, relation.rows[own], (relation.previous[own] == 0).astype(np.int32)))
         parts: dict[str, list[Table]] = defaultdict(list)
-        for message in self._wire.exchange([Message((), tuple(tables))] * self._wire.partners):
+        for message in self.wire.exchange([Message((), tuple(tables))] * self.wire.partners):
             for table in message.tables:
                 parts[table.name].append(table)
         asking = {}
@@ -158,7 +154,7 @@ class PartnerHeads(Heads):
             self._take_offers()
             lowest = self.offered.lowest()
             note = LevelNote(_NEVER if lowest is None else lowest, self.meter.work)
-            messages = self._wire.exchange([Message(note)] * self._wire.partners)
+            messages = self.wire.exchange([Message(note)] * self.wire.partners)
             level = min(each.level for each in notes_in(messages))
             self._check_work(messages)
             if level == _NEVER:
@@ -199,17 +195,17 @@ class PartnerHeads(Heads):
 
     def _tell_copies(self, rows: Rows, level: int) -> list[Message]:
         """Tell partners with copies of these rows, which are owned here, what is the lowest level."""
-        tables: list[list[Table]] = [[] for _ in range(self._wire.partners)]
+        tables: list[list[Table]] = [[] for _ in range(self.wire.partners)]
         for name, numbers in rows.items():
             content = self.judge.relations[name].rows[numbers]
-            for partner, part in copies_to_send(content, self._routes.relations[name], self._wire):
+            for partner, part in copies_to_send(content, self.routes.relations[name], self.wire):
                 tables[partner].append(Table(name, part))
         note = LevelNote(level, self.meter.work, sum(numbers.size for numbers in rows.values()))
-        return self._wire.exchange([Message(note, tuple(each)) for each in tables])
+        return self.wire.exchange([Message(note, tuple(each)) for each in tables])
 
     def _received(self, messages: Sequence[Message], level: int) -> list[Table]:
         """Return the rows that other partners sent, if they are at this level."""
-        others = (message for partner, message in enumerate(messages) if partner != self._wire.me)
+        others = (message for partner, message in enumerate(messages) if partner != self.wire.me)
         return [table for message in others if message.numbers[0] == level for table in message.tables]
 
     def _spend_level(self, messages: list[Message], level: int) -> None:

@@ -1,30 +1,22 @@
 """Backward/forward: a fact that lost a derivation looks for the ones it has left before it is deleted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from tidelog.engine.local.steps import Sink
-from tidelog.maintain.heads import WorkMeter
-from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.strategies.dred import DredHeads
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 
+@dataclass
 class BackwardForwardHeads(DredHeads):
     """Heads whose tight derivations are counted again when one of them is lost."""
 
-    def __init__(
-        self,
-        judge: EpochJudge,
-        meter: WorkMeter,
-        check_level: Callable[[int], None],
-        rules: Sequence[FlatRule],
-    ) -> None:
-        super().__init__(judge, meter, check_level)
-        self._rules = rules
+    rules: Sequence[FlatRule]
 
     def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
         """Let heads that lose a tight derivation wait to be counted again."""
@@ -37,7 +29,7 @@ class BackwardForwardHeads(DredHeads):
         derived = numbers[relation.levels[numbers] > 0]
         self.judge.marks[name].touch(numbers)
         relation.counts[numbers] = 0
-        for rule in self._rules:
+        for rule in self.rules:
             if rule.relation == name and derived.size:
                 self.meter.derivations.backward(rule, derived, self._counting(rule, relation))
         exhausted: Int64s = numbers[relation.counts[numbers] == 0]

@@ -6,14 +6,15 @@ every derivation that moves costs, but an affected fact reads its next level fro
 has to look for derivations.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from tidelog.engine.local.derive import LocalDerivations
-from tidelog.maintain.heads import Asking, Heads, Rows, WorkMeter
-from tidelog.maintain.judge import EpochJudge, levels_now
+from tidelog.maintain.heads import Asking, Heads, Rows
+from tidelog.maintain.judge import levels_now
 from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
@@ -62,10 +63,8 @@ class IterationCounts:
         derivations = np.zeros(numbers.size, np.int32)
         index = self._pairs.index((0,))
         found = np.empty(numbers.size, np.int64)
-        find_groups(
-            numbers.reshape(-1, 1), _NO_CONSTANTS, _FIRST_COLUMN, index.slots, index.keys, index.groups,
-            index.is_dense, found,
-        )  # fmt: skip
+        table = index.slots, index.keys, index.groups, index.is_dense
+        find_groups(numbers.reshape(-1, 1), _NO_CONSTANTS, _FIRST_COLUMN, *table, found)
         _lowest(index.groups, index.arena, self._pairs.counts, found, levels, derivations)
         return levels, derivations
 
@@ -91,18 +90,11 @@ def count_iterations(
     return result
 
 
+@dataclass
 class CountingHeads(Heads):
     """Heads that keep the dense state and read their next level from it."""
 
-    def __init__(
-        self,
-        judge: EpochJudge,
-        meter: WorkMeter,
-        check_level: Callable[[int], None],
-        dense: Mapping[str, IterationCounts],
-    ) -> None:
-        super().__init__(judge, meter, check_level)
-        self.dense = dense
+    dense: Mapping[str, IterationCounts]
 
     def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
         """Take derivations from heads."""
