@@ -24,7 +24,7 @@ from tidelog.maintain.decide import (
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.row_delta import RowDelta, changed_rows
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
-from tidelog.maintain.small.epoch import EpochLimits, SmallEpochs, SmallOutcome
+from tidelog.maintain.small.epoch import SmallEpochs, SmallOutcome
 from tidelog.maintain.small.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
 from tidelog.maintain.strata import KeptStratum, PlainStratum, keep_strata
 from tidelog.maintain.trace import WORTH_A_TRACE
@@ -56,14 +56,7 @@ class Maintainer:
         # Strata with a trace, and those of this epoch that the kernel did not bring there.
         self._traced: set[int] = set()
         self._advanced: list[KeptStratum] = []
-        self.small = SmallEpochs(
-            self.program.strata,
-            [kept.rules for kept in self._strata],
-            [kept.read for kept in self._strata],
-            lambda: self.engine.relations,
-            lambda: self.engine.derivations,
-            self.marks_of,
-        )
+        self.small = SmallEpochs(self._strata, self.engine, self.marks_of)
 
     def run(
         self,
@@ -76,7 +69,7 @@ class Maintainer:
         Strata numbered in `rewritten` have other rules than before; with None they are recomputed.
         """
         epoch = _Epoch(inputs, settings, rewritten, self._reports(settings.strategy))
-        self.small.begin(inputs, self._limits(settings, rewritten))
+        self._begin(epoch)
         number, is_decided = 0, False
         while True:
             start = time.perf_counter()
@@ -166,10 +159,9 @@ class Maintainer:
 
     # --- strata that the kernel does ------------------------------------------------------------
 
-    def _limits(
-        self, settings: MaintenanceSettings, rewritten: Mapping[int, RuleChange | None]
-    ) -> EpochLimits:
-        """Return what the kernel may do to which strata without asking."""
+    def _begin(self, epoch: "_Epoch") -> None:
+        """Tell the kernel what changes, and what it may do to which strata without asking."""
+        settings, rewritten = epoch.settings, epoch.rewritten
         is_auto = settings.strategy is Strategy.AUTO
         handlers = self._handlers.get(settings.strategy)
         if handlers is None:
@@ -180,14 +172,12 @@ class Maintainer:
             handlers = handlers.copy()
             handlers[list(self._traced)] = CALLER
             handlers[list(rewritten)] = FORCED
-        if not is_auto:
-            return EpochLimits(handlers, np.full(handlers.size, np.inf), np.zeros(handlers.size), np.inf)
-        budgets = np.array(
-            [update_budget(settings.switch, x.recompute_work) for x in self.learned], np.float64
-        )
-        budgets[~self._has_rules] = np.inf
-        rates = np.array([x.work_per_row for x in self.learned], np.float64)
-        return EpochLimits(handlers, budgets, rates, WORTH_A_TRACE)
+        budgets, rates = np.full(handlers.size, np.inf), np.zeros(handlers.size)
+        if is_auto:
+            budgets[:] = [update_budget(settings.switch, x.recompute_work) for x in self.learned]
+            budgets[~self._has_rules] = np.inf
+            rates[:] = [x.work_per_row for x in self.learned]
+        self.small.begin(epoch.inputs, handlers, budgets, rates, WORTH_A_TRACE if is_auto else np.inf)
 
     def _take_outcomes(self, epoch: "_Epoch", first: int, last: int, seconds: float) -> None:
         """Take over what the kernel did to a range of strata."""

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.row_delta import RowDelta
@@ -18,11 +16,12 @@ from tidelog.maintain.small.strata import commit_strata, undo_strata, update_str
 from tidelog.maintain.small.stratum import SmallStratum, enter_stratum
 from tidelog.maintain.small.sync import Sync, index_named
 from tidelog.maintain.small.tables import AnyArray, StrataTables
-from tidelog.plan.flatten import FlatRule
-from tidelog.program.nodes import Stratum
-from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import Int64s
 from tidelog.storage.structs import addresses_of, columns, first_struct, words_of
+
+if TYPE_CHECKING:
+    from tidelog.maintain.engine import MaintainedEngine
+    from tidelog.maintain.strata import KeptStratum
 
 Float64s = npt.NDArray[np.float64]
 
@@ -56,20 +55,6 @@ class SmallOutcome(NamedTuple):
     is_growing: bool
 
 
-@dataclass(frozen=True)
-class EpochLimits:
-    """What the kernel may do to each stratum of an epoch.
-
-    `handlers` are numbers of `layout`; a stratum expected to take `most_work`, going by its work per row in
-    `rates`, is for the caller to decide on.
-    """
-
-    handlers: Int64s
-    budgets: Float64s
-    rates: Float64s
-    most_work: float
-
-
 class SmallEpochs:
     """The strata of a program as the kernel takes them, laid out when first needed.
 
@@ -79,20 +64,17 @@ class SmallEpochs:
 
     def __init__(
         self,
-        strata: Sequence[Stratum],
-        rules: Sequence[Sequence[FlatRule]],
-        reads: Sequence[AbstractSet[str]],
-        relations: Callable[[], Mapping[str, StoredRelation]],
-        derivations: Callable[[], LocalDerivations],
+        strata: "Sequence[KeptStratum]",
+        engine: "MaintainedEngine",
         marks_of: Callable[[str], EpochMarks],
     ) -> None:
-        self._strata = strata
-        self._rules = rules
-        self._relations = relations
-        self._derivations = derivations
-        names = [name for stratum in strata for name in stratum.relations]
-        self._tables = StrataTables(names, relations())
-        self._tables.enter_strata([len(stratum.relations) for stratum in strata], reads)
+        self._strata = [kept.stratum for kept in strata]
+        self._rules = [kept.rules for kept in strata]
+        self._relations = engine.relations
+        self._derivations = engine.derivations
+        names = [name for stratum in self._strata for name in stratum.relations]
+        sizes = [len(stratum.relations) for stratum in self._strata]
+        self._tables = StrataTables(names, self._relations, sizes, [kept.read for kept in strata])
         self._sync = Sync(self._tables, marks_of)
         self._tables.strata["row_limit"] = _QUEUE_ROWS
         self._is_used = np.zeros(len(strata), np.bool_)
@@ -116,25 +98,36 @@ class SmallEpochs:
         self._alone: dict[int, SmallStratum | None] = {}
         self._attempts: dict[int, int] = {}
 
-    def begin(self, inputs: Mapping[str, RowDelta], limits: EpochLimits) -> None:
-        """Take the input facts that change, and what is allowed in this epoch."""
+    def begin(
+        self,
+        inputs: Mapping[str, RowDelta],
+        handlers: Int64s,
+        budgets: Float64s,
+        rates: Float64s,
+        most_work: float,
+    ) -> None:
+        """Take the input facts that change, and what the kernel may do to each stratum in this epoch.
+
+        `handlers` are numbers of `layout`; a stratum expected to take `most_work`, going by its work per row
+        in `rates`, is for the caller to decide on.
+        """
         tables = self._tables
         self._counter_words[:] = 0
         counters = self._counters
         counters.free_work, counters.work_per_level = _FREE_WORK, _WORK_PER_LEVEL
-        counters.few_rows, counters.most_work = _FEW_ROWS, limits.most_work
+        counters.few_rows, counters.most_work = _FEW_ROWS, most_work
         counters.queue_room, counters.journal_room = _QUEUE_ROWS, len(self._journal)
         counters.journal_needed = _JOURNAL_ROWS
         self._inputs[:] = 0
         self._changes[:] = 0
-        tables.strata["handler"] = np.where(self._is_used, limits.handlers, np.maximum(limits.handlers, 1))
-        tables.strata["budget"] = limits.budgets
-        tables.strata["rate"] = limits.rates
+        tables.strata["handler"] = np.where(self._is_used, handlers, np.maximum(handlers, 1))
+        tables.strata["budget"] = budgets
+        tables.strata["rate"] = rates
         self._noted = 0
         self._attempts = {}
         for name, change in inputs.items():
             self._enter(self._inputs[tables.numbers[name]], change)
-        self._sync.write(self._relations())
+        self._sync.write(self._relations)
 
     def note(self, stratum: int, changes: Mapping[str, RowDelta], *, is_recomputed: bool) -> None:
         """Take what the caller changed in a stratum; a recomputed one has new relations."""
@@ -143,9 +136,9 @@ class SmallEpochs:
             self._enter(self._changes[self._tables.numbers[name]], change)
         if is_recomputed:
             self._stop_using(frozenset(names))
-            self._sync.write(self._relations())
+            self._sync.write(self._relations)
         else:
-            self._sync.write_some(self._relations(), names)
+            self._sync.write_some(self._relations, names)
 
     def _enter(self, ranges: Int64s, change: RowDelta) -> None:
         first = int(self._counters.changed_count)
@@ -169,7 +162,7 @@ class SmallEpochs:
         while True:
             counters.stratum, counters.short_index, counters.is_decided = stratum, -1, is_decided
             status = int(self._run(update_strata, len(self._strata)))
-            self._sync.read(self._relations())
+            self._sync.read(self._relations)
             stopped = int(counters.stratum)
             if stopped != stratum:
                 stratum, is_decided = stopped, False
@@ -224,10 +217,10 @@ class SmallEpochs:
         names, rules = self._strata[stratum].relations, self._rules[stratum]
         if self._tables.is_laid_out(stratum):
             self._tables.use(stratum)
-        elif not enter_stratum(self._tables, stratum, names, rules, self._derivations()):
+        elif not enter_stratum(self._tables, stratum, names, rules, self._derivations):
             return False
         self._is_used[stratum] = True
-        self._sync.write(self._relations())
+        self._sync.write(self._relations)
         return True
 
     def _stop_using(self, names: AbstractSet[str]) -> None:
@@ -259,7 +252,7 @@ class SmallEpochs:
     def alone(self, stratum: int) -> SmallStratum | None:
         """Return the tables of one stratum on its own, None if its rules are beyond kernels."""
         if stratum not in self._alone:
-            own, parts = self._strata[stratum].relations, (self._relations(), self._derivations())
+            own, parts = self._strata[stratum].relations, (self._relations, self._derivations)
             try:
                 self._alone[stratum] = SmallStratum(self._rules[stratum], own, *parts)
             except NotSmall:
@@ -298,14 +291,14 @@ class SmallEpochs:
         """Forget the old epoch in the strata that the kernel updated."""
         if self._counters.touched_count:
             self._run(commit_strata)
-            self._sync.read(self._relations())
+            self._sync.read(self._relations)
 
     def undo(self) -> None:
         """Go back to the old epoch in the strata that the kernel updated."""
         if self._counters.touched_count:
-            self._sync.write(self._relations())
+            self._sync.write(self._relations)
             self._run(undo_strata)
-            self._sync.read(self._relations())
+            self._sync.read(self._relations)
 
     def _enlarge_journal(self) -> None:
         used = int(self._counters.touched_count)
@@ -323,7 +316,7 @@ class SmallEpochs:
 
     def _make_room(self, stratum: int) -> None:
         """Let the kernel append more rows than last time."""
-        relations, names = self._relations(), self._strata[stratum].relations
+        relations, names = self._relations, self._strata[stratum].relations
         short = int(self._counters.short_index)
         for name in names:
             relations[name].reserve(max(_ROOM, relations[name].count // 16))

@@ -13,7 +13,7 @@ from tidelog.maintain.small.layout import (
     Index,
     Tables,
 )
-from tidelog.storage.join import EQUAL, LESS, UNEQUAL
+from tidelog.storage.join import compares
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST
 from tidelog.storage.postings import LENGTH, START
@@ -24,17 +24,8 @@ from tidelog.storage.structs import elements_at
 def passes(tables: Tables, place: Integer, count: Integer) -> bool:
     """Say whether all of some comparisons hold, each three words of the code."""
     for at in range(place, place + 3 * count, 3):
-        comparison = tables.code[at]
         left, right = tables.values[tables.code[at + 1]], tables.values[tables.code[at + 2]]
-        if comparison == EQUAL:
-            holds = left == right
-        elif comparison == UNEQUAL:
-            holds = left != right
-        elif comparison == LESS:
-            holds = left < right
-        else:
-            holds = left <= right
-        if not holds:
+        if not compares(tables.code[at], left, right):
             return False
     return True
 

@@ -1,6 +1,7 @@
 """Lays strata out for kernels."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from tidelog.maintain.small.proving import (
     spread_certainty,
 )
 from tidelog.maintain.small.sync import Sync
-from tidelog.maintain.small.tables import AnyArray, LaidOut, StrataTables, extended, extended_numbers
+from tidelog.maintain.small.tables import AnyArray, LaidOut, StrataTables, extended
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.plan.operators import Join, Operator
 from tidelog.storage import StoredRelation
@@ -42,8 +43,7 @@ class SmallStratum(StrataTables):
         derivations: LocalDerivations,
     ) -> None:
         names = list(dict.fromkeys([*own, *(x.relation for rule in rules for x in rule.literals)]))
-        super().__init__(names, relations)
-        self.enter_strata([len(own)], [set(names) - set(own)])
+        super().__init__(names, relations, [len(own)], [set(names) - set(own)])
         self.forward = _Layout(self, 0, own, rules, derivations).enter()
         # Kernels meet rows that are facts in other worlds.
         self.literals["must_check"] = 1
@@ -119,22 +119,17 @@ def enter_stratum(
     return True
 
 
+@dataclass
 class _Layout:
-    def __init__(
-        self,
-        tables: StrataTables,
-        number: int,
-        own: Sequence[str],
-        rules: Sequence[FlatRule],
-        derivations: LocalDerivations,
-    ) -> None:
-        self._tables = tables
-        self._number = number
-        self._own = own
-        self._rules = rules
-        self._derivations = derivations
+    tables: StrataTables
+    number: int
+    own: Sequence[str]
+    rules: Sequence[FlatRule]
+    derivations: LocalDerivations
+
+    def __post_init__(self) -> None:
         # Of this stratum alone, so that a plan does not depend on what else was laid out before.
-        self._instructions = Instructions(tables, derivations.encode)
+        self._instructions = Instructions(self.tables, self.derivations.encode)
         self._chains: list[tuple[int, int, int, int, int]] = []
         self._variants: list[int] = []
 
@@ -143,30 +138,30 @@ class _Layout:
 
         A rule beyond kernels leaves the tables as they were, but for indexes.
         """
-        tables = self._tables
+        tables = self.tables
         # Variants come after all first choices: they may use only indexes that are there anyway.
         todo: list[tuple[int, int, RuleLiteral | None]] = []
-        for number, rule in enumerate(self._rules):
+        for number, rule in enumerate(self.rules):
             todo.extend((number, place, literal) for place, literal in enumerate(rule.literals))
             todo.append((number, -1, None))
-        plans = [self._derivations.variants(self._rules[number], literal) for number, _, literal in todo]
+        plans = [self.derivations.variants(self.rules[number], literal) for number, _, literal in todo]
         first = [self._first_variant(plan) for plan in plans]
         first_chain = len(tables.chains)
         first_rule, first_variant = len(tables.rules), tables.variants.size
         for (number, place, literal), (start, chosen), plan in zip(todo, first, plans, strict=True):
             starts = [start, *self._other_variants(plan, chosen)]
-            relation = tables.numbers[self._rules[number].relation if literal is None else literal.relation]
+            relation = tables.numbers[self.rules[number].relation if literal is None else literal.relation]
             variant = first_variant + len(self._variants)
             self._chains.append((first_rule + number, place, relation, variant, len(starts)))
             self._variants.extend(starts)
         self._enter_chains([literal for _, _, literal in todo])
         self._enter_rules()
         tables.chains = extended(tables.chains, self._chains)
-        tables.variants = extended_numbers(tables.variants, self._variants)
-        tables.code = extended_numbers(tables.code, self._instructions.code)
+        tables.variants = extended(tables.variants, self._variants)
+        tables.code = extended(tables.code, self._instructions.code)
         tables.constants = np.array(self._instructions.constants, np.int64)
-        names = {*self._own, *(literal.relation for rule in self._rules for literal in rule.literals)}
-        tables.keep(self._number, LaidOut(self._own, names, self._instructions.keys))
+        names = {*self.own, *(literal.relation for rule in self.rules for literal in rule.literals)}
+        tables.keep(self.number, LaidOut(self.own, names, self._instructions.keys))
         return {(number, place): first_chain + at for at, (number, place, _) in enumerate(todo) if place >= 0}
 
     def _first_variant(self, plan: Sequence[tuple[Operator, ...]]) -> tuple[int, tuple[Operator, ...]]:
@@ -195,9 +190,9 @@ class _Layout:
 
     def _enter_chains(self, literals: Sequence[RuleLiteral | None]) -> None:
         """Say which chains begin at which relations: in this stratum or, as forwards, in earlier ones."""
-        tables = self._tables
-        uses: dict[str, list[int]] = {name: [] for name in self._own}
-        backs: dict[str, list[int]] = {name: [] for name in self._own}
+        tables = self.tables
+        uses: dict[str, list[int]] = {name: [] for name in self.own}
+        backs: dict[str, list[int]] = {name: [] for name in self.own}
         forwards: list[tuple[int, int, int]] = []
         for position, (literal, row) in enumerate(zip(literals, self._chains, strict=True)):
             chain, relation = len(tables.chains) + position, row[2]
@@ -208,30 +203,30 @@ class _Layout:
                 uses[name].append(chain)
             else:
                 forwards.append((relation, literal.is_negated, chain))
-        for name in self._own:
+        for name in self.own:
             of_relation = tables.relations[tables.numbers[name]]
             of_relation["first_use"], of_relation["use_count"] = tables.uses.size, len(uses[name])
             of_relation["first_back"], of_relation["back_count"] = tables.backs.size, len(backs[name])
-            tables.uses = extended_numbers(tables.uses, uses[name])
-            tables.backs = extended_numbers(tables.backs, backs[name])
-        stratum = tables.strata[self._number]
+            tables.uses = extended(tables.uses, uses[name])
+            tables.backs = extended(tables.backs, backs[name])
+        stratum = tables.strata[self.number]
         stratum["first_forward"], stratum["forward_count"] = len(tables.forwards), len(forwards)
         tables.forwards = extended(tables.forwards, forwards)
 
     def _enter_rules(self) -> None:
-        tables = self._tables
+        tables = self.tables
         rules: list[tuple[int, ...]] = []
         literals: list[tuple[int, ...]] = []
-        for rule in self._rules:
+        for rule in self.rules:
             head, arity = tables.numbers[rule.relation], len(rule.head.terms)
-            is_recursive = any(literal.relation in self._own for literal in rule.literals)
+            is_recursive = any(literal.relation in self.own for literal in rule.literals)
             first_literal = len(tables.literals) + len(literals)
             rules.append((head, arity, first_literal, len(rule.literals), is_recursive))
             for literal in rule.literals:
-                is_own = literal.relation in self._own
+                is_own = literal.relation in self.own
                 # Kernels fill in the rest.
                 literals.append((tables.numbers[literal.relation], literal.is_negated, is_own, *[0] * 5))
-        stratum = tables.strata[self._number]
+        stratum = tables.strata[self.number]
         stratum["first_literal"], stratum["literal_count"] = len(tables.literals), len(literals)
         tables.rules = extended(tables.rules, rules)
         tables.literals = extended(tables.literals, literals)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,6 @@ import numpy.typing as npt
 from tidelog.maintain.small import layout
 from tidelog.storage import StoredRelation
 from tidelog.storage.judge_row import Literal
-from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.relation import IndexName
 from tidelog.storage.structs import Structs, words_of
 
@@ -20,11 +20,18 @@ AnyArray = npt.NDArray[np.generic]
 class StrataTables:
     """The arrays behind `layout.Tables`: relations as they are named, the rest as strata are laid out.
 
+    The strata have so many relations each (`sizes`), in the order of `names`, and read others.
     `keys` are the indexes by relation and name. Strata that are laid out are used or not; `own` are the
     relations of those in use, `read` these and all others that they read, `used` the indexes.
     """
 
-    def __init__(self, names: Sequence[str], relations: Mapping[str, StoredRelation]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        relations: Mapping[str, StoredRelation],
+        sizes: Sequence[int],
+        reads: Sequence[AbstractSet[str]],
+    ) -> None:
         self.names = list(names)
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.keys: dict[tuple[str, IndexName], int] = {}
@@ -37,15 +44,20 @@ class StrataTables:
         self.relations = _structs(layout.Relation, len(self.names))
         self.relations["arity"] = [relations[name].arity for name in self.names]
         self.relations["first_index"] = -1
-        self.like: CodeArray = np.empty(0, relations[self.names[0]].dtype if self.names else np.int32)
-        self.strata = _structs(layout.Stratum)
+        self.like = np.empty(0, relations[self.names[0]].dtype if self.names else np.int32)
+        self.strata = _structs(layout.Stratum, len(reads))
+        for noun, counts in ("relation", sizes), ("read", [len(read) for read in reads]):
+            self.strata[f"{noun}_count"] = counts
+            self.strata[f"first_{noun}"][1:] = np.cumsum(counts[:-1])
+        self.strata["handler"] = layout.CALLER
+        self.reads = np.array([self.numbers[name] for read in reads for name in sorted(read)], np.int64)
         self.indexes = _structs(layout.Index)
         self.rules = _structs(layout.Rule)
         self.literals = _structs(Literal)
         self.chains = _structs(layout.Chain)
         self.forwards = _structs(layout.Forward)
-        self.variants, self.uses, self.backs, self.reads, self.code, self.constants = (
-            np.empty(0, np.int64) for _ in range(6)
+        self.variants, self.uses, self.backs, self.code, self.constants = (
+            np.empty(0, np.int64) for _ in range(5)
         )
 
     def arrays(self, counters: Structs) -> tuple[AnyArray, ...]:
@@ -71,16 +83,6 @@ class StrataTables:
     def widest_output(self) -> int:
         """Return how many values the derivation of a chain can have."""
         return int((self.rules["arity"] + self.rules["literal_count"]).max(initial=0)) + 1
-
-    def enter_strata(self, relation_counts: Sequence[int], reads: Sequence[AbstractSet[str]]) -> None:
-        """Say which of the relations belong to which stratum, in order, and which ones it reads."""
-        table = _structs(layout.Stratum, len(reads))
-        for noun, counts in ("relation", relation_counts), ("read", [len(read) for read in reads]):
-            table[f"{noun}_count"] = counts
-            table[f"first_{noun}"][1:] = np.cumsum(counts[:-1])
-        table["handler"] = layout.CALLER
-        self.strata = table
-        self.reads = np.array([self.numbers[name] for read in reads for name in sorted(read)], np.int64)
 
     def keep(self, stratum: int, laid_out: "LaidOut") -> None:
         """Say what a stratum that was laid out needs, and use it."""
@@ -151,14 +153,9 @@ def index_key(name: IndexName) -> tuple[int, ...]:
     return name[0] if name and isinstance(name[0], tuple) else name
 
 
-def extended(table: Structs, rows: Sequence[tuple[int, ...]]) -> Structs:
-    """Return a table with more structs."""
+def extended(table: npt.NDArray[Any], rows: Sequence[int] | Sequence[tuple[int, ...]]) -> npt.NDArray[Any]:
+    """Return a table with more structs, or numbers."""
     return np.concatenate([table, np.array(rows, table.dtype)])
-
-
-def extended_numbers(table: Int64s, numbers: Sequence[int]) -> Int64s:
-    """Return a table with more numbers."""
-    return np.concatenate([table, np.array(numbers, np.int64)])
 
 
 def _structs(kind: type, count: int = 0) -> Structs:
