@@ -58,13 +58,15 @@ class GroupedAggregate:
 
     relation: str
     some: str | None
-    functor: str
-    kind: Kind
-    target_type: str
-    type: str
-    group_types: tuple[str, ...]
-    init: Term | None
+    aggregate: Aggregate
     group_names: tuple[str, ...]
+    group_types: tuple[str, ...]
+
+    @property
+    def types(self) -> tuple[str, str]:
+        """Return the types of what a group's value is made of, and of that value."""
+        target, result = self.aggregate.target, self.aggregate.type
+        return result if target is None else target.type, result
 
 
 def name_aggregates(program: Program) -> tuple[Program, Mapping[str, GroupedAggregate]]:
@@ -178,24 +180,19 @@ class _Namer:
         known = self.aggregates.get(relation)
         if known is not None:
             return known
-        has_empty = _has_empty_value(aggregate)
-        target = aggregate.target
-        grouped = GroupedAggregate(
-            relation, f"some/{digest}" if has_empty else None, aggregate.functor,
-            aggregate.kind, aggregate.type if target is None else target.type, aggregate.type,
-            tuple(types[name] for name in names), aggregate.init, names,
-        )  # fmt: skip
+        some = f"some/{digest}" if _has_empty_value(aggregate) else None
+        grouped = GroupedAggregate(relation, some, aggregate, names, tuple(types[name] for name in names))
         self.aggregates[relation] = grouped
         columns = tuple(Column(name, types[name]) for name in names)
         self.relations[relation] = Relation(
             relation, (*columns, Column("value", aggregate.type)), span=aggregate.span
         )
-        if grouped.some is not None:
-            self.relations[grouped.some] = Relation(grouped.some, columns, span=aggregate.span)
+        if some is not None:
+            self.relations[some] = Relation(some, columns, span=aggregate.span)
         group = tuple(Variable(name, types[name], span=aggregate.span) for name in names)
-        head = Atom(relation, group if target is None else (*group, target), span=aggregate.span)
-        made = tuple(relation for relation in (grouped.relation, grouped.some) if relation is not None)
-        internal = Stratum(made, (), (), is_recursive=False)
+        targets = () if aggregate.target is None else (aggregate.target,)
+        head = Atom(relation, (*group, *targets), span=aggregate.span)
+        internal = Stratum((relation,) if some is None else (relation, some), (), (), is_recursive=False)
         # An aggregate inside the body becomes a relation too; its stratum comes before this one.
         rules = tuple(self.rules(Rule(self.ids.take(), head, body, span=rule.span), internal))
         self.waiting.append(replace(internal, rules=rules))

@@ -109,19 +109,13 @@ class LocalMaintainedEngine(LocalEngine):
         self.paths.commit()
         return statistics
 
-    def _run_stratum(
+    def _run_once(
         self, number: int, stratum: Stratum, context: RunContext, observer: Observer
     ) -> StratumStatistics:
         """Run one stratum; that of an aggregate fills its groups."""
-        if stratum.relations[0] not in self.groups.aggregates:
-            return super()._run_stratum(number, stratum, context, observer)
-        try:
+        if stratum.relations[0] in self.groups.aggregates:
             return self.groups.evaluate(stratum, context.statistics)
-        except NeedsWideCodes:
-            for name in stratum.relations:
-                self._state.replace(name)
-            self._state.widen()
-            return self.groups.evaluate(stratum, context.statistics)
+        return super()._run_once(number, stratum, context, observer)
 
     def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
@@ -253,8 +247,6 @@ class LocalMaintainedEngine(LocalEngine):
 
         def run() -> StratumStatistics:
             with self._run_context() as context:
-                if stratum.relations[0] in self.groups.aggregates:
-                    return self.groups.evaluate(stratum, context.statistics)
                 return self._run_once(number, stratum, context, SilentObserver())
 
         changes, statistics = self._recomputed.evaluate(

@@ -123,23 +123,18 @@ class GroupKeeper:
         self._failed = None
         self._replaced = {}
 
-    def _values(self, aggregate: GroupedAggregate) -> GroupValues:
-        codec = self._expressions.codec
+    def _values(self, grouped: GroupedAggregate) -> GroupValues:
+        aggregate, codec, types = grouped.aggregate, self._expressions.codec, grouped.types
         found = numeric_values(aggregate.functor, aggregate.kind)
         if found is not None:
             return found
         if aggregate.functor in ("min", "max"):
-            return OrderedValues(codec, aggregate.target_type, is_greatest=aggregate.functor == "max")
+            return OrderedValues(codec, types[0], is_greatest=aggregate.functor == "max")
         if aggregate.functor.startswith("@") and aggregate.init is None:
             name = aggregate.functor[1:]
             user = UserAggregate(name, self._expressions.functions[name])
-            types = aggregate.target_type, aggregate.type
-            if user.can_remove:
-                return Objects(user, codec, *types)
-            if user.can_merge:
-                return Scans(user, codec, *types)
-        combine = combiner(
-            aggregate.functor, aggregate.target_type, aggregate.type, aggregate.init, self._expressions
-        )
+            if user.can_remove or user.can_merge:
+                return (Objects if user.can_remove else Scans)(user, codec, *types)
+        combine = combiner(aggregate.functor, *types, aggregate.init, self._expressions)
         assert combine is not None
-        return Combined(combine, aggregate.group_names)
+        return Combined(combine, grouped.group_names)
