@@ -184,20 +184,16 @@ class SparkMaintainedEngine:
 
     def facts(self, relation: str) -> list[Codes]:
         """Return all facts as one array of codes per column."""
-        home = self._home.get(relation)
-        if home is None:
-            return as_columns(self._inputs[relation].live_rows())
-        return home.columns(relation)
+        return as_columns(self._rows(relation))
 
     def _rows(self, relation: str) -> CodeArray:
-        return as_rows(self.facts(relation), self.size(relation))
+        home = self._home.get(relation)
+        stored = self._inputs[relation] if home is None else home.stored(relation)
+        return stored.live_rows().astype(np.int64, copy=False)
 
     def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
         """Return the facts that agree with the pattern's codes; None agrees with all."""
-        home = self._home.get(relation)
-        if home is not None:
-            return home.match(relation, pattern)
-        return as_columns(matching(self._inputs[relation].live_rows(), pattern))
+        return as_columns(matching(self._rows(relation), pattern))
 
     def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""

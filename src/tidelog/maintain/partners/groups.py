@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tidelog.engine.code_rows import agreeing, as_columns, fact_columns, fact_rows, matching
+from tidelog.engine.code_rows import as_columns, fact_columns, fact_rows
 from tidelog.engine.epoch import (
     Action,
     EpochResult,
@@ -20,7 +20,7 @@ from tidelog.engine.epoch import (
     StratumReport,
 )
 from tidelog.engine.local.state import NeedsWideCodes, fits_narrow
-from tidelog.engine.protocol import Codes, Observer, SilentObserver, StratumStatistics
+from tidelog.engine.protocol import Observer, SilentObserver, StratumStatistics
 from tidelog.engine.spark.files import Annotated, Folder
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.work import file_name
@@ -60,11 +60,8 @@ class Group(Protocol):
     def size(self, name: str) -> int:
         """Return the number of facts."""
 
-    def columns(self, name: str) -> list[Codes]:
-        """Return all facts."""
-
-    def match(self, name: str, pattern: Sequence[int | None]) -> list[Codes]:
-        """Return the facts that agree with a pattern."""
+    def stored(self, name: str) -> StoredRelation:
+        """Return the facts of a relation, not to be written to."""
 
     def look_up(self, name: str, codes: Mapping[int, int]) -> Found:
         """Return the facts that have these codes in these columns, with the iterations of each."""
@@ -109,17 +106,13 @@ class DriverGroup:
         """Return the number of facts."""
         return self._engine.size(name)
 
-    def columns(self, name: str) -> list[Codes]:
-        """Return all facts."""
-        return self._engine.facts(name)
-
-    def match(self, name: str, pattern: Sequence[int | None]) -> list[Codes]:
-        """Return the facts that agree with a pattern."""
-        return self._engine.match(name, pattern)
+    def stored(self, name: str) -> StoredRelation:
+        """Return the facts of a relation."""
+        return self._engine.relations[name]
 
     def look_up(self, name: str, codes: Mapping[int, int]) -> Found:
         """Return the facts that have these codes in these columns, with the iterations of each."""
-        relation = self._engine.relations[name]
+        relation = self.stored(name)
         return found_in(relation.rows[: relation.count], relation.levels[: relation.count], codes)
 
 
@@ -254,14 +247,6 @@ class PartnerGroup:
         """Return the number of facts."""
         return self._sizes.get(name, 0)
 
-    def columns(self, name: str) -> list[Codes]:
-        """Return all facts."""
-        return as_columns(self._read(name).live_rows())
-
-    def match(self, name: str, pattern: Sequence[int | None]) -> list[Codes]:
-        """Return the facts that agree with a pattern."""
-        return as_columns(matching(self._read(name).live_rows(), pattern))
-
     def look_up(self, name: str, codes: Mapping[int, int]) -> Found:
         """Return the facts that have these codes in these columns, with the iterations of each.
 
@@ -275,7 +260,7 @@ class PartnerGroup:
             latest.update(zip(map(tuple, content.rows.tolist()), content.levels.tolist(), strict=True))
         return {row: level for row, level in latest.items() if level != ABSENT}
 
-    def _read(self, name: str) -> StoredRelation:
+    def stored(self, name: str) -> StoredRelation:
         """Return the facts of a relation, read from files when first asked for and followed from then on."""
         if name not in self._seen:
             self._seen[name] = read_state(
