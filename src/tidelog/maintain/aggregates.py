@@ -9,7 +9,7 @@
 
 The facts of `sum/1` are not the heads that its rules derive but one value for each group of them;
 `maintain.groups` keeps them. Every binding of the rule as written has exactly one derivation by
-the rules it becomes, so levels and counts stay what they were. An aggregate whose outer variables
+the rules it becomes, so levels and counts stay the same. An aggregate whose outer variables
 its own body does not bind reads a further relation with the outer bindings of its rule.
 
 An aggregate over relations of its own stratum stays where it is, and so does one whose outer
@@ -97,7 +97,7 @@ class _Namer:
         self.ids = RuleIds(self.program)
 
     def take_strata(self) -> list[Stratum]:
-        """Return and forget the strata made since the last call, in their order."""
+        """Remove and return the strata made since the last call, in their order."""
         made, self.waiting = self.waiting, []
         return made
 
@@ -145,7 +145,7 @@ class _Namer:
         return (*earlier, *usable)
 
     def alternatives(self, rule: Rule, place: int, stratum: Stratum) -> Iterator[Rule]:
-        """Yield the rule with an aggregate read from its relation, and for empty groups if they count."""
+        """Yield the rule that reads an aggregate from its relation, and one for empty groups with a value."""
         literal = rule.body[place]
         assert isinstance(literal, Constraint)
         aggregate = _aggregate_of(literal)
@@ -164,7 +164,7 @@ class _Namer:
             yield replace(rule, body=(*before, none, *asked, value, *after))
 
     def grouped(self, rule: Rule, aggregate: Aggregate, stratum: Stratum) -> GroupedAggregate:
-        """Return the relation of an aggregate, made with its stratum on first use."""
+        """Return the relation of an aggregate; it is made, with its stratum, on first use."""
         finer = self.levels.finer(aggregate)
         if finer is not None:
             aggregate = self.on_finer(rule, *finer, stratum)
@@ -232,7 +232,7 @@ class _Namer:
 
 
 def _plan_with(rule: Rule, before: Sequence[Literal]) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Return the orders of `.plan` for a rule with one more atom behind these literals: it comes last.
+    """Return the orders of `.plan` for a rule with one more atom after these literals, to be joined last.
 
     `.plan` numbers the atoms from 1, in the order of the text.
     """
@@ -272,7 +272,7 @@ def _has_empty_value(aggregate: Aggregate) -> bool:
 
 
 def _ask_separator(aggregate: Aggregate) -> tuple[Literal, ...]:
-    """Return what lets an empty concatenation have no value where its separator has none."""
+    """Return a literal that fails where the separator of an empty concatenation has no value."""
     separator = aggregate.init
     if aggregate.functor != CONCAT or separator is None or isinstance(separator, Constant):
         return ()
@@ -281,7 +281,7 @@ def _ask_separator(aggregate: Aggregate) -> tuple[Literal, ...]:
 
 
 def _empty_value(aggregate: Aggregate) -> Term:
-    """Return the value of an aggregate over nothing."""
+    """Return the value of an aggregate over an empty group."""
     if aggregate.functor == CONCAT:
         return Constant("", aggregate.type, span=aggregate.span)
     if aggregate.init is not None:
@@ -291,5 +291,5 @@ def _empty_value(aggregate: Aggregate) -> Term:
 
 
 def _digest(content: object) -> str:
-    # Spans are in no `repr`: the same aggregate has the same relation wherever it stands.
+    # `repr` has no spans: the same aggregate has the same relation wherever it is written.
     return hashlib.blake2b(repr(content).encode(), digest_size=6).hexdigest()

@@ -1,12 +1,12 @@
-"""What to do about a stratum: a function of the changes that reach it and of what epochs have cost.
+"""What to do about a stratum: a function of the changes that reach it and of what past epochs have cost.
 
     skipped      nothing it reads changed
-    extended     only insertions through positive atoms: derivation goes on from where it stopped
+    extended     only insertions through positive atoms: derivation continues where it stopped
     updated      levels and counts are maintained
-    recomputed   evaluated from nothing and compared
+    recomputed   evaluated from scratch and compared
 
 A stratum is recomputed when its rules cannot be followed, when the change is predicted to cost more than
-the allowed share of a recompute, or when an update turns out to.
+the allowed share of a recompute, or when an update turns out to cost more.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ UNTOUCHED: Final = "nothing it reads changed"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is done to a stratum and why; an update is given up when it has taken `budget`.
+    """What is done to a stratum and why; an update is given up once its work exceeds `budget`.
 
     `is_refused` says that a change was too large for a stratum without indexes.
     """
@@ -49,7 +49,7 @@ class Decision:
 class Situation:
     """What a decision depends on.
 
-    `rows` changed facts reach the stratum, a `share` of all it reads; `obstacle` is why it cannot be
+    `rows` changed facts reach the stratum, a `share` of all it reads; `obstacle` says why it cannot be
     followed, if it cannot. `expected` is the work of a recompute after this change.
     """
 
@@ -78,7 +78,7 @@ def decide(now: Situation, settings: MaintenanceSettings) -> Decision:
 
 
 def describe_update(rows: int, strategy: Strategy, *, is_growing: bool) -> Decision:
-    """Return the decision to follow a change, in words that say how and on whose wish."""
+    """Return the decision to follow a change, in words that say how and who asked for it."""
     action = Action.EXTENDED if is_growing else Action.UPDATED
     how = "only insertions through positive atoms" if is_growing else f"{rows:,} changed facts reach it"
     if strategy is Strategy.AUTO:
@@ -87,17 +87,17 @@ def describe_update(rows: int, strategy: Strategy, *, is_growing: bool) -> Decis
 
 
 def update_without_rules() -> Decision:
-    """Return the decision about a stratum that holds input facts alone."""
+    """Return the decision about a stratum that has only input facts."""
     return Decision(Action.UPDATED, Strategy.UPDATE, "it has no rules")
 
 
 def recompute(reason: str, predicted: float = 0.0) -> Decision:
-    """Return the decision to evaluate a stratum from nothing."""
+    """Return the decision to evaluate a stratum from scratch."""
     return Decision(Action.RECOMPUTED, Strategy.RECOMPUTE, reason, predicted)
 
 
 def decide_rules(rules: RuleChange | None, learned: Learned, settings: MaintenanceSettings) -> Decision:
-    """Return what to do about a stratum whose rules changed; with None they cannot be followed."""
+    """Return what to do about a stratum whose rules changed; None means that they cannot be followed."""
     if rules is None or settings.strategy is Strategy.RECOMPUTE:
         return recompute("its rules changed")
     is_auto = settings.strategy is Strategy.AUTO

@@ -74,7 +74,7 @@ class LocalMaintainedEngine(LocalEngine):
         self._start_maintenance((0,) * len(self._program.strata))
 
     def _adopt_program(self, program: Program) -> None:
-        """Take a program as it is followed, with relations for derivations, aggregates and negations."""
+        """Take a program in the form that is followed; see `program`."""
         super()._adopt_program(program)
         self._user_program = program
         named, self._aggregates = name_aggregates(self._program)
@@ -93,7 +93,7 @@ class LocalMaintainedEngine(LocalEngine):
 
     @property
     def state(self) -> LocalState:
-        """Return the relations and what is seen of them."""
+        """Return the relations, and which of their rows joins see."""
         return self._state
 
     @property
@@ -102,7 +102,7 @@ class LocalMaintainedEngine(LocalEngine):
         return self._state.relations
 
     def evaluate(self, observer: Observer) -> RunStatistics:
-        """Bring every relation to its fixpoint and annotate every fact."""
+        """Evaluate every relation to its fixpoint and annotate every fact."""
         statistics = super().evaluate(observer)
         self._start_maintenance([stratum_work(stratum) for stratum in statistics.strata])
         self.groups.commit()
@@ -131,7 +131,7 @@ class LocalMaintainedEngine(LocalEngine):
         settings: MaintenanceSettings,
         observer: Observer,  # noqa: ARG002 - an epoch reports in its result
     ) -> EpochResult:
-        """Bring the state to the next epoch; on any exception the state is as it was."""
+        """Advance the state to the next epoch; any exception leaves it unchanged."""
         self.make_room(_codes_of(changes))
         try:
             return self._apply(changes, settings)
@@ -147,10 +147,10 @@ class LocalMaintainedEngine(LocalEngine):
     def trial(
         self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings
     ) -> Iterator[EpochResult]:
-        """Give what changes would do, and take the engine there while the `with` block lasts.
+        """Yield what changes would do, with the engine in that epoch while the `with` block lasts.
 
-        Inside, `levels` of `relations` tell the facts of the trial epoch and `previous` those of the
-        present one; joins see both. Afterwards the state is as it was, whatever happened.
+        Inside the block, `levels` of `relations` are those of the trial epoch and `previous` those of the
+        present one; joins see both. Afterwards the state is as before, whatever happened.
         """
         self.make_room(_codes_of(changes))
         inputs = {name: self.inputs.numbers(name, change) for name, change in changes.items()}
@@ -182,7 +182,7 @@ class LocalMaintainedEngine(LocalEngine):
         return self._program
 
     def _go_back(self) -> None:
-        """Take back an epoch that was not committed."""
+        """Undo an epoch that was not committed."""
         self._recomputed.undo()
         self._maintainer.undo()
         self.groups.undo()
@@ -212,9 +212,9 @@ class LocalMaintainedEngine(LocalEngine):
         return result
 
     def _give_rows_back(self) -> None:
-        """Drop the rows of deleted facts where they are many.
+        """Drop the rows of deleted facts from relations that have many of them.
 
-        The cost is charged to the deletions: live rows are moved after a quarter of all was deleted.
+        Deletions pay for it: live rows are moved once a quarter of all rows has been deleted.
         """
         try:
             self.inputs.give_rows_back()
@@ -242,7 +242,7 @@ class LocalMaintainedEngine(LocalEngine):
     def recompute(
         self, stratum: Stratum, inputs: Mapping[str, RowDelta], earlier: Mapping[str, RowDelta]
     ) -> tuple[dict[str, RowDelta], int]:
-        """Evaluate a stratum from nothing; return what changed and the derivations it took."""
+        """Evaluate a stratum from scratch; return what changed and the derivations it took."""
         number = self._program.strata.index(stratum)
 
         def run() -> StratumStatistics:
@@ -266,7 +266,7 @@ class LocalMaintainedEngine(LocalEngine):
         self._functional.check(stratum, rows)
 
     def check_level(self, stratum: Stratum, level: int) -> None:
-        """Raise if an update goes on for more iterations or takes more memory than allowed."""
+        """Raise if an update takes more iterations or more memory than the user allows."""
         iterations = iterations_to(level, stratum) if level else 0
         check_convergence(iterations, stratum, self._program, self._settings, 0)
         if level % _LEVELS_PER_MEMORY_CHECK == 0:
@@ -285,7 +285,7 @@ class LocalMaintainedEngine(LocalEngine):
         observer: Observer,
         changes: Mapping[str, RelationChange] = NO_CHANGES,
     ) -> EpochResult:
-        """Go on with another program whose input relations keep their facts, but for the changes.
+        """Continue with another program whose input relations keep their facts, except for the changes.
 
         Strata with the same rules as before keep their state and follow the change. So do strata of
         the same relations, where derivations by inserted and deleted rules can be enumerated; the others
@@ -321,7 +321,7 @@ class LocalMaintainedEngine(LocalEngine):
         return self.change_rules(program, settings, observer, changes)
 
     def _adopt(self, program: Program) -> None:
-        """Take over a program, with the stored relations that both programs declare alike."""
+        """Switch to a program and keep the stored relations that both programs declare alike."""
         old_program, old_state = self._program, self._state
         self._adopt_program(program)
         self._state = LocalState(self._program, counting=True, dtype=old_state.dtype)
@@ -337,7 +337,7 @@ class LocalMaintainedEngine(LocalEngine):
         self.inputs.take_over(old_inputs, old_program, self._program)
 
     def export_state(self) -> EngineState:
-        """Return all that is needed to go on from here in another process."""
+        """Return all that another process needs to continue from here."""
         relations = {}
         for name in self._user_program.relations:
             stored = self._state.relations[name]
@@ -349,7 +349,7 @@ class LocalMaintainedEngine(LocalEngine):
         return EngineState(relations, self._maintainer.work(), self.numbering.export())
 
     def import_state(self, state: EngineState) -> None:
-        """Take over an exported state instead of `insert` and `evaluate`."""
+        """Load an exported state, in place of `insert` and `evaluate`."""
         self.numbering.take(state.numbers)
         for name, exported in state.relations.items():
             arity = self._program.relations[name].arity
@@ -377,7 +377,7 @@ def _codes_of(changes: Mapping[str, RelationChange]) -> list[Codes]:
 
 
 def _content(stratum: Stratum, program: Program) -> tuple[object, ...]:
-    """Return what makes two strata derive the same: declarations and rules, whatever their ids."""
+    """Return what strata that derive the same have in common: declarations, and rules without ids."""
     return (
         frozenset(program.relations[name] for name in stratum.relations),
         frozenset(Counter((rule.head, rule.body) for rule in stratum.rules).items()),

@@ -1,8 +1,8 @@
-"""One epoch: every stratum in order, each brought to the new facts in the way that costs least.
+"""One epoch: every stratum in order, each advanced in the way that costs least.
 
-Small changes are followed by a kernel that goes through stratum after stratum. It stops where a stratum is
-not plain or the change is not small; there the stratum itself decides and does the work, and the kernel
-goes on after it. Either every stratum arrives or the whole epoch is undone.
+A kernel follows small changes, stratum after stratum. It stops where a stratum is not plain or the change
+is not small; there the stratum itself decides and does the work, and the kernel continues after it. Either
+every stratum reaches the new epoch or the whole epoch is undone.
 """
 
 import time
@@ -53,7 +53,7 @@ class Maintainer:
         self._has_rules = np.array([bool(kept.rules) for kept in self._strata], np.bool_)
         self._handlers: dict[Strategy, Int64s] = {}
         self._untouched: dict[Strategy, list[StratumReport]] = {}
-        # Strata with a trace, and those of this epoch that the kernel did not bring there.
+        # Strata with a trace, and those that the kernel did not advance in this epoch.
         self._traced: set[int] = set()
         self._advanced: list[KeptStratum] = []
         self.small = SmallEpochs(self._strata, self.engine, self.marks_of)
@@ -64,9 +64,9 @@ class Maintainer:
         settings: MaintenanceSettings,
         rewritten: Mapping[int, RuleChange | None] = NO_RULE_CHANGES,
     ) -> tuple[dict[str, RowDelta], tuple[StratumReport, ...]]:
-        """Bring all strata to the new epoch; return what changed. The caller commits or undoes.
+        """Advance all strata to the new epoch; return what changed. The caller commits or undoes.
 
-        Strata numbered in `rewritten` have other rules than before; with None they are recomputed.
+        `rewritten` has the strata, by number, whose rules changed; one with None is recomputed.
         """
         epoch = _Epoch(inputs, settings, rewritten, self._reports(settings.strategy))
         self._begin(epoch)
@@ -104,12 +104,12 @@ class Maintainer:
             marks.undo()
 
     def forget_rows(self, moved: Iterable[str]) -> None:
-        """Give back what was kept for the rows of relations whose rows were moved together."""
+        """Drop what was kept about the rows of relations that were compacted."""
         for name in moved:
             self.marks.pop(name, None)
 
     def work(self) -> tuple[int, ...]:
-        """Return the derivations that evaluating each stratum from nothing takes."""
+        """Return how many derivations it takes to evaluate each stratum from scratch."""
         return tuple(learned.recompute_work for learned in self.learned)
 
     def marks_of(self, name: str) -> EpochMarks:
@@ -122,7 +122,7 @@ class Maintainer:
     # --- strata that the kernel leaves ----------------------------------------------------------
 
     def _advance(self, epoch: "_Epoch", number: int, status: int) -> bool:
-        """Bring the stratum to the new epoch at which the kernel stopped; True if the kernel is to do it."""
+        """Advance the stratum the kernel stopped at; return True if the kernel is to do it instead."""
         start = time.perf_counter()
         kept, rewritten = self._strata[number], epoch.rewritten
         stratum = kept.stratum
@@ -206,7 +206,7 @@ class Maintainer:
         self.engine.check_level(self.program.strata[first], 0)
 
     def _describe(self, kept: KeptStratum, outcome: SmallOutcome, strategy: Strategy) -> Decision:
-        """Return what the kernel decided by itself."""
+        """Return the decision that the kernel made by itself."""
         if not kept.rules:
             return update_without_rules()
         update = describe_update(outcome.rows, strategy, is_growing=outcome.is_growing)
@@ -225,7 +225,7 @@ class Maintainer:
 
 @dataclass
 class _Epoch:
-    """One epoch under way; `decision` is that about the stratum at which the kernel stopped last."""
+    """An epoch in progress; `decision` is the one about the stratum the kernel last stopped at."""
 
     inputs: Mapping[str, RowDelta]
     settings: MaintenanceSettings

@@ -1,4 +1,4 @@
-"""What an epoch knows about the rows of one relation while it is under way."""
+"""What an epoch in progress knows about the rows of one relation."""
 
 from collections.abc import Iterable, Mapping
 
@@ -16,7 +16,7 @@ class EpochMarks:
     """Marks and tentative levels beside a relation's annotations.
 
     The arrays live as long as the relation and are cleared row by row after each epoch, so that
-    a small epoch does not pay for a large relation. Whatever changes a count is remembered, so
+    a small epoch does not pay for a large relation. Counts are remembered before they change, so
     that the epoch can be undone; levels are restored from the relation's `previous` ones.
     """
 
@@ -69,7 +69,7 @@ class EpochMarks:
         return taken[:found]
 
     def settle(self, numbers: Int64s) -> None:
-        """Give taken rows their tentative level; their level before is kept while they are current."""
+        """Give taken rows their tentative level; keep the level they had while they are current."""
         relation = self.relation
         self.touch(numbers)
         self.before[numbers] = relation.levels[numbers]
@@ -82,13 +82,13 @@ class EpochMarks:
     def settle_copies(self, numbers: Int64s, level: int) -> None:
         """Give copies of rows the level that their owner settled."""
         self.touch(numbers)
-        # As if taken from an offer.
+        # As if the level had been taken from an offer.
         self.tentative[numbers] = -(level + 1)
         self.tentative_counts[numbers] = 1
         self.settle(numbers)
 
     def drop(self, numbers: Int64s) -> None:
-        """Take the level from affected rows."""
+        """Remove the level of affected rows."""
         self.relation.levels[numbers] = ABSENT
 
     def touched(self) -> Int64s:
@@ -98,7 +98,7 @@ class EpochMarks:
         return np.concatenate([rows for rows, _ in self._journal])
 
     def commit(self) -> Int64s:
-        """Let the levels be those of the old epoch from now on; return the rows that were touched."""
+        """Make the present levels those of the old epoch; return the rows that were touched."""
         rows = self.touched()
         if rows.size:
             self.relation.previous[rows] = self.relation.levels[rows]
@@ -128,7 +128,7 @@ class EpochMarks:
 
 
 def row_deltas(marks: Mapping[str, EpochMarks]) -> dict[str, RowDelta]:
-    """Return the rows of each relation that were or became facts in this epoch."""
+    """Return the rows of each relation that became facts or stopped being facts in this epoch."""
     changes = {}
     for name, of_relation in marks.items():
         rows = of_relation.touched()

@@ -1,4 +1,4 @@
-"""All aggregates of an engine's program: their relations from nothing, and from epoch to epoch."""
+"""All aggregates of an engine's program: their relations, evaluated from scratch and then followed."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,8 +32,8 @@ class GroupKeeper:
     """The groups of every aggregate that has a relation.
 
     What an epoch does to them is remembered until `commit` or `undo`. Groups whose values are the user's
-    objects cannot always go back: after a call that failed nobody knows what is in an object. They are
-    lost then, and their stratum is evaluated from nothing when it is next reached.
+    objects cannot always be undone: after a failed call the content of an object is unknown. They are
+    dropped then, and their stratum is evaluated from scratch when it is next reached.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class GroupKeeper:
         )
 
     def follows(self, relation: str) -> bool:
-        """Say whether the groups of an aggregate are known, so that they can be followed."""
+        """Say whether the groups of an aggregate are known and can be followed."""
         return relation in self.groups and not self.groups[relation].is_lost
 
     def follow(
@@ -85,7 +85,7 @@ class GroupKeeper:
         derivations: LocalDerivations,
         marks_of: Callable[[str], EpochMarks],
     ) -> tuple[dict[str, RowDelta], int]:
-        """Bring the relations of an aggregate to the new epoch; return what changed, and the work."""
+        """Advance the relations of an aggregate to the new epoch; return what changed, and the work."""
         groups, state = self.groups[rules[0].relation], self._state
         rows, diffs = changed_derivations(rules, state.relations, earlier, derivations)
         if not len(rows):
@@ -102,7 +102,7 @@ class GroupKeeper:
         return found, len(rows)
 
     def undo(self) -> None:
-        """Go back to the groups before the epoch."""
+        """Restore the groups from before the epoch."""
         for name, groups in self._replaced.items():
             if groups is None:
                 del self.groups[name]

@@ -1,13 +1,13 @@
-"""The value of each group of an aggregate, while derivations are gained and lost.
+"""The value of each group of an aggregate, as derivations are gained and lost.
 
     count         the number of derivations
     sum           integers: added and subtracted; floats: exact, see `storage.exact_sum`
     mean          as sum, divided by the count
     min, max      numeric: `storage.ordered_groups`; others: values in order, see `OrderedValues`
-    @name, concat what `maintain.user_groups` makes of the values in order
+    @name, concat folds the values in order, see `maintain.user_groups`
 
-Groups are dense numbers. What a group's value is depends on the derivations it has now alone, never
-on those it had before.
+Groups are dense numbers. The value of a group depends only on the derivations it has now, never on those
+it had before.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ class GroupValues:
     def codes(self, groups: Int64s, counts: Int64s, columns: Int64s) -> tuple[Int64s, Mask]:  # noqa: ARG002 - for `Combined`
         """Return the code of each group's value, and which of them have one.
 
-        `counts` has the derivations of each group, `columns` what the group stands for.
+        `counts` has the number of derivations of each group, `columns` the values it is grouped by.
         """
         return self.values(groups, counts), counts > 0
 
@@ -143,7 +143,7 @@ class Extremes(GroupValues):
 
 
 def numeric_values(functor: str, kind: Kind) -> GroupValues | None:
-    """Return what keeps the values of an aggregate in arrays, None if it takes values one by one."""
+    """Return the array form of an aggregate's values, or None if it takes values one by one."""
     match functor:
         case "count":
             return Counts()

@@ -15,13 +15,13 @@ from tidelog.program.nodes import Aggregate, Literal, Term, Variable
 from tidelog.program.walk_nodes import deep_variables, map_literal, map_parts, variables_of
 from tidelog.values import Kind
 
-# What makes one value of the values of finer groups.
+# The functor that combines the values of finer groups.
 _TOGETHER = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """An aggregate and the places of its variables: the first to stand in its body is number 0."""
+    """An aggregate and the places of its variables: the first one in its body is number 0."""
 
     aggregate: Aggregate
     places: Mapping[str, int]
@@ -33,7 +33,7 @@ class Level:
 
     @property
     def functor(self) -> str:
-        """Return what makes its value of the values of finer groups."""
+        """Return the functor that combines the values of finer groups."""
         return _TOGETHER[self.aggregate.functor]
 
 
@@ -51,7 +51,7 @@ class Levels:
                 self._by_shape.setdefault(shape[0], []).append(shape[1])
 
     def finer(self, aggregate: Aggregate) -> tuple[Level, Level] | None:
-        """Return an aggregate as a level and the next finer one there is, or None."""
+        """Return an aggregate as a level, with the next finer one, or None if there is no finer one."""
         shape = _shape(aggregate)
         if shape is None:
             return None
@@ -63,7 +63,7 @@ class Levels:
 
 
 def _shape(aggregate: Aggregate) -> tuple[object, Level] | None:
-    """Return what aggregates of several levels have in common; None if they cannot be built on each other."""
+    """Return what aggregates of several levels have in common, or None if one cannot be built on another."""
     is_exact = aggregate.functor != "sum" or aggregate.kind is not Kind.FLOAT
     if aggregate.functor not in _TOGETHER or not is_exact or not aggregate.body:
         return None

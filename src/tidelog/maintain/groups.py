@@ -1,7 +1,7 @@
 """The relation of an aggregate, maintained by the groups that a change touches.
 
-An epoch asks for the derivations of the aggregate's body that are lost and gained, each once with its
-sign; they change their groups, and only the values of these groups are compared with what they were.
+An epoch finds the derivations of the aggregate's body that are lost and gained, each once with its sign.
+They change their groups, and only the values of these groups are compared with what they were.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,7 @@ from tidelog.storage.memory import enlarge
 class Groups:
     """The groups of one aggregate with their values.
 
-    `change` can be taken back by the same change with opposite diffs, unless it failed: the groups are lost
-    then.
+    `change` is undone by the same change with opposite diffs, unless it failed: then the groups are lost.
     """
 
     def __init__(self, aggregate: GroupedAggregate, values: GroupValues) -> None:
@@ -89,7 +88,7 @@ def changed_derivations(
 ) -> tuple[Int64s, Int64s]:
     """Return the heads of derivations that are lost (-1) and gained (+1) by changes of earlier strata.
 
-    A derivation lost through several literals is lost at the first of them, and so are gains.
+    A derivation lost through several literals counts as lost at the first of them; gains likewise.
     """
     judge, width = EpochJudge(relations, {}, earlier), len(rules[0].head.terms)
     heads, diffs = [np.empty((0, width), np.int64)], [np.empty(0, np.int64)]
@@ -111,7 +110,7 @@ def changed_derivations(
 
 
 def replace_rows(marks: EpochMarks, old_rows: CodeArray, new_rows: CodeArray) -> RowDelta:
-    """Take facts from a relation and give it others; each has level 1 and one derivation."""
+    """Replace facts of a relation by others; each has level 1 and one derivation."""
     relation = marks.relation
     deleted = relation.find(old_rows)
     marks.ensure_room()

@@ -56,13 +56,13 @@ class WorkMeter:
         self.check()
 
     def check(self) -> None:
-        """Raise if the work is over the budget, also where bindings become no derivations."""
+        """Raise if the work exceeds the budget, even where bindings lead to no derivation."""
         if self.work > self.budget:
             raise OverBudget
 
 
 class Buckets:
-    """Rows that wait for their level's turn."""
+    """Rows that wait for the turn of their level."""
 
     def __init__(self) -> None:
         self._rows: dict[int, dict[str, list[Int64s]]] = defaultdict(lambda: defaultdict(list))
@@ -73,11 +73,11 @@ class Buckets:
             self._rows[level - shift][name].append(rows)
 
     def lowest(self) -> int | None:
-        """Return the lowest level at which rows wait, None if none does."""
+        """Return the lowest level at which rows wait, or None if no row waits."""
         return min(self._rows, default=None)
 
     def take(self, level: int) -> dict[str, Int64s]:
-        """Return the rows that wait at a level, some perhaps twice; they no longer do."""
+        """Remove and return the rows that wait at a level, some perhaps twice."""
         return {name: np.concatenate(parts) for name, parts in self._rows.pop(level, {}).items()}
 
 
@@ -116,11 +116,11 @@ class Heads:
     # --- what is lost -----------------------------------------------------------------------------
 
     def lose_inputs(self, name: str, numbers: Int64s) -> None:
-        """Take from rows that they are input facts."""
+        """Let rows no longer be input facts."""
         self._take_one(name, numbers)
 
     def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
-        """Take from each head a derivation of this level, which it has lost if the derivation is tight."""
+        """Take from each head a derivation of this level if it is tight."""
         self.lose_numbered(name, self.judge.relations[name].find(rows), levels)
 
     def lose_numbered(self, name: str, numbers: Int64s, levels: Int32s) -> None:
@@ -134,7 +134,7 @@ class Heads:
             self.losing.put(name, marks.lose(numbers), marks.relation.levels)
 
     def next_affected(self) -> Rows | None:
-        """Return the affected facts of the lowest level that has any, None at the end."""
+        """Return the affected facts of the lowest level that has any, or None at the end."""
         while (level := self.losing.lowest()) is not None:
             found = {}
             for name, numbers in self.losing.take(level).items():
@@ -153,13 +153,13 @@ class Heads:
         return rows
 
     def without_proof(self, name: str, numbers: Int64s) -> Int64s:  # noqa: ARG002 - for strategies
-        """Return those of the rows that are affected: all, since counts tell."""
+        """Return the rows that are affected: all of them, since their counts are exact."""
         return numbers
 
     # --- what is offered --------------------------------------------------------------------------
 
     def offer_inputs(self, name: str, numbers: Int64s) -> None:
-        """Offer rows to be input facts, which is level 0."""
+        """Offer rows level 0, that of input facts."""
         self.offer(name, numbers, np.zeros(numbers.size, np.int32))
 
     def ask(self, affected: Rows) -> Mapping[str, Asking]:
@@ -191,7 +191,7 @@ class Heads:
         self.offer(name, self.locate(name, rows), levels)
 
     def offer(self, name: str, numbers: Int64s, levels: Int32s) -> None:
-        """Offer levels to rows; those for which it is the lowest so far wait for it."""
+        """Offer levels to rows; a row waits at the lowest level it was offered so far."""
         if numbers.size:
             marks = self.judge.marks[name]
             self.offered.put(
@@ -199,7 +199,7 @@ class Heads:
             )
 
     def next_settled(self) -> Rows | None:
-        """Give the lowest level on offer to the facts that are offered it; return them, None at the end."""
+        """Give the lowest offered level to the facts that are offered it; return them, or None at the end."""
         while (level := self.offered.lowest()) is not None:
             settled = take_offered(self.judge.marks, self.offered, level)
             if settled:
@@ -211,13 +211,13 @@ class Heads:
         return None
 
     def locate(self, name: str, rows: CodeArray) -> Int64s:
-        """Return the numbers of heads, which become rows if they are not yet."""
+        """Return the row numbers of heads; heads without a row get one."""
         numbers = self.judge.relations[name].locate(rows)
         self.judge.marks[name].ensure_room()
         return numbers
 
 
 def take_offered(marks: Mapping[str, EpochMarks], offered: Buckets, level: int) -> dict[str, Int64s]:
-    """Return the rows for which a level is still the lowest offer."""
+    """Return the rows whose lowest offer is still this level."""
     taken = {name: marks[name].take(numbers, level) for name, numbers in offered.take(level).items()}
     return {name: rows for name, rows in taken.items() if rows.size}

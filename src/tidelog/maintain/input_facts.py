@@ -35,7 +35,7 @@ class InputFacts:
         self._lawful = frozenset(self.apart)
 
     def insert(self, name: str, columns: Columns) -> None:
-        """Keep input facts that are inserted before the first epoch."""
+        """Store input facts that are inserted before the first epoch."""
         if name in self.apart:
             self.apart[name].insert(as_rows(columns, len(columns[0]) if columns else 1))
 
@@ -54,7 +54,7 @@ class InputFacts:
         return is_input & fits
 
     def numbers(self, name: str, change: RelationChange) -> RowDelta:
-        """Return the row numbers of a change, in the store of input facts where there is one."""
+        """Return the row numbers of a change, in the separate store of input facts if there is one."""
         apart = self.apart.get(name)
         if apart is not None:
             deleted = apart.find(fact_rows(change.deleted, apart.arity))
@@ -88,13 +88,13 @@ class InputFacts:
         return self.state.pack_rows(self.apart[name].rows[numbers])
 
     def commit(self, changes: Mapping[str, RowDelta]) -> None:
-        """Take over the changes of an epoch."""
+        """Commit the changes of an epoch."""
         for name in changes.keys() & self.apart.keys():
             self.apart[name].delete_rows(changes[name].deleted)
             self.apart[name].show_rows(changes[name].inserted)
 
     def give_rows_back(self) -> None:
-        """Drop the rows of deleted facts where they are many."""
+        """Drop the rows of deleted facts from relations that have many of them."""
         for apart in self.apart.values():
             if apart.is_sparse:
                 apart.take(apart.copied(np.int64))
@@ -102,24 +102,24 @@ class InputFacts:
     # --- other programs, other processes ----------------------------------------------------------
 
     def take_over(self, old: "InputFacts", old_program: Program, program: Program) -> None:
-        """Take over the input facts of a program that another one replaces."""
+        """Take over the input facts of the program that this one replaces."""
         for name, apart in self.apart.items():
             if name in old.apart:
                 self.apart[name] = old.apart[name]
             elif name in old_program.relations:
-                # Without a law until now: the input facts were those of level 0.
+                # It had no law until now: the input facts are those of level 0.
                 stored = old.state.relations[name]
                 apart.insert(stored.rows[: stored.count][stored.levels[: stored.count] == 0].astype(np.int64))
-        # A relation that loses its law is recomputed from the input facts that were kept apart.
+        # A relation that loses its law is recomputed from its separate input facts.
         lawless = (old.apart.keys() - self._lawful) & program.relations.keys()
         self.apart.update({name: old.apart[name] for name in lawless})
 
     def forget_lawless(self) -> None:
-        """Keep apart only the input facts of relations with a law."""
+        """Drop the separate input facts of relations that no longer have a law."""
         self.apart = {name: apart for name, apart in self.apart.items() if name in self._lawful}
 
     def exported(self, name: str, state: RelationState) -> RelationState:
-        """Return a state that also has the input facts which a law leaves out, without a level."""
+        """Return a state that also has the input facts that a law leaves out, without a level."""
         apart = self.apart.get(name)
         if apart is None:
             return state

@@ -1,8 +1,8 @@
-"""What an epoch makes of derivations: lost, standing, possible or better, and the level each gives its head.
+"""How an epoch changes derivations: lost, standing, possible or better, and the level each gives its head.
 
-Batches of derivations are judged here, one at a time in the kernel of small epochs; `storage.judge_row` has
-the one answer to both. A derivation comes as a row of a batch: what is known of its head, then the row of
-each literal, from the column `first` on.
+Derivations are judged here in batches, and one at a time by the kernel of small epochs; both ask
+`storage.judge_row`. A derivation is a row of a batch: what is known of its head, then the row of each
+literal, from the column `first` on.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class EpochJudge:
         return keep, was[keep] + 1
 
     def standing(self, rule: FlatRule, batch: CodeArray, first: int, among: Mask) -> tuple[Mask, Int32s]:
-        """Return the derivations that no changed literal and no affected fact takes away."""
+        """Return the derivations that no changed literal and no affected fact has removed."""
         _, now = self._levels(rule, batch, first, NOWHERE, LOSING)
         keep = among & (now != ABSENT)
         return keep, now[keep] + 1
@@ -73,7 +73,7 @@ class EpochJudge:
     ) -> tuple[Mask, Int32s, Int32s]:
         """Return the derivations to which settled facts give a smaller level, and the level they had.
 
-        What had none has the level `ABSENT`.
+        A derivation that had no level has `ABSENT`.
         """
         was, now = self._levels(rule, batch, len(rule.head.terms), place, SETTLING)
         keep = among & (now < was)
@@ -102,7 +102,7 @@ class EpochJudge:
         literals = []
         for literal in rule.literals:
             relation, marks = self.relations[literal.relation], self.marks.get(literal.relation)
-            # The engine pushes derivations of facts: at unchanged atoms they hold in both epochs.
+            # The engine only pushes derivations from facts, so unchanged atoms hold in both epochs.
             must_check = literal.is_negated or literal.relation in self.earlier
             flags = (0, literal.is_negated, marks is not None, must_check)
             levels = address_of(relation.levels), address_of(relation.previous)

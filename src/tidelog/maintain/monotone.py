@@ -1,9 +1,9 @@
-"""Strata with aggregates over themselves, under change: delete what may be concerned, derive it again.
+"""Changes of strata with aggregates over themselves: delete whatever may be affected, derive it again.
 
-Such aggregates only ever let more be derived, so a stratum is the least set of facts closed under its
-rules. First every fact is deleted that has a derivation through something lost, whether as a premise or
-as a member of a group, and so on from these. What is left still has its derivations. Then the deleted facts
-look for derivations from what is left, inserted facts start new ones, and both go on until nothing
+More facts never let such aggregates derive less, so a stratum is the least set of facts closed under its
+rules. First every fact is deleted that has a derivation through something lost, whether as a premise or as
+a member of a group, and so on from these. What is left still has its derivations. Then the deleted facts
+look for derivations from what is left, inserted facts start new ones, and both continue until nothing more
 is found.
 """
 
@@ -39,7 +39,7 @@ class MonotoneUpdate:
     check_level: Callable[[int], None]
 
     def run(self, inputs: Mapping[str, RowDelta]) -> dict[str, RowDelta]:
-        """Bring the stratum to the new epoch and return what changed."""
+        """Advance the stratum to the new epoch and return what changed."""
         for marks in self.marks.values():
             marks.ensure_room()
         deleted = self._delete(inputs)
@@ -50,7 +50,7 @@ class MonotoneUpdate:
             self._derive(inputs, deleted)
         finally:
             for name, rows in (*hidden.items(), *deleted.items()):
-                # Until the epoch ends, deleted facts stay visible for the strata above.
+                # Until the epoch ends, deleted facts stay visible to later strata.
                 self.state.relations[name].show_rows(rows)
             self.state.changes += 1
         for marks in self.marks.values():
@@ -61,7 +61,7 @@ class MonotoneUpdate:
     # --- what may be concerned -------------------------------------------------------------------
 
     def _delete(self, inputs: Mapping[str, RowDelta]) -> Rows:
-        """Take the level from every fact that may have lost a derivation; return them."""
+        """Remove the level of every fact that may have lost a derivation; return these facts."""
         found: dict[str, list[Int64s]] = defaultdict(list)
         current: Rows = {}
 
@@ -78,7 +78,7 @@ class MonotoneUpdate:
             relation = self.state.relations[name]
             self.marks[name].ensure_room()
             self.marks[name].touch(change.deleted)
-            # No longer an input fact: it goes like a fact that lost a derivation.
+            # No longer an input fact: it is deleted like a fact that lost a derivation.
             relation.levels[change.deleted] = 1
             lose(name, change.deleted)
         for form in self.forms:
@@ -93,7 +93,7 @@ class MonotoneUpdate:
         return {name: np.concatenate(parts) for name, parts in found.items() if parts}
 
     def _heads(self, rule: FlatRule, take: Callable[[str, Int64s], None]) -> Sink:
-        """Return the sink that takes the heads which are rows of their relation."""
+        """Return the sink that takes those heads that are rows of their relation."""
         arity = len(rule.head.terms)
         relation = self.state.relations[rule.relation]
 
@@ -164,7 +164,7 @@ class MonotoneUpdate:
         return sink
 
     def _hold(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:
-        """Say which derivations are of facts that are there now."""
+        """Say which derivations use only facts that hold now."""
         holds: Mask = levels_now(self.state.relations, (), rule, batch, first) != ABSENT
         return holds
 
@@ -178,7 +178,7 @@ class MonotoneUpdate:
                 yield rule.literals[place], rows
 
     def _literals(self, rows: Rows, *, exact: bool) -> Iterator[tuple[OwnForm, RuleLiteral]]:
-        """Yield the literals that rows of this stratum can stand for."""
+        """Yield the literals that rows of this stratum can match."""
         for form in self.forms:
             rule, first = (form.exact, form.first_exact) if exact else (form.loose, form.first_loose)
             for literal in rule.literals:

@@ -32,8 +32,8 @@ class _Kept:
 class PathKeeper:
     """The graphs of an engine's lattice strata.
 
-    A graph cannot go back: one that an epoch changed is given up when the epoch is, and its stratum
-    recomputed when it is next reached.
+    A graph cannot be undone: one that an epoch changed is dropped when the epoch is undone, and its stratum
+    is recomputed when it is next reached.
     """
 
     def __init__(self, state: LocalState) -> None:
@@ -42,7 +42,7 @@ class PathKeeper:
         self._changed: set[str] = set()
 
     def keep(self, stratum: Stratum, graph: PathStratum | None) -> None:
-        """Follow a graph from now on, if its rules can be followed; forget the one there was."""
+        """Follow a graph from now on, if its rules can be followed; it replaces the old one."""
         name = stratum.relations[0]
         self._kept.pop(name, None)
         if graph is None:
@@ -65,7 +65,7 @@ class PathKeeper:
         derivations: LocalDerivations,
         marks_of: Callable[[str], EpochMarks],
     ) -> tuple[dict[str, RowDelta], int]:
-        """Bring a stratum to the new epoch; return what changed, and the work.
+        """Advance a stratum to the new epoch; return what changed, and the work.
 
         `inputs` are input facts with diffs. Raises `Unsuitable` where the graph can no longer be followed.
         """
@@ -97,7 +97,7 @@ class PathKeeper:
         return found, work + changed_rows(found)
 
     def undo(self) -> None:
-        """Give up the graphs that the epoch changed."""
+        """Drop the graphs that the epoch changed."""
         for name in self._changed:
             self._kept.pop(name, None)
         self._changed = set()

@@ -5,8 +5,8 @@
     edge/0(x) :- edge(x, _).
     unread(x) :- node(x), !edge/0(x).
 
-The fact `edge/0(x)` is there while some `edge(x, _)` is; its count says how many, so that a change
-of `edge` shows whether the negated atom changed. Such relations are seen by maintenance alone.
+The fact `edge/0(x)` holds while some `edge(x, _)` does; its count says how many, so that a change of
+`edge` shows whether the negated atom changed. Only maintenance sees such relations.
 """
 
 from dataclasses import replace
@@ -27,7 +27,7 @@ from tidelog.program.rule_ids import RuleIds
 
 
 def project_negations(program: Program) -> Program:
-    """Return the program in which no negated atom of a rule's body holds a wildcard."""
+    """Return the program in which no negated atom of a rule's body has a wildcard."""
     made: dict[tuple[str, tuple[int, ...]], Relation] = {}
     strata = tuple(
         replace(stratum, rules=tuple(_projected(rule, program, made) for rule in stratum.rules))

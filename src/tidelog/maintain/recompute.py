@@ -1,4 +1,4 @@
-"""Strata that an epoch evaluates from nothing, in place of following what changed."""
+"""Strata that an epoch evaluates from scratch instead of following what changed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from tidelog.storage.kernel import CodeArray, Int64s
 
 @dataclass
 class Recomputed:
-    """The relations that the epoch under way has evaluated anew, and what they held before."""
+    """The relations that the epoch in progress has evaluated again, and what they held before."""
 
     state: LocalState
     before: dict[str, StoredRelation] = field(default_factory=dict)
@@ -32,13 +32,13 @@ class Recomputed:
         old = {name: relations[name].snapshot() for name in stratum.relations}
         for name, relation in old.items():
             self.before.setdefault(name, relation)
-            # The relation will be about as large as it was.
+            # The relation will be about as large as before.
             self.state.replace(name, inputs(name), len(relation))
         for name, change in earlier.items():
             # Until the epoch ends, deleted facts stay visible for updates, but not for an evaluation.
             relations[name].delete_rows(change.deleted)
         for name in relations:
-            # Kernels and traces append rows without saying so to what an iteration sees.
+            # Kernels and traces append rows without updating what an iteration sees.
             self.state.show_all(name)
         try:
             statistics = run()
@@ -49,7 +49,7 @@ class Recomputed:
         return {n: change for n, change in changes.items() if change.size}, statistics
 
     def commit(self) -> dict[str, Int64s]:
-        """Forget what was before; return the rows of each relation, whose levels may all be new."""
+        """Forget the old contents; return the rows of each relation, whose levels may all be new."""
         rows = {}
         for name in self.before:
             relation = self.state.relations[name]
@@ -60,7 +60,7 @@ class Recomputed:
         return rows
 
     def undo(self) -> None:
-        """Let the relations hold what they held before."""
+        """Restore what the relations held before."""
         for name, before in self.before.items():
             self.state.relations[name].take(before)
             self.state.show_all(name)

@@ -30,9 +30,9 @@ NO_DELTA: Final = RowDelta(NO_ROWS, NO_ROWS)
 
 
 def compare_states(old: StoredRelation, new: StoredRelation) -> RowDelta:
-    """Return how a relation that was evaluated anew differs from what it was.
+    """Return how a relation that was evaluated again differs from what it was.
 
-    The new rows are annotated with their old levels, and deleted facts are entered as absent rows.
+    New rows are annotated with their old levels, and deleted facts are entered as absent rows.
     """
     numbers = np.flatnonzero(new.alive[: new.count]) if new.deleted else np.arange(new.count)
     in_old = old.find(new.rows[numbers])

@@ -11,7 +11,7 @@ from tidelog.program.nodes import Program, Rule, Stratum
 
 @dataclass(frozen=True)
 class RuleChange:
-    """Rules that a stratum has no longer, and rules that are new to it."""
+    """The rules that a stratum no longer has, and those that are new to it."""
 
     deleted: tuple[FlatRule, ...]
     inserted: tuple[FlatRule, ...]
@@ -32,9 +32,9 @@ NO_RULE_CHANGE = RuleChange((), ())
 def rule_change(
     old: Stratum | None, old_program: Program, new: Stratum, new_program: Program
 ) -> RuleChange | None:
-    """Return how the rules of a stratum differ, None if it can only be evaluated from nothing.
+    """Return how the rules of a stratum differ, or None if it can only be evaluated from scratch.
 
-    Every rule that comes or goes needs a positive atom: its derivations are enumerated from there.
+    Every inserted or deleted rule needs a positive atom: its derivations are enumerated from there.
     """
     if old is None or old.subsumptions or new.subsumptions:
         return None

@@ -1,9 +1,9 @@
-"""A session's engine on Spark: groups of strata, each where it is kept best, brought from epoch to epoch.
+"""A session's engine on Spark: groups of strata, each kept where that is best, advanced epoch by epoch.
 
 Strata that partners can follow are kept by them, as files on shared storage and, if they are resident, in
 their memory. The others are kept in the driver by the local engine. An epoch goes through the groups in
-their order; each is given the differences of what it reads. When all have arrived the driver commits a
-manifest that names the files of every group: the consistent cut to which a restart returns.
+their order; each receives the differences of what it reads. When all are done, the driver commits a
+manifest that names the files of every group: the consistent cut that a restart returns to.
 """
 
 import hashlib
@@ -73,7 +73,7 @@ from tidelog.values.codec import Codec
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# So many ids of transactions are remembered, to know one that comes again.
+# How many ids of transactions are remembered, to recognise one that is delivered again.
 _IDS_KEPT = 1000
 
 
@@ -120,7 +120,7 @@ class SparkMaintainedEngine:
         self._inputs[relation].insert(as_rows(columns, len(columns[0]) if columns else 1))
 
     def evaluate(self, observer: Observer) -> RunStatistics:
-        """Bring every relation to its fixpoint, group by group."""
+        """Evaluate every relation to its fixpoint, group by group."""
         begun = time.perf_counter()
         finished: list[StratumStatistics] = []
         sizes = {name: len(facts) for name, facts in self._inputs.items()}
@@ -147,7 +147,7 @@ class SparkMaintainedEngine:
         return facts
 
     def _make_groups(self, runs: Sequence[PlacedStrata]) -> None:
-        """Make groups of strata that are kept in one place."""
+        """Group the strata by where they are kept."""
         placements: list[Placement] = []
         groups: list[Group] = []
         specs: list[GroupSpec] = []
@@ -215,7 +215,7 @@ class SparkMaintainedEngine:
         return found_in(rows, np.zeros(len(rows), np.int32), codes)
 
     def code_frame(self, relation: str) -> "DataFrame | None":
-        """Return the codes of a relation as a data frame read by workers; None if the driver has them."""
+        """Return the codes of a relation as a data frame for workers, or None if the driver has them."""
         home = self._home.get(relation)
         files = home.plain_files(relation) if isinstance(home, PartnerGroup) else ()
         if not files or not self._arity(relation):
@@ -227,7 +227,7 @@ class SparkMaintainedEngine:
     def apply(
         self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings, observer: Observer
     ) -> EpochResult:
-        """Bring every group to the next epoch, or none."""
+        """Advance all groups to the next epoch, or none."""
         del observer  # an epoch reports in its result
         inserted: dict[str, Sequence[Codes]] = {}
         deleted: dict[str, Sequence[Codes]] = {}
@@ -280,7 +280,7 @@ class SparkMaintainedEngine:
         self, program: Program, settings: MaintenanceSettings, observer: Observer,
         changes: Mapping[str, RelationChange] = NO_CHANGES,
     ) -> EpochResult:  # fmt: skip
-        """Go on with another program: everything is evaluated again and compared."""
+        """Continue with another program: everything is evaluated again and compared."""
         del settings
         before, old, specs = dict(self.__dict__), self._all_facts(), self._pool.groups
         inputs, mark = self._inputs, self.numbering.mark()
@@ -343,7 +343,7 @@ class SparkMaintainedEngine:
         return batch is None or batch not in self._applied
 
     def resume(self) -> int | None:
-        """Go on from the manifest on shared storage and return its epoch; None if there is none."""
+        """Continue from the manifest on shared storage and return its epoch, or None without a manifest."""
         if self._manifests is None:
             return None
         manifest = self._manifests.read(self._fingerprint(), self._codec, self.numbering)
@@ -399,7 +399,7 @@ class SparkMaintainedEngine:
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def close(self) -> None:
-        """Let resident partners go."""
+        """Release resident partners."""
         self._pool.release()
 
 

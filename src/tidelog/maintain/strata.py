@@ -1,12 +1,12 @@
-"""The kinds of strata, each of which knows how it is brought to a new epoch.
+"""The kinds of strata, each of which knows how it is advanced to a new epoch.
 
     plain      derivation by derivation, with levels and counts; see `maintain.sweeps`
     groups     the relation of an aggregate: the groups that changed facts belong to
-    monotone   rules that read their own stratum through lattices or aggregates, round by round
+    monotone   rules that read their own stratum through lattices or aggregates, iteration by iteration
     graph      best paths, kept as a graph
-    opaque     evaluated from nothing whenever something it reads changes
+    opaque     evaluated from scratch whenever something it reads changes
 
-Which kind a stratum is, is decided once, in `keep_strata`.
+`keep_strata` decides, once, which kind a stratum is.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -56,9 +56,9 @@ class Outcome(NamedTuple):
 
 @dataclass
 class KeptStratum:
-    """A stratum from epoch to epoch, and what bringing it there has cost.
+    """A stratum through the epochs, and what advancing it has cost.
 
-    `obstacle` is why its rules cannot be followed one by one, if they cannot. This is the opaque kind;
+    `obstacle` says why its rules cannot be followed one by one, if they cannot. This is the opaque kind;
     all others inherit from it.
     """
 
@@ -104,7 +104,7 @@ class KeptStratum:
         return decision
 
     def advance(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
-        """Bring the stratum to the new epoch as was decided."""
+        """Advance the stratum to the new epoch as decided."""
         if decision.is_update:
             return self._follow(own, earlier, decision)
         if decision.strategy is Strategy.RECOMPUTE:
@@ -112,7 +112,7 @@ class KeptStratum:
         return Outcome({}, decision, 0)
 
     def forget(self) -> None:
-        """Drop what is only right for a stratum that was brought to this epoch in another way."""
+        """Drop what is no longer right because the stratum was advanced in another way."""
         if "trace" in self.__dict__:
             self.trace.drop()
 
@@ -122,18 +122,18 @@ class KeptStratum:
             self.trace.commit()
 
     def undo(self) -> None:
-        """Go back to the old epoch."""
+        """Restore the old epoch."""
         if "trace" in self.__dict__:
             self.trace.undo()
 
     # --- what the kinds differ in ---------------------------------------------------------------
 
     def _obstacle(self) -> str | None:
-        """Return why the stratum has to be recomputed in this epoch, None if it can be followed."""
+        """Return why the stratum must be recomputed in this epoch, or None if it can be followed."""
         return self.obstacle
 
     def _is_growing(self, own: Changes, earlier: Changes) -> bool:  # noqa: ARG002 - plain strata look at them
-        """Say whether nothing can be lost."""
+        """Say whether no derivation can be lost."""
         return False
 
     def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
@@ -190,12 +190,12 @@ class PlainStratum(KeptStratum):
         self.dense = None
 
     def undo(self) -> None:
-        """Go back to the old epoch; the dense state may be half changed."""
+        """Restore the old epoch and drop the dense state, which may be half changed."""
         super().undo()
         self.dense = None
 
     def _is_growing(self, own: Changes, earlier: Changes) -> bool:
-        """Say whether nothing can be lost: no deletion at a positive atom, no insertion at a negated one."""
+        """Say whether all changes add: no deletion at a positive atom, no insertion at a negated one."""
         if any(change.deleted.size for change in own.values()):
             return False
         for rule in self.rules:
@@ -209,7 +209,7 @@ class PlainStratum(KeptStratum):
         self.learned.is_indexed = True
         rows = changed_rows(own, earlier)
         dense = self._dense_state(earlier) if decision.strategy is Strategy.COUNTING else None
-        # Kept again when the epoch has succeeded: a failed one leaves it half changed.
+        # Kept again once the epoch has succeeded: a failed one leaves it half changed.
         self.dense = None
         traces, steps = None, 0
         if decision.strategy is Strategy.TRACE:
@@ -277,7 +277,7 @@ class GroupStratum(KeptStratum):
 
 @dataclass
 class MonotoneStratum(KeptStratum):
-    """A stratum that is followed round by round, through forms of its rules made for that."""
+    """A stratum that is followed iteration by iteration, with forms of its rules made for that."""
 
     forms: tuple[OwnForm, ...] = field(default=())
 
@@ -323,7 +323,7 @@ def keep_strata(
     marks_of: Callable[[str], EpochMarks],
     learned: Sequence[Learned],
 ) -> list[KeptStratum]:
-    """Return the strata of a program, each of its kind, with what epochs have cost it."""
+    """Return the strata of a program, each of its kind, with what past epochs have cost it."""
     kept: list[KeptStratum] = []
     for number, stratum in enumerate(program.strata):
         obstacle = reason_to_recompute(stratum, program)

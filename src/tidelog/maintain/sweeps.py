@@ -58,9 +58,9 @@ class Sweeps:
         self.kept = [rule for rule in self.rules if rule.id not in inserted]
 
     def run(self, inputs: Mapping[str, RowDelta]) -> dict[str, RowDelta]:
-        """Bring the stratum to the new epoch and return what changed.
+        """Advance the stratum to the new epoch and return what changed.
 
-        `inputs` are rows that stop or start being input facts. On `OverBudget` the caller undoes.
+        `inputs` are rows that stop or start being input facts. On `OverBudget` the caller undoes the epoch.
         """
         marks = self.judge.marks
         for each in marks.values():
@@ -95,15 +95,15 @@ class Sweeps:
     # --- sweep 2 ------------------------------------------------------------------------------
 
     def _offer_again(self, affected: Rows) -> None:
-        """Let affected facts be derived by what is not affected."""
+        """Offer affected facts the derivations they have from facts that are not affected."""
         asking = self.heads.ask(affected)
         for rule in self.rules:
             if rule.relation not in asking:
                 continue
             rows, tags, was_input = asking[rule.relation]
             if not self._is_asked_by_all(rule):
-                # Its derivations all have level 1: a derived fact that is affected has lost them, and
-                # the new ones come from what changed. Only what was an input fact may have kept some.
+                # Its derivations all have level 1: an affected derived fact has lost them all, and new
+                # ones come from what changed. Only a former input fact may have some left.
                 rows, tags = rows[was_input], tags[was_input]
             if tags.size:
                 self.derivations.backward_from(rule, rows, tags, self._offering_again(rule))

@@ -1,8 +1,8 @@
 """The strategy `trace`: rules are followed by the trace of their leapfrog joins.
 
-A recorded join knows which changes it is sensitive to, so an epoch joins again only where the join
-would do something else than it did: the cost follows the difference of the two joins, not the number
-of combinations a changed fact could take part in. It applies to rules that read earlier strata only.
+A recorded join knows which changes it is sensitive to, so an epoch joins again only where the join would
+now take other steps: the cost follows the difference of the two joins, not the number of combinations that
+a changed fact could take part in. It applies to rules that read earlier strata only.
 Their derivations, lost and gained, then enter the sweeps of `maintain.sweeps` like all others, so that
 counts are exact; negated atoms and recursive rules are followed as by `update`.
 """
@@ -18,7 +18,7 @@ from tidelog.plan.flatten import FlatRule
 from tidelog.plan.leapfrog_trace import reason_against_trace
 from tidelog.program.nodes import Program, Stratum
 
-# What a step of a trace costs beside a binding of an update, and recording beside a recompute.
+# What a step of a trace costs relative to a binding of an update, and recording relative to a recompute.
 _STEP_COST = 3.0
 _RECORD_COST = 4.0
 # Updates that are expected to cost less than this take less time than looking up the trace.
@@ -57,7 +57,7 @@ class TraceKeeper:
         return bool(self.traced)
 
     def explain(self) -> str:
-        """Return which rules go by trace, and why others do not."""
+        """Return which rules use a trace, and why others do not."""
         if not self.traced:
             why = "; ".join(f"`{rule}`: {reason}" for rule, reason in self.reasons.items())
             return f"no trace to follow ({why}), so it is updated"
@@ -67,10 +67,10 @@ class TraceKeeper:
         return f"{len(self.traced)} of {len(self.traced) + len(self.reasons)} rules go by trace, not {why}"
 
     def advise(self, rows: int, predicted: float, recompute_work: int) -> str | None:
-        """Return why `auto` should go by trace, None if it should not.
+        """Return why `auto` should use the trace, or None if it should not.
 
         `predicted` is what an update is expected to cost. A trace is recorded once updates have cost
-        as much as that would; afterwards whichever was measured to be cheaper is taken.
+        as much as recording would; afterwards the way that was measured to be cheaper is taken.
         """
         if self.reasons or not self.traced or predicted < WORTH_A_TRACE:
             return None
@@ -86,7 +86,7 @@ class TraceKeeper:
         return None
 
     def learn(self, rows: int, work: int) -> None:
-        """Remember what following the trace cost; recording it is not part of that."""
+        """Remember what following the trace cost, without recording it."""
         self._steps_per_row = max(work - self._recording, 1) / max(rows, 1)
 
     def follow(
@@ -109,19 +109,19 @@ class TraceKeeper:
         return self.traces, steps + self._recording
 
     def commit(self) -> None:
-        """Let the trace be that of the new epoch, if it was followed."""
+        """Keep the trace of the new epoch, if the change was followed."""
         if self.is_pending and self.traces is not None:
             self.traces.commit()
         self.is_pending = False
 
     def undo(self) -> None:
-        """Stay with the trace of the old epoch."""
+        """Restore the trace of the old epoch."""
         if self.is_pending and self.traces is not None:
             self.traces.forget()
         self.is_pending = False
 
     def drop(self) -> None:
-        """Give the trace up: the stratum went to this epoch in another way."""
+        """Drop the trace: the stratum was advanced in another way."""
         if self.traces is not None:
             self._patience *= 4
         self.traces = None

@@ -1,4 +1,4 @@
-"""Groups whose values are taken one by one, in value order."""
+"""Groups that take their values one by one, in value order."""
 
 from bisect import bisect_left, insort
 from collections import Counter

@@ -52,9 +52,9 @@ class CodeDelta:
 
 
 def routes_of(program: Program) -> tuple[Routes, ...]:
-    """Return the routes of every stratum, for a state that stays.
+    """Return the routes of every stratum, for a state that is kept between epochs.
 
-    Relations that another stratum reads are at every partner, so that each finds its derivations alone.
+    Every partner has the relations that another stratum reads, so that each finds its derivations alone.
     """
     read = {name for stratum in program.strata for name in earlier_relations(stratum)}
     found = []
@@ -93,7 +93,7 @@ class PartnerEngine:
         self._read = [earlier_relations(stratum) for stratum in program.strata]
         self.work: list[int] = [0] * len(program.strata)
 
-    # --- from nothing, and from files -------------------------------------------------------------
+    # --- from scratch, and from files -------------------------------------------------------------
 
     def insert(self, name: str, rows: CodeArray) -> None:
         """Insert input facts; those that this partner keeps are kept."""
@@ -103,7 +103,7 @@ class PartnerEngine:
         self.state.show_all(name)
 
     def load(self, name: str, rows: CodeArray, levels: Int32s, counts: Int32s) -> None:
-        """Take over rows with their annotations; rows that were loaded before get new ones."""
+        """Load rows with their annotations, which replace those of rows loaded before."""
         is_here = where_kept(rows, self.route[name], self.wire)
         relation = self.state.relations[name]
         numbers = relation.locate(np.ascontiguousarray(rows[is_here].astype(self.state.dtype)))
@@ -115,7 +115,7 @@ class PartnerEngine:
         self.state.show_all(name)
 
     def evaluate(self) -> list[StratumStatistics]:
-        """Bring every stratum to its fixpoint and annotate every fact."""
+        """Evaluate every stratum to its fixpoint and annotate every fact."""
         finished = []
         for number, stratum in enumerate(self.program.strata):
             statistics = self._run(number, stratum)
@@ -128,7 +128,7 @@ class PartnerEngine:
         return PartnerRun(stratum, self.routes[number], context).run(number, SilentObserver())
 
     def _total_work(self, statistics: StratumStatistics) -> int:
-        # All go through the same iterations, which count once.
+        # All partners go through the same iterations, which count once.
         return total(self.wire, stratum_work(replace(statistics, iterations=0)))[0] + evaluation_work(
             0, 0, statistics.iterations
         )
@@ -138,7 +138,7 @@ class PartnerEngine:
     def apply(
         self, changes: Mapping[str, CodeDelta], settings: MaintenanceSettings
     ) -> tuple[dict[str, RowDelta], tuple[StratumReport, ...]]:
-        """Bring all strata to the new epoch; the caller commits, or all is undone on an exception."""
+        """Advance all strata to the new epoch; the caller commits, and an exception undoes everything."""
         try:
             return self._apply(changes, settings)
         except BaseException:
@@ -156,7 +156,7 @@ class PartnerEngine:
             own = {name: inputs[name] for name in stratum.relations if name in inputs}
             earlier = {name: found[name] for name in self._read[number] if name in found}
             begun = time.perf_counter()
-            # Every partner keeps what another stratum reads, so all count the same.
+            # Every partner keeps what another stratum reads, so all partners count the same.
             rows = sum(sizes[name] for name in own) + changed_rows(earlier)
             outcome = self._advance(number, own, earlier, self._decide(number, rows, settings))
             found.update(outcome.changes)
@@ -165,7 +165,7 @@ class PartnerEngine:
         return found, tuple(reports)
 
     def _decide(self, number: int, rows: int, settings: MaintenanceSettings) -> Decision:
-        """Return what all partners do about a stratum that so many changed rows reach."""
+        """Return what all partners do about a stratum that this many changed rows reach."""
         if not rows:
             return Decision(Action.SKIPPED, Strategy.UPDATE, UNTOUCHED)
         partners, has_rules = f"{self.wire.partners} partners", bool(self._rules[number])
@@ -180,7 +180,7 @@ class PartnerEngine:
     def _advance(
         self, number: int, own: Mapping[str, RowDelta], earlier: Mapping[str, RowDelta], decision: Decision
     ) -> Outcome:
-        """Bring one stratum to the new epoch as was decided."""
+        """Advance one stratum to the new epoch as decided."""
         if decision.action is Action.SKIPPED:
             return Outcome({}, decision, 0)
         stratum = self.program.strata[number]
@@ -239,7 +239,7 @@ class PartnerEngine:
         return {name: rows for name, rows in touched.items() if rows.size}
 
     def undo(self) -> None:
-        """Go back to the old epoch."""
+        """Restore the old epoch."""
         self._recomputed.undo()
         for marks in self._marks.values():
             marks.undo()

@@ -1,6 +1,6 @@
 """Strata that are kept together, in the driver or by partners; each group is an engine of its own.
 
-What a group reads of others is sent to it, at first as facts and then as differences.
+The facts that a group reads from others are sent to it, at first all of them and then the differences.
 """
 
 import json
@@ -35,7 +35,7 @@ from tidelog.storage.kernel import CodeArray, Int32s
 # The iterations of facts, by their codes.
 Found = dict[tuple[int, ...], int]
 
-# A relation is written whole again once it stands in so many files of each partner.
+# A relation is written whole again once each partner has this many files of it.
 _MOST_FILES = 32
 
 
@@ -46,13 +46,13 @@ class Group(Protocol):
     reads: tuple[str, ...]
 
     def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
-        """Evaluate from nothing, from the input facts of own relations and all facts of those it reads."""
+        """Evaluate from scratch, from the input facts of own relations and all facts of those it reads."""
 
     def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
-        """Bring the group to the next epoch and return the differences of its own relations."""
+        """Advance the group to the next epoch and return the differences of its own relations."""
 
     def describe(self) -> dict[str, object]:
-        """Return what a manifest says of the group."""
+        """Return the description of the group for a manifest."""
 
     def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
         """Undo the last epoch, which had these changes; `before` is how the group described itself then."""
@@ -76,7 +76,7 @@ class DriverGroup:
         self._engine = engine
 
     def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
-        """Evaluate from nothing."""
+        """Evaluate from scratch."""
         for name, rows in facts.items():
             if len(rows):
                 self._engine.insert(name, as_columns(rows))
@@ -84,7 +84,7 @@ class DriverGroup:
         return [each for each in finished if set(each.relations) & set(self.own)]
 
     def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
-        """Bring the group to the next epoch."""
+        """Advance the group to the next epoch."""
         result = self._engine.apply(changes, settings, SilentObserver())
         return EpochResult(
             {name: columns for name, columns in result.inserted.items() if name in self.own},
@@ -93,11 +93,11 @@ class DriverGroup:
         )
 
     def describe(self) -> dict[str, object]:
-        """Return nothing: a driver evaluates its groups again."""
+        """Return nothing: after a restart the driver evaluates its groups again."""
         return {}
 
     def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
-        """Undo the last epoch by one that turns it round."""
+        """Undo the last epoch by applying the opposite changes."""
         del before
         turned = {name: RelationChange(change.deleted, change.inserted) for name, change in changes.items()}
         self._engine.apply(turned, MaintenanceSettings(), SilentObserver())
@@ -117,12 +117,12 @@ class DriverGroup:
 
 
 class PartnerGroup:
-    """Strata kept by partners, as files on shared storage; the driver reads what it is asked for.
+    """Strata kept by partners, as files on shared storage; the driver reads from them what it is asked for.
 
     `own` are the relations the user knows; `files` also names those that passes made.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - where a group stands and what it works with
+    def __init__(  # noqa: PLR0913, PLR0917 - where a group is kept and what it works with
         self, number: int, own: tuple[str, ...], reads: tuple[str, ...], program: Program, pool: PartnerPool,
         folder: Folder,
     ) -> None:  # fmt: skip
@@ -143,7 +143,7 @@ class PartnerGroup:
     # --- epochs ------------------------------------------------------------------------------------
 
     def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
-        """Evaluate from nothing."""
+        """Evaluate from scratch."""
         name = _new_name("0")
         self.is_wide = self.is_wide or not all(fits_narrow(rows.astype(np.int64)) for rows in facts.values())
         files = {
@@ -168,7 +168,7 @@ class PartnerGroup:
         return _statistics([reply["statistics"] for reply in replies], self.own)
 
     def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
-        """Bring the group to the next epoch."""
+        """Advance the group to the next epoch."""
         name = _new_name("e")
         tables = []
         for relation, change in changes.items():
@@ -199,12 +199,12 @@ class PartnerGroup:
             tuple(_report(report) for report in replies[0]["reports"] if set(report[0]) & set(self.own)),
         )
 
-    def _follow(  # noqa: PLR0913, PLR0917 - an epoch as the user, the partners and the files tell it
+    def _follow(  # noqa: PLR0913, PLR0917 - an epoch as the user, the partners and the files have it
         self, changes: Mapping[str, RelationChange], inserted: Mapping[str, CodeArray],
         deleted: Mapping[str, CodeArray], replies: Sequence[Mapping[str, Any]], compacted: set[str],
         name: str,
     ) -> None:  # fmt: skip
-        """Note what partners wrote, and bring what was read here to the new epoch."""
+        """Note what partners wrote, and update what was read here."""
         for relation, files in self.files.items():
             new = [reply["files"][relation] for reply in replies if relation in reply["files"]]
             self.files[relation] = new if relation in compacted else [*files, *new]
@@ -223,9 +223,9 @@ class PartnerGroup:
         self.work = replies[0]["work"]
 
     def _to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
-        """Say what partners need for these changes: what they touch, and what that reads.
+        """Return what partners need for these changes: the strata they touch, and what those read.
 
-        Residents load everything, for they will be asked again.
+        Residents load everything, because more requests will follow.
         """
         needed = set(changes)
         for stratum in self._program.strata:
@@ -250,7 +250,7 @@ class PartnerGroup:
     def look_up(self, name: str, codes: Mapping[int, int]) -> Found:
         """Return the facts that have these codes in these columns, with the iterations of each.
 
-        Only these are read from the files: what a later file says of a row is what counts.
+        Only these are read from the files; the latest file that has a row decides about it.
         """
         arity = self._program.relations[name].arity
         latest: dict[tuple[int, ...], int] = {}
@@ -277,14 +277,14 @@ class PartnerGroup:
         return {name: np.concatenate(rows) for name, rows in parts.items()}
 
     def plain_files(self, name: str) -> Sequence[str]:
-        """Return files that hold exactly the facts of a relation; none after epochs that left deltas."""
+        """Return files that have exactly the facts of a relation, or none if epochs have left deltas."""
         files = self.files.get(name, ())
         return files if len(files) == self._pool.partners else ()
 
     # --- manifests ---------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, object]:
-        """Return what a manifest says of the group."""
+        """Return the description of the group for a manifest."""
         return {
             "files": {name: list(files) for name, files in self.files.items()},
             "read_files": {name: list(files) for name, files in self.read_files.items()},
@@ -292,13 +292,13 @@ class PartnerGroup:
         }  # fmt: skip
 
     def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
-        """Undo the last epoch: its files are forgotten, and residents load the state before."""
+        """Undo the last epoch: drop its files and let residents load the state from before."""
         del changes
         self._pool.release()
         self.take_over(before)
 
     def take_over(self, described: Mapping[str, Any]) -> None:
-        """Be the group that a manifest describes."""
+        """Take over the state that a manifest describes."""
         self.files = {name: list(files) for name, files in described["files"].items()}
         self.read_files = {name: list(files) for name, files in described["read_files"].items()}
         self._sizes = dict(described["sizes"])
@@ -330,7 +330,7 @@ def write_inputs(folder: Folder, relation: str, name: str, inserted: CodeArray, 
 
 
 def read_state(folder: Folder, files: Sequence[str], arity: int) -> StoredRelation:
-    """Return the facts that files leave: what a later file says of a row is what counts."""
+    """Return the facts in files; the latest file that has a row decides about it."""
     found = StoredRelation(arity, np.int64)
     for file in files:
         content = folder.read_rows(file, arity)

@@ -1,11 +1,11 @@
-"""The heads of a stratum that partners share: what belongs to another's head is sent to its owner.
+"""The heads of a stratum that partners share: what concerns another partner's head is sent to it.
 
-A derivation is enumerated by the one partner that its rule's dividing variable names, where all rows it
-uses are at hand with their levels. What it means for its head, a lost derivation or an offered level, is
-sent to the head's owner. Before a level's facts are followed further, their owners tell the partners that
+The dividing variable of its rule names the one partner that enumerates a derivation; that partner has all
+rows it uses, with their levels. What the derivation means for its head, a loss or an offered level, is sent
+to the head's owner. Before the facts of a level are followed further, their owners notify the partners that
 keep copies of them.
 
-All partners go through the same levels, and give up together: the work of all is added up at every level.
+All partners go through the same levels and give up together: their work is added up at every level.
 """
 
 from collections import defaultdict
@@ -93,7 +93,7 @@ class PartnerHeads(Heads):
         self._outbox.put(Kind.LOST, name, rows, levels)
 
     def next_affected(self) -> Rows | None:
-        """Return the rows kept here of the lowest level at which facts are affected, None at the end."""
+        """Return the rows kept here of the lowest level at which facts are affected, or None at the end."""
         for parcel in self._outbox.exchange():
             super().lose(parcel.relation, parcel.rows, parcel.levels)
         lowest = self.losing.lowest()
@@ -164,7 +164,7 @@ class PartnerHeads(Heads):
                 return settled
 
     def _take_offers(self) -> None:
-        """Exchange offers and make those that came for heads owned here."""
+        """Exchange offers and apply those for heads owned here."""
         for kind, name, rows, levels in self._outbox.exchange():
             if kind in {Kind.POSSIBLE, Kind.POSSIBLE_ONCE}:
                 super().offer_new(name, rows, levels, asked_by_all=kind is Kind.POSSIBLE)
@@ -209,12 +209,12 @@ class PartnerHeads(Heads):
         return [table for message in others if message.numbers[0] == level for table in message.tables]
 
     def _spend_level(self, messages: list[Message], level: int) -> None:
-        """Add what a level costs with the facts that their owners found there."""
+        """Add what a level costs, by the facts that their owners found at it."""
         self._level_work += level_work(sum(n.facts for n in notes_in(messages) if n.level == level))
         self._check_work(messages)
 
     def _check_work(self, messages: list[Message]) -> None:
-        """Add up the work of all partners; all give up here if it is too much."""
+        """Add up the work of all partners; they all give up here if it is too much."""
         self.work = sum(note.work for note in notes_in(messages)) + self._level_work
         if self.work > self.meter.budget:
             raise OverBudget

@@ -1,9 +1,9 @@
 """The manifest of a state on shared storage: which files are the state, at which epoch.
 
 manifest.json                              the last committed epoch, replaced in one step
-symbols/FIRST.json, records/FIRST.json     what the dictionary learned, from a code on
+symbols/FIRST.json, records/FIRST.json     values added to the dictionary, from a code on
 numbers/FIRST.json                         the numbers that `autoinc()` gave, from one on
-RELATION/PARTNER/NAME.parquet              rows with their annotations; a later file goes before
+RELATION/PARTNER/NAME.parquet              rows with their annotations; a later file overrides
 """
 
 import json
@@ -28,7 +28,7 @@ class Manifest:
     """What was committed last.
 
     `fingerprint` tells programs apart, `applied` are the ids of the last transactions, `inputs` the files
-    of input facts, `groups` what each group of strata says of itself.
+    of input facts, `groups` the description of each group of strata.
     """
 
     epoch: int
@@ -78,7 +78,7 @@ class Manifests:
         )  # fmt: skip
 
     def commit(self, manifest: Manifest, codec: Codec, numbering: Numbering) -> None:
-        """Let this manifest be the last one; what it names is written already."""
+        """Make this manifest the last one; what it names is written already."""
         self._write_values(manifest.epoch, codec)
         numbers = self._write_numbers(manifest.epoch, numbering)
         self.folder.write_json(
@@ -104,7 +104,7 @@ class Manifests:
         return [*self._numbers, name]
 
     def _write_values(self, epoch: int, codec: Codec) -> None:
-        """Write the texts and records that were met since the last manifest."""
+        """Write the texts and records that are new since the last manifest."""
         symbols, records = len(codec.symbols), len(codec.records)
         if symbols > self._symbols_known:
             texts = codec.symbols.decode(np.arange(self._symbols_known, symbols))

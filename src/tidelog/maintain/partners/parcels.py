@@ -1,4 +1,4 @@
-"""What partners tell each other while they bring a stratum to a new epoch."""
+"""What partners send each other while they advance a stratum to a new epoch."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ class LevelNote(NamedTuple):
 
 
 def notes_in(messages: list[Message]) -> list[LevelNote]:
-    """Return what each partner says of its level."""
+    """Return the note of each partner about its level."""
     return [LevelNote(*message.numbers) for message in messages]
 
 
@@ -57,12 +57,12 @@ class Outbox:
         self._waiting: dict[tuple[Kind, str], list[tuple[CodeArray, Int32s]]] = defaultdict(list)
 
     def put(self, kind: Kind, relation: str, rows: CodeArray, levels: Int32s) -> None:
-        """Let a parcel wait."""
+        """Queue a parcel."""
         if rows.shape[0]:
             self._waiting[kind, relation].append((rows, levels.astype(np.int32, copy=False)))
 
     def exchange(self) -> Iterator[Parcel]:
-        """Send all parcels and yield those that came for heads owned here."""
+        """Send all parcels and yield those received for heads owned here."""
         tables: list[list[Rows]] = [[] for _ in range(self._wire.partners)]
         for (kind, relation), parts in self._waiting.items():
             rows = np.concatenate([part for part, _ in parts])

@@ -25,7 +25,7 @@ class PlacedStrata:
 def place_strata(
     program: Program, sizes: Mapping[str, int], options: SparkOptions, pool: PartnerPool
 ) -> list[PlacedStrata]:
-    """Return the strata that have something to do, neighbours of one place together.
+    """Return the strata with work to do, neighbours that are kept in one place together.
 
     `sizes` are the numbers of input facts.
     """
@@ -44,7 +44,7 @@ def place_strata(
             reason = f"there can be no partners: {refusal}"
         elif reason is None:
             where, reason = Where.PARTNERS, f"kept by {pool.partners} partners"
-        # Until it is derived, a relation is taken for as large as what it is derived from.
+        # Until it is derived, a relation is assumed to be as large as what it is derived from.
         known.update(dict.fromkeys(stratum.relations, facts))
         last = placed[-1] if placed else None
         if last is not None and last.where is where:
@@ -56,5 +56,5 @@ def place_strata(
 
 
 def _reason_for_driver(stratum: Stratum, program: Program) -> str | None:
-    """Return why partners cannot follow a stratum, None if they can."""
+    """Return why partners cannot follow a stratum, or None if they can."""
     return reason_for_driver(stratum, program) or reason_to_recompute(stratum, project_negations(program))

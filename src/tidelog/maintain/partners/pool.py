@@ -22,7 +22,7 @@ _MODULE: Final = "tidelog.maintain.partners.service"
 
 @dataclass
 class PartnerPool:
-    """All partners of a session; groups of strata are spoken to by number."""
+    """All partners of a session; groups of strata are addressed by number."""
 
     options: SparkOptions
     settings: Settings
@@ -31,23 +31,23 @@ class PartnerPool:
     def __post_init__(self) -> None:
         self.groups: list[GroupSpec] = []
         available = settled_slots(self.options.spark)
-        # Residents keep their slots, and others need some as well.
+        # Residents keep their slots, and other jobs need some as well.
         default = max(1, available // 2) if self.options.resident else available
         self.partners = self.options.partners or default
         self._resident: ResidentJob | None = None
         self._loaded: set[int] = set()
 
     def reason_against(self) -> str | None:
-        """Return why there can be no partners, None if there can."""
+        """Return why there can be no partners, or None if there can."""
         return reason_against_barrier(self.options, self.partners)
 
     def evaluate(self, group: int, request: Mapping[str, object]) -> list[Message]:
-        """Let partners evaluate a group from nothing; residents keep it from then on."""
+        """Let partners evaluate a group from scratch; residents keep it from then on."""
         message = Message(text=json.dumps({"do": "evaluate", "group": group, **request}))
         return self._call(group, message, None)
 
     def apply(self, group: int, message: Message, load: Callable[[], Mapping[str, object]]) -> list[Message]:
-        """Let partners update a group to the next epoch; `load` says what they load if not loaded yet."""
+        """Let partners advance a group to the next epoch; `load` returns what they load if not loaded yet."""
         return self._call(group, message, load)
 
     def _call(
@@ -70,7 +70,7 @@ class PartnerPool:
                 _LOGGER.warning("resident partners were lost (%s); they start again", lost)
                 wait_for_slots(self.options.spark, self.partners)
             except BaseException:
-                # Whatever failed, their state may be half way.
+                # Whatever failed, their state may be half updated.
                 self.release()
                 raise
         raise AssertionError("an attempt returns or raises")
@@ -99,14 +99,14 @@ class PartnerPool:
         return replies
 
     def release(self) -> None:
-        """Let residents go; their next request starts others."""
+        """Release residents; the next request starts others."""
         resident, self._resident = self._resident, None
         self._loaded = set()
         if resident is not None:
             resident.stop()
 
     def with_groups(self, groups: list[GroupSpec]) -> None:
-        """Speak of these groups from now on."""
+        """Serve these groups from now on."""
         self.release()
         self.groups = groups
 

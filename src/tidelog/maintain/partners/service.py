@@ -1,6 +1,6 @@
 """What partners do for a session: they evaluate, load, and follow changes, one request after the other.
 
-In a job of its own the requests come with it. A resident partner takes them from the driver's connection
+A job of its own brings the requests with it. A resident partner receives them on the driver's connection
 and keeps its state in memory between them.
 """
 
@@ -64,7 +64,7 @@ def serve(payload: ServicePayload, wire: Wire) -> Message:
         try:
             send(wire.control, service.handle(message))
         except Exception as error:
-            # The state may be half way: the job ends, and the next one starts from what was committed.
+            # The state may be half updated: the job ends, and the next one starts from what was committed.
             if not isinstance(error, PartnerLostError):
                 send(wire.control, Message(text=failure_text(error)))
             raise
@@ -128,7 +128,7 @@ class _Service:
         return Message(text="{}")
 
     def _apply(self, request: Mapping[str, Any], message: Message) -> Message:
-        """Bring a group to the next epoch; reply with the differences owned here, and their files."""
+        """Advance a group to the next epoch; reply with the differences owned here, and their files."""
         engine = self._engines[request["group"]]
         tables = {table.name: table.rows for table in message.tables}
         changes = {}

@@ -1,1 +1,1 @@
-"""Relatives of the strategy `update`: other heads, or other ways to find derivations, for the same sweeps."""
+"""Variants of the strategy `update`: other heads, or other ways to find derivations, for the same sweeps."""

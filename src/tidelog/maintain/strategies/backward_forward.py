@@ -1,4 +1,4 @@
-"""Backward/forward: a fact that lost a derivation looks for the ones it has left before it is deleted."""
+"""Backward/forward: a fact that lost a derivation looks for remaining ones before it is deleted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class BackwardForwardHeads(DredHeads):
     rules: Sequence[FlatRule]
 
     def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
-        """Let heads that lose a tight derivation wait to be counted again."""
+        """Queue heads that lose a tight derivation, to be counted again."""
         numbers = self.judge.relations[name].find(rows)
         self.delete(name, numbers[self.judge.relations[name].levels[numbers] == levels])
 
@@ -36,7 +36,7 @@ class BackwardForwardHeads(DredHeads):
         return exhausted
 
     def _counting(self, rule: FlatRule, head: StoredRelation) -> Sink:
-        """Return the sink that counts tight derivations which the epoch leaves standing."""
+        """Return the sink that counts the tight derivations that the epoch leaves standing."""
 
         def sink(batch: CodeArray) -> None:
             keep, levels = self.judge.standing(rule, batch, 1, self.claim(rule, batch, 1))

@@ -1,9 +1,9 @@
 """The strategy `counting`, and its dense state: derivations per fact and iteration.
 
-The sparse state knows for each fact its first iteration and the derivations found then. The dense
-one knows the number of derivations for every iteration that finds any. It takes more memory and
-every derivation that moves costs, but an affected fact reads its next level from it where `update`
-has to look for derivations.
+The sparse state has the first iteration of each fact and the number of derivations found in it. The dense
+state has the number of derivations for every iteration that finds any. It takes more memory, and every
+derivation that moves costs something, but an affected fact reads its next level from it where `update` has
+to look for derivations.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ _FIRST_COLUMN: Final = np.zeros(1, np.int32)
 def _lowest(  # noqa: PLR0913, PLR0917 - a kernel takes its arrays one by one
     groups: Int64s, arena: CodeArray, counts: Int32s, found: Int64s, levels: Int32s, derivations: Int32s
 ) -> None:
-    """Write for each group, -1 for none, the lowest iteration with derivations, and how many it has."""
+    """Write the lowest iteration of each group with derivations, and how many it has; group -1 is none."""
     for position in range(found.shape[0]):
         group = found[position]
         levels[position] = ABSENT
@@ -103,7 +103,7 @@ class CountingHeads(Heads):
         self.lose_numbered(name, numbers, levels)
 
     def ask(self, affected: Rows) -> Mapping[str, Asking]:
-        """Offer affected facts the next level that has derivations; none of them has to look for any."""
+        """Offer affected facts the next level that has derivations, so that none has to look for any."""
         for name, rows in affected.items():
             levels, counts = self.dense[name].lowest(rows)
             has_any = levels != ABSENT
@@ -122,7 +122,7 @@ class CountingHeads(Heads):
         self.offer(name, numbers, levels)
 
     def offer_better(self, name: str, rows: CodeArray, levels: Int32s, before: Int32s) -> None:
-        """Move derivations to lower iterations."""
+        """Move derivations to earlier iterations."""
         numbers, had_level = self.locate(name, rows), before != ABSENT
         self.dense[name].add(numbers[had_level], before[had_level], -1)
         self.dense[name].add(numbers, levels, 1)

@@ -1,9 +1,9 @@
 """Delete and derive again: `dred`, and `dred-counters`, which deletes less.
 
 `dred` needs no counts: every fact with any lost derivation is deleted, and derived again if it can be.
-With counters, a fact with derivations by earlier strata and input facts alone, which deletions in its own
-stratum cannot take away, is deleted only when it has lost all of them. Those derivations have level 1,
-so the counts of facts of level 1 are those counters.
+With counters, a fact that has derivations from earlier strata and input facts alone, which deletions in its
+own stratum cannot remove, is deleted only when it has lost all of them. Those derivations have level 1, so
+the counts of facts of level 1 are those counters.
 """
 
 from tidelog.maintain.heads import Heads
@@ -25,17 +25,17 @@ class DredHeads(Heads):
         self.delete(name, numbers[self.judge.relations[name].levels[numbers] > 0])
 
     def delete(self, name: str, numbers: Int64s) -> None:
-        """Let rows wait to be deleted, if they are not deleted yet."""
+        """Queue rows to be deleted, unless they already are."""
         marks = self.judge.marks[name]
         marks.touch(numbers)
         self.losing.put(name, self.untouched(name, numbers), marks.relation.levels)
 
 
 class DredCounterHeads(DredHeads):
-    """Heads whose derivations by earlier strata and input facts alone are counted."""
+    """Heads whose derivations from earlier strata and input facts alone are counted."""
 
     def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
-        """Delete heads that lose a derivation, unless such a one is left."""
+        """Delete heads that lose a derivation, unless such a counted one is left."""
         relation = self.judge.relations[name]
         numbers = relation.find(rows)
         of_heads = relation.levels[numbers]
