@@ -18,12 +18,12 @@ def as_rows(columns: Sequence[CodeArray], count: int) -> Int64s:
 
 
 def fact_rows(columns: Sequence[CodeArray], arity: int) -> Int64s:
-    """Return facts as rows; the first array tells their number, also of a relation without columns."""
+    """Return facts as rows; the length of the first array is their number, even without columns."""
     return as_rows(columns[:arity], len(columns[0]) if columns else 0)
 
 
 def fact_columns(rows: CodeArray) -> list[Codes]:
-    """Return rows as columns; a relation without any has one array of zeros, as long as it has facts."""
+    """Return rows as columns; a relation without columns has one array with a zero for each fact."""
     return as_columns(rows) or [np.zeros(len(rows), np.int64)]
 
 

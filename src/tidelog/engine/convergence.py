@@ -1,4 +1,4 @@
-"""When a stratum counts as one that reaches no fixpoint."""
+"""When a stratum is considered to reach no fixpoint."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,8 @@ from tidelog.engine.protocol import Settings
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Program, Stratum
 
-# A lattice whose values improve in every one of so many iterations, and of so many for each fact
-# beyond, is taken to improve for ever: a best path is no longer than there are nodes.
+# A lattice whose values improve in each of this many iterations, and this many more for each fact, is
+# assumed to improve for ever: a best path is no longer than the number of nodes.
 _LATTICE_ITERATIONS = 10_000
 _ITERATIONS_PER_FACT = 4
 
@@ -15,10 +15,10 @@ _ITERATIONS_PER_FACT = 4
 def check_convergence(
     iteration: int, stratum: Stratum, program: Program, settings: Settings, facts: int
 ) -> None:
-    """Raise a diagnostic if a stratum has gone on for more iterations than it may.
+    """Raise a diagnostic if a stratum has run for more iterations than it may.
 
-    The settings say how many; without them only strata with a lattice have a bound, since their values
-    may improve for ever without a single new key.
+    The settings say how many; without a setting only strata with a lattice have a bound, since their
+    values may improve for ever without a single new key.
     """
     check_iterations(iteration, stratum, settings)
     allowed = _LATTICE_ITERATIONS + _ITERATIONS_PER_FACT * facts
@@ -35,15 +35,15 @@ def is_full(stratum: Stratum, program: Program, size: Callable[[str], int]) -> b
 
 
 def iterations_to(level: int, stratum: Stratum) -> int:
-    """Return the iterations that a stratum takes whose facts have levels up to this one.
+    """Return how many iterations a stratum takes if this is the highest level of its facts.
 
-    One more finds that there is nothing more to find, where facts of the stratum lead to others.
+    A recursive stratum takes one more, which finds nothing new.
     """
     return level + 1 if stratum.is_recursive else level
 
 
 def check_iterations(iteration: int, stratum: Stratum, settings: Settings) -> None:
-    """Raise a diagnostic if a stratum has gone on for more iterations than the settings allow."""
+    """Raise a diagnostic if a stratum has run for more iterations than the settings allow."""
     limit = settings.iteration_limit
     if limit is not None and iteration > limit:
         names = ", ".join(f"`{name}`" for name in stratum.relations)

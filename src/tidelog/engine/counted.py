@@ -5,10 +5,10 @@
     derivation/1(x, y)  :- line(x, y), x != "".
     row(n, x)           :- derivation/1(x, y), n = @number/1(0, x, y).
 
-A derivation is a binding of all that can be bound without the number: of the atoms, with a variable
-for each wildcard, and of the constraints and generators that wait for no number. What does wait, such
-as `n > 3`, is asked once the derivation has its number. An engine gives the numbers when it comes to
-the rule's stratum, and from then on `@number/1` is a function like any other: numbers never change.
+A derivation is a binding of all that can be bound without the number: by the atoms, with a variable for
+each wildcard, and by the constraints and generators that do not need the number. Those that do, such as
+`n > 3`, are checked once the derivation has its number. An engine assigns the numbers when it reaches the
+rule's stratum, and from then on `@number/1` is a function like any other: numbers never change.
 """
 
 import hashlib
@@ -35,14 +35,14 @@ _NUMBER = Kind.NUMBER.value
 
 @dataclass(frozen=True, slots=True)
 class CountedProgram:
-    """A program without `autoinc()`, and the rules that had it in the order in which they count."""
+    """A program without `autoinc()`, and the rules that had it, in the order in which they count."""
 
     program: nodes.Program
     rules: tuple[CountedRule, ...]
 
 
 def number_derivations(program: nodes.Program) -> CountedProgram:
-    """Return the program in which derivations that are counted are facts."""
+    """Return the program in which the derivations that are counted are facts."""
     if not any(counts(rule) for rule in program.rules):
         return CountedProgram(program, ())
     splitter = _Splitter(program)
@@ -71,7 +71,7 @@ class _Splitter:
         self.ids = RuleIds(self.program)
 
     def take_strata(self) -> list[nodes.Stratum]:
-        """Return and forget the strata made since the last call."""
+        """Remove and return the strata made since the last call."""
         made, self.waiting = self.waiting, []
         return made
 
@@ -99,8 +99,8 @@ class _Splitter:
         return replace(rule, head=head, body=(derivation, *numbers, *after), plan=(), is_leapfrog=False)
 
     def name_of(self, rule: nodes.Rule) -> str:
-        """Return a name for the rule: of equal rules the first, the second and so on."""
-        # Spans are in no `repr`.
+        """Return a name for the rule; equal rules are numbered."""
+        # `repr` has no spans.
         digest = hashlib.blake2b(repr((rule.head, rule.body)).encode(), digest_size=8).hexdigest()
         self.seen[digest] += 1
         return f"{digest}.{self.seen[digest]}"
@@ -124,7 +124,7 @@ class _Body:
         self.numbers: list[nodes.Variable] = []
 
     def literal(self, literal: nodes.Literal) -> Iterator[nodes.Literal]:
-        """Yield a literal without counters; what an atom computes is compared apart."""
+        """Yield a literal without counters; terms that an atom computes become constraints."""
         if not isinstance(literal, nodes.Atom):
             yield map_literal(literal, self.numbered)
             return
@@ -165,7 +165,7 @@ class _Body:
 
 
 def _is_pattern(term: nodes.Term) -> bool:
-    """Say whether a term computes nothing: it has a value or can be taken apart whatever else is bound."""
+    """Say whether a term computes nothing: it has a value, or can be matched, whatever else is bound."""
     plain = nodes.Variable | nodes.Wildcard | nodes.Constant | nodes.RecordTerm | nodes.BranchTerm
     return all(isinstance(part, plain) for part in subterms(term))
 
@@ -173,7 +173,7 @@ def _is_pattern(term: nodes.Term) -> bool:
 def _divided(
     literals: Sequence[nodes.Literal], numbers: Sequence[nodes.Variable]
 ) -> tuple[tuple[nodes.Literal, ...], tuple[nodes.Literal, ...]]:
-    """Return the literals that wait for no number, and those that do, both in their order."""
+    """Return the literals that do not need the number, and those that do, both in their order."""
     names = {number.name for number in numbers}
     early = [literal for literal in literals if names.isdisjoint(variables_of(literal))]
     while True:

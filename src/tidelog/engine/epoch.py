@@ -1,4 +1,4 @@
-"""What an engine takes and gives when facts change."""
+"""What an engine takes and returns when facts change."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from tidelog.program.nodes import Program
 
 
 class Strategy(Enum):
-    """How strata are updated to the new epoch."""
+    """How strata are advanced to the new epoch."""
 
     AUTO = "auto"
     UPDATE = "update"
@@ -90,7 +90,7 @@ class MaintenanceSettings:
 
 @dataclass(frozen=True)
 class RelationState:
-    """Everything known of one relation: facts with their annotations.
+    """Everything known about one relation: facts with their annotations.
 
     `levels` is the iteration in which a fact first holds, `counts` the number of derivations in
     that iteration, `is_input` says which facts are input facts (those have level 0, count 1).
@@ -104,7 +104,7 @@ class RelationState:
 
 @dataclass(frozen=True)
 class EngineState:
-    """All relations with annotations, and the work each stratum took to compute from nothing.
+    """All relations with annotations, and the work each stratum took to compute from scratch.
 
     `numbers` are those that `autoinc()` gave, by rule.
     """
@@ -117,7 +117,7 @@ class EngineState:
 class MaintainedEngine(Engine, Protocol):
     """An engine whose state follows changes of its input facts.
 
-    `apply` either updates every relation to the new epoch, or raises and leaves everything as it was.
+    `apply` either updates every relation to the new epoch, or raises and leaves everything unchanged.
     """
 
     @property
@@ -130,10 +130,9 @@ class MaintainedEngine(Engine, Protocol):
     def apply(
         self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings, observer: Observer
     ) -> EpochResult:
-        """Bring the state to the next epoch.
+        """Advance the state to the next epoch.
 
-        Inserted facts must not be input facts yet and deleted facts must be; a fact in both is not
-        allowed.
+        Inserted facts must not be input facts yet, deleted facts must be, and no fact may be in both.
         """
 
     def change_rules(
@@ -143,15 +142,15 @@ class MaintainedEngine(Engine, Protocol):
         observer: Observer,
         changes: Mapping[str, RelationChange] = NO_CHANGES,
     ) -> EpochResult:
-        """Go on with another program whose input relations keep their facts, but for the changes.
+        """Continue with another program whose input relations keep their facts, except for the changes.
 
-        Relations that are new start empty; relations that it no longer has are dropped. Changes are as for
-        `apply`, of relations that the new program has. Only the two ends count: no error comes from a
-        state between them.
+        New relations start empty; relations that the program no longer has are dropped. Changes are as for
+        `apply`, for relations of the new program. Only the two end states count: an error never comes from
+        a state between them.
         """
 
     def export_state(self) -> EngineState:
-        """Return all that is needed to go on from here in another process."""
+        """Return all that another process needs to continue from here."""
 
     def import_state(self, state: EngineState) -> None:
-        """Take over an exported state instead of `insert` and `evaluate`."""
+        """Load an exported state, in place of `insert` and `evaluate`."""

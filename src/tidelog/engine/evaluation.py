@@ -15,7 +15,7 @@ def evaluate_strata(
 ) -> RunStatistics:
     """Run the strata in their order and return what each of them took.
 
-    The observer hears nothing of strata whose relations are `made` by a pass: nobody wrote them.
+    Strata whose relations were `made` by a pass are not reported to the observer: no user wrote them.
     """
     start = time.perf_counter()
     finished: list[StratumStatistics] = []

@@ -24,7 +24,7 @@ class Claim:
 def two_values(relation: Relation, claims: Sequence[Claim]) -> Diagnostic:
     """Return the diagnostic for two facts that agree on the key.
 
-    It points at a rule of the second fact and relates all others.
+    It points at a rule of the second fact and lists all others as related.
     """
     first, second = sorted(claims, key=lambda claim: (bool(claim.rules), claim.fact))
     key = ", ".join(f"`{relation.columns[place].name}`" for place in relation.keys)

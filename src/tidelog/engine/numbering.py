@@ -1,9 +1,9 @@
 """Which number `autoinc()` gave to which derivation.
 
-Numbers are given like codes: 0, 1, 2 and so on to derivations that never had one, and for good. A
-derivation that is deleted and comes back has its number again, and no other derivation ever gets it.
-So the answer depends on the order in which derivations first appeared, whatever engine or strategy
-found them, and taking back an epoch is forgetting the numbers it gave.
+Numbers are assigned like codes: 0, 1, 2 and so on, permanently, to derivations that never had one. A
+derivation that is deleted and derived again gets its old number, and no other derivation ever gets it.
+So numbers depend only on the order in which derivations first appeared, whatever engine or strategy found
+them, and undoing an epoch means forgetting the numbers it assigned.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -17,7 +17,7 @@ from tidelog.values import Codec
 
 @dataclass(frozen=True, slots=True)
 class CountedRule:
-    """A rule with `autoinc()`: the relation of its derivations, and the functor that tells their numbers.
+    """A rule with `autoinc()`: the relation of its derivations, and the functor that returns their numbers.
 
     `name` is the same for the same rule in every program. `types` are those of the relation's columns,
     and `step` is how often the rule counts.
@@ -45,7 +45,7 @@ class RuleNumbers:
 
 @dataclass
 class _NumberedRule:
-    """The numbers of one rule in the order in which they were given; the table is made when asked for."""
+    """The numbers of one rule in the order in which they were assigned; the table is built on demand."""
 
     step: int
     pieces: list[RuleNumbers] = field(default_factory=list)
@@ -86,7 +86,7 @@ class _NumberedRule:
 
 
 class Numbering:
-    """The numbers given so far, by rule; engines that follow each other share one.
+    """The numbers assigned so far, by rule; an engine passes it on to the one that replaces it.
 
     numbering.give(rule, [codes], codes.size, codec)
     numbering.find(rule.name, [codes], codes.size)  ->  [0, 1, 2]
@@ -97,7 +97,7 @@ class Numbering:
         self._next = 0
 
     def give(self, rule: CountedRule, columns: Sequence[Codes], count: int, codec: Codec) -> None:
-        """Give numbers to the derivations that have no number yet, in value order; they are all different."""
+        """Assign numbers in value order to the derivations without one; these must all be different."""
         numbered = self._rules.setdefault(rule.name, _NumberedRule(rule.step))
         if numbered.pieces:
             table = numbered.find()
@@ -115,16 +115,16 @@ class Numbering:
         self._next += rule.step * count
 
     def find(self, rule: str, columns: Sequence[Codes], count: int) -> Codes:
-        """Return the first number of each derivation, -1 for what is not one.
+        """Return the first number of each derivation, -1 for a binding that is not one.
 
-        A plan may ask for the number of a binding before it looks whether there is such a derivation.
+        A plan may ask for the number of a binding before it checks that there is such a derivation.
         """
         numbered = self._rules.get(rule)
         table = {} if numbered is None else numbered.find()
         return np.fromiter((table.get(key, -1) for key in _keys(columns, count)), np.int64, count)
 
     def mark(self) -> int:
-        """Return the number that is given next: `rewind` to it forgets what is given from here on."""
+        """Return the next number: `rewind` to it forgets all numbers assigned from here on."""
         return self._next
 
     def rewind(self, mark: int) -> None:
@@ -141,12 +141,12 @@ class Numbering:
         return {rule: numbers for rule, numbers in found.items() if numbers.numbers.size}
 
     def take(self, exported: Mapping[str, RuleNumbers]) -> None:
-        """Take over exported numbers in the place of all given so far."""
+        """Replace all numbers by exported ones."""
         self._rules, self._next = {}, 0
         self.add(exported)
 
     def add(self, exported: Mapping[str, RuleNumbers]) -> None:
-        """Take over numbers that were given after all known here."""
+        """Append numbers that were assigned after all known here."""
         for rule, numbers in exported.items():
             numbered = self._rules.setdefault(rule, _NumberedRule(numbers.step))
             numbered.pieces.append(numbers)
@@ -154,7 +154,7 @@ class Numbering:
             self._next = max(self._next, int(numbers.numbers[-1]) + numbers.step)
 
     def copy(self) -> "Numbering":
-        """Return the same numbers, to go on with elsewhere."""
+        """Return a copy, for another engine to continue with."""
         other = Numbering()
         other.take(self.export())
         return other

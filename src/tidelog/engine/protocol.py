@@ -26,7 +26,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class StratumStatistics:
-    """What one stratum took; `bindings` are what its joins yielded on the way, where they were counted."""
+    """What one stratum took; `bindings` is how many its joins yielded, where they were counted."""
 
     relations: tuple[str, ...]
     is_recursive: bool
@@ -49,40 +49,40 @@ class Observer(Protocol):
     """Receives what a run reports; called from the thread that runs it."""
 
     def stratum_started(self, stratum: int, strata: int, relations: Sequence[str]) -> None:
-        """Hear that a stratum (counted from 0) of `strata` begins."""
+        """Handle the start of a stratum, counted from 0, of `strata`."""
 
     def iteration_finished(self, stratum: int, iteration: int, new_facts: int, total_facts: int) -> None:
-        """Hear that an iteration found `new_facts`; the state holds `total_facts`."""
+        """Handle the end of an iteration that found `new_facts`; the state has `total_facts`."""
 
     def stratum_finished(self, stratum: int, statistics: StratumStatistics) -> None:
-        """Hear that a stratum reached its fixpoint."""
+        """Handle the fixpoint of a stratum."""
 
 
 class SilentObserver:
-    """An observer that says nothing."""
+    """An observer that does nothing."""
 
     def stratum_started(self, stratum: int, strata: int, relations: Sequence[str]) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def iteration_finished(self, stratum: int, iteration: int, new_facts: int, total_facts: int) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def stratum_finished(self, stratum: int, statistics: StratumStatistics) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 class Engine(Protocol):
-    """Runs one program over facts given as code columns.
+    """Runs one program over facts in columns of codes.
 
-    The order of facts is not specified; a relation is a set. `insert` before `evaluate` gives
-    input facts (duplicates are fine). After `evaluate`, `facts` and `match` read every relation.
+    The order of facts is not specified; a relation is a set. `insert` adds input facts before `evaluate`
+    (duplicates are fine). After `evaluate`, `facts` and `match` read every relation.
     """
 
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts, one array of codes per column, all of one length."""
 
     def evaluate(self, observer: Observer) -> RunStatistics:
-        """Bring every derived relation to its fixpoint."""
+        """Evaluate every derived relation to its fixpoint."""
 
     def size(self, relation: str) -> int:
         """Return the number of facts."""

@@ -7,7 +7,7 @@
 
 `remove(value)` undoes `add` in any order; `merge(other)` returns a new aggregate of the values of both,
 those of `other` after its own. With `remove` a group keeps one object, with `merge` a scan tree of them;
-with neither, a group that changes is made anew from its values.
+with neither, a group that changes is rebuilt from its values.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,18 +21,18 @@ from tidelog.values import NoValueError, Value
 
 
 class AggregateObject(Protocol):
-    """What every aggregate of the user's can do."""
+    """What every aggregate written by a user can do."""
 
     def add(self, value: Any) -> None:
         """Take a value."""
 
     def result(self) -> Value:
-        """Return what the values make; raise `NoValueError` if that is nothing."""
+        """Return the aggregate of the values; raise `NoValueError` if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserAggregate:
-    """A class of the user's, called with care: what it raises becomes a diagnostic."""
+    """A class written by a user; what it raises becomes a diagnostic."""
 
     name: str
     factory: Callable[[], Any]
@@ -40,12 +40,12 @@ class UserAggregate:
 
     @property
     def can_remove(self) -> bool:
-        """Say whether values can be taken out again."""
+        """Say whether values can be removed again."""
         return hasattr(self.factory, "remove")
 
     @property
     def can_merge(self) -> bool:
-        """Say whether two aggregates can be made one."""
+        """Say whether two aggregates can be merged."""
         return hasattr(self.factory, "merge")
 
     def make(self, values: Iterable[Value] = ()) -> AggregateObject:
@@ -66,11 +66,11 @@ class UserAggregate:
         return cast("AggregateObject", self._careful(cast("Any", left).merge, right))
 
     def result(self, aggregate: AggregateObject) -> Value:
-        """Return what the values make, or raise `NoValueError`."""
+        """Return the aggregate of the values, or raise `NoValueError`."""
         return cast("Value", self._careful(aggregate.result))
 
     def combine(self, values: Iterable[Value]) -> Value:
-        """Return what values in value order make, or raise `NoValueError`."""
+        """Return the aggregate of values in value order, or raise `NoValueError`."""
         return self.result(self.make(values))
 
     def _careful(self, function: Callable[..., object], *operands: object) -> object:
@@ -88,10 +88,10 @@ class UserAggregate:
 
 
 def is_object(aggregate: Aggregate) -> bool:
-    """Say whether an aggregate is a class of the user's, and not a functor that folds."""
+    """Say whether an aggregate is a class written by a user, not a functor that folds."""
     return aggregate.functor.startswith("@") and aggregate.init is None
 
 
 def concatenated(separator: Value, values: Iterable[Value]) -> Value:
-    """Return texts in value order with a separator between them; of none, an empty one."""
+    """Return texts in value order joined by a separator; an empty text if there are none."""
     return cast("str", separator).join(cast("Iterable[str]", values))

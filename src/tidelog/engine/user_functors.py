@@ -1,4 +1,4 @@
-"""Functors written in Python, called with care: what they raise becomes a diagnostic."""
+"""Functors written in Python; what they raise becomes a diagnostic."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ def find_functor(name: str, functions: UserFunctions, span: Span | None) -> Call
 def call_functor(
     name: str, function: Callable[..., Value], operands: tuple[Value, ...], span: Span | None
 ) -> Value:
-    """Return what the function gives; `NoValueError` is passed on."""
+    """Return the function's result; `NoValueError` is passed on."""
     try:
         return function(*operands)
     except (NoValueError, TidelogError):
@@ -34,12 +34,12 @@ def call_functor(
 
 
 def no_join(name: str, operands: tuple[Value, ...]) -> TidelogError:
-    """Return what to raise when two values have no least upper bound."""
+    """Return the error for two values without a least upper bound."""
     message = f"{failed_call(name, operands)}it has no value"
     hint = "any two values of a lattice must have a least upper bound"
     return TidelogError([Diagnostic(code="functor-failed", message=message, hint=hint)])
 
 
 def failed_call(name: str, operands: tuple[Value, ...]) -> str:
-    """Return how a message begins that says why a call failed."""
+    """Return the beginning of a message about a call that failed."""
     return f"the functor `{name}({', '.join(map(repr, operands))})` failed: "

@@ -102,7 +102,7 @@ class Epochs:
     def load(self) -> bool:
         """Make an epoch of all sources that are not streams, and say whether there was anything to do.
 
-        The first epoch is made in any case: programs may derive facts from nothing. A snapshot that
+        The first epoch is made in any case: programs may derive facts from scratch. A snapshot that
         differs from its last load in nothing, bad rows included, makes no epoch.
         """
         making = _Making(self._next, "load")

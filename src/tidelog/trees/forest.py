@@ -52,7 +52,7 @@ class Forest:
 
     @classmethod
     def of_folder(cls, folder: Path | str, language: str = "python") -> ForestStep:
-        """Return the step from nothing to all files of the language in a folder."""
+        """Return the step from scratch to all files of the language in a folder."""
         return cls.of(language).update(read_folder(Path(folder), find_language(language)))
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """Aggregates over groups of derivations, as codes.
 
 Sums of floats are rounded once, so neither the order of derivations nor the number of threads
-shows in a result; `values.functors.exact_sum` says what they are.
+affects a result; `values.functors.exact_sum` defines them.
 """
 
 import math
@@ -39,10 +39,10 @@ def reduce_groups(  # noqa: PLR0913, PLR0917 - each is plain, and bundling them 
     """Return count, sum, min, max or mean of each group, and which groups have a value.
 
     `groups` has the number of the group of every derivation, in any order; `values` the codes of
-    the target, of the given kind (None for count); `weights` how often each derivation counts, at
+    the target, of the kind `kind` (None for count); `weights` how often each derivation counts, at
     least once (None: once). For min and max of symbols, records and algebraic values `order` has
     keys of the values in value order, as `Codec.order_keys` gives them. A mean is a float. The
-    codes of groups without a value mean nothing.
+    codes of groups without a value are meaningless.
 
         reduce_groups("sum", Kind.NUMBER, [0, 1, 0], [5, 6, 7], 3, None)  ->  [12, 6, 0], None
     """
@@ -74,11 +74,11 @@ def fold_groups(
     values: Codes,
     order: Codes,
 ) -> Evaluated:
-    """Return what a user's aggregate makes of each group, and which groups have a value.
+    """Return the value of a user's aggregate for each group, and which groups have a value.
 
-    `step` is a compiled term over the variables `left` (what there is so far) and `right` (the next
+    `step` is a compiled term over the variables `left` (the result so far) and `right` (the next
     value); `init` has one code per group. Each group's values are taken in value order, which
-    `order` has keys of. A group for which `step` once has no value has none.
+    `order` has keys of. If `step` has no value once, the group has none.
     """
     results = init.copy()
     has_value = np.ones(init.size, dtype=np.bool_)
@@ -140,7 +140,7 @@ def _means(kind: Kind, groups: Codes, values: Codes, group_count: int, weights: 
     if kind is Kind.FLOAT:
         sums = _float_sums(groups, values.view(np.float64), group_count, weights)
         return sums / np.maximum(counts, 1)
-    # Halves of 32 bits can be added two thousand million times before a sum wraps.
+    # Halves of 32 bits can be added two billion times before a sum wraps.
     high, low = split_halves(kind, values)
     if counts.max(initial=0) >= 2**31:
         totals = _exact_totals(groups, high, group_count, weights) * 2**32
@@ -159,7 +159,7 @@ def split_halves(kind: Kind, values: Codes) -> tuple[Codes, Codes]:
 
 
 def divide_totals(highs: Codes, lows: Codes, counts: Codes) -> Floats:
-    """Return `(highs * 2**32 + lows) / counts`, rounded once; empty groups mean nothing."""
+    """Return `(highs * 2**32 + lows) / counts`, rounded once; values of empty groups are meaningless."""
     means: Floats = (highs * 2.0**32 + lows) / np.maximum(counts, 1)
     # Beyond 2**53 a float cannot hold the total: Python divides integers and rounds once.
     large = np.flatnonzero((np.abs(highs) >= 2**20) | (lows >= 2**52))
@@ -182,7 +182,7 @@ def _exact_totals(
 
 
 def _float_sums(groups: Codes, values: Floats, group_count: int, weights: Codes | None) -> Floats:
-    # Numbers of 16 bits are sorted by radix, several times sooner.
+    # Numbers of 16 bits are sorted by radix, which is several times faster.
     rows = np.argsort(groups.astype(np.uint16) if group_count <= 1 << 16 else groups, kind="stable")
     ends = np.cumsum(np.bincount(groups, minlength=group_count))
     values = np.ascontiguousarray(values[rows])
@@ -218,7 +218,7 @@ def _sum_in_python(values: Floats, weights: Codes) -> float:
 def _sum_exactly(values: Floats, weights: Codes, ends: Codes) -> tuple[Floats, Bools]:
     """Return the sum of each group, rounded once, and which sums are settled.
 
-    Requires the values of group g to stand at ends[g - 1] .. ends[g], and weights of at least 1.
+    Requires the values of group g to be at ends[g - 1] .. ends[g], and weights of at least 1.
     Ensures that a settled sum is that of `functors.exact_sum`; a group with a value that is not
     finite, or whose sum overflows on the way, is not settled.
     """
@@ -250,7 +250,7 @@ def _sum_exactly(values: Floats, weights: Codes, ends: Codes) -> tuple[Floats, B
 def _insert_partial(partials: Floats, count: int, term: float) -> int:
     """Add a term to partial sums that do not overlap, smallest first; return how many there are.
 
-    Returns -1 once something is not finite, and stays there.
+    Returns -1 as soon as something is not finite, and from then on.
     """
     if count < 0:
         return -1
@@ -280,7 +280,7 @@ def _round_partials(partials: Floats, count: int) -> float:
         before = total
         total = before + partials[place]
         rest = partials[place] - (total - before)
-    # Half a unit was rounded to even, but what is left below says which way it should have gone.
+    # Half a unit was rounded to even, but the remaining terms say which way it should have gone.
     if place > 0 and (
         (rest < 0.0 and partials[place - 1] < 0.0) or (rest > 0.0 and partials[place - 1] > 0.0)
     ):

@@ -31,7 +31,7 @@ def _floats(kernel: Callable[..., npt.NDArray[np.float64]]) -> Callable[..., Cod
 
 @vectorize(cache=True)  # type: ignore[no-untyped-call, untyped-decorator] # numba has no types for it
 def _float_power(base: float, exponent: float) -> float:
-    # The C library's power, as `math.pow`: numpy's own may round otherwise.
+    # The C library's power, like `math.pow`: numpy's own may round differently.
     return base**exponent  # type: ignore[no-any-return] # Python's may be complex
 
 
@@ -63,7 +63,7 @@ def _truncate(least: float, beyond: float, dtype: type) -> Callable[[Codes], Eva
 
 
 _N, _U, _F, _S = Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL
-# A code serves `ord` well: equal values have equal codes.
+# The code itself serves as `ord`: equal values have equal codes.
 IDENTITIES: Final[frozenset[tuple[str, Kind]]] = frozenset(
     [("ord", kind) for kind in Kind]
     + [(name, kind) for name in ("to_number", "to_unsigned") for kind in (_N, _U)]
@@ -110,7 +110,7 @@ TOTAL: Final[Mapping[tuple[str, Kind], Callable[..., Codes]]] = {
 }
 
 PARTIAL: Final[Mapping[tuple[str, Kind], Callable[..., Evaluated]]] = {
-    # With the remainder gone the quotient is exact, and rounding down is rounding to zero.
+    # Without the remainder the quotient is exact, and rounding down is rounding to zero.
     ("/", _N): _by_divisor(np.int64, lambda left, right: (left - np.fmod(left, right)) // right),
     ("%", _N): _by_divisor(np.int64, np.fmod),
     ("/", _U): _by_divisor(np.uint64, np.floor_divide),

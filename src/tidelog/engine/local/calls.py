@@ -16,7 +16,7 @@ from tidelog.errors import TidelogError
 from tidelog.program.nodes import UserApplication
 from tidelog.values import Codec, NoValueError, Value
 
-# Up to this many rows Python finds the distinct ones sooner than numpy.
+# Up to this many rows Python finds the distinct ones faster than numpy.
 _SMALL_BATCH: Final = 64
 
 Call = Callable[[tuple[Value, ...]], Value]
@@ -25,7 +25,7 @@ Encode = Callable[[list[Value]], Codes]
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Calls a function of Python values for rows of codes; columns of one row are the same for all."""
+    """Calls a function of Python values for rows of codes; a column of one row applies to all."""
 
     codec: Codec
     growing: AbstractContextManager[bool]
@@ -34,7 +34,7 @@ class Calls:
     encode: Encode
 
     def for_rows(self, codes: Sequence[Codes], count: int) -> Evaluated:
-        """Return what the call gives for every row, in order."""
+        """Return the result for every row, in order."""
         with self.growing:
             columns = [
                 self.codec.decode_column(np.broadcast_to(column, count), name)
@@ -52,7 +52,7 @@ class Calls:
         return result, unless_all(has_value)
 
     def for_combinations(self, codes: Sequence[Codes], count: int) -> Evaluated:
-        """Return the same with one call for each distinct row."""
+        """Return the result for every row, with one call for each distinct row."""
         rows, places = _distinct_rows([column for column in codes if column.size != 1], count)
         shown = [column if column.size == 1 else column[rows] for column in codes]
         result, mask = self.for_rows(shown, rows.size)
@@ -60,7 +60,7 @@ class Calls:
 
 
 class Remembered:
-    """Keeps what calls gave for each code of the one operand that varies; codes must be dense."""
+    """Caches results by the code of the one operand that varies; codes must be dense."""
 
     def __init__(self, calls: Calls, varying: int) -> None:
         self._calls = calls
@@ -69,7 +69,7 @@ class Remembered:
         self._states = np.empty(0, dtype=np.int8)  # 0: not asked yet, 1: no value, 2: a value
 
     def for_codes(self, codes: Sequence[Codes], _count: int) -> Evaluated:
-        """Return what the call gives for every row, with one call ever for each code."""
+        """Return the result for every row; each code is called for once, ever."""
         column = codes[self._varying]
         with self._calls.growing:
             if column.max() >= self._answers.size:
@@ -88,7 +88,7 @@ as_codes: Final = partial(np.array, dtype=np.int64)
 
 
 def user_call(term: UserApplication, functions: UserFunctions, codec: Codec, result: str) -> Call:
-    """Return a call of a user's functor that gives the code of its value."""
+    """Return a call of a user's functor that returns the code of its value."""
     function = find_functor(term.name, functions, term.span)
 
     def call(operands: tuple[Value, ...]) -> int:
@@ -96,7 +96,7 @@ def user_call(term: UserApplication, functions: UserFunctions, codec: Codec, res
         try:
             return codec.encode(value, result)
         except TidelogError as error:
-            # The result is not a value of its type: the diagnostic lacks only the place.
+            # The result is not a value of its type: only the place is added to the diagnostic.
             start = failed_call(term.name, operands)
             found = [replace(d, message=start + d.message, span=term.span) for d in error.diagnostics]
             raise TidelogError(found) from error

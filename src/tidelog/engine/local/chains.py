@@ -96,7 +96,7 @@ def _make_steps(
 
 
 def run_chain(operators: Sequence[Operator], state: LocalState, expressions: Expressions, sink: Sink) -> None:
-    """Run a chain over all that it scans."""
+    """Run a chain over all rows that it scans."""
     end = SinkStep()
     end.sink = sink
     chain = make_chain(operators, state, expressions, end)
@@ -104,7 +104,7 @@ def run_chain(operators: Sequence[Operator], state: LocalState, expressions: Exp
 
 
 def collect(operators: Sequence[Operator], state: LocalState, expressions: Expressions) -> CodeArray:
-    """Return all that a chain yields."""
+    """Return all bindings that a chain yields."""
     found: list[CodeArray] = [np.empty((0, len(operators[-1].outputs)), state.dtype)]
     run_chain(operators, state, expressions, lambda batch: found.append(batch.copy()))
     return np.concatenate(found)

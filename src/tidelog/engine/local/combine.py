@@ -1,4 +1,4 @@
-"""Aggregates that take the values of a group one by one, in value order: folds, classes, texts joined."""
+"""Aggregates that take the values of a group one by one, in value order: folds, classes, concat."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -23,7 +23,7 @@ _NOWHERE = Span(Source("aggregate", ""), 0, 0)
 def combiner(
     functor: str, target_type: str, result_type: str, init: Term | None, expressions: Expressions
 ) -> Combine | None:
-    """Return what combines the values of groups, None for an aggregate that needs no order of them."""
+    """Return the function that combines the values of groups, or None if the aggregate needs no order."""
     if functor == CONCAT:
         assert init is not None
         return _concat(target_type, init, expressions)

@@ -24,7 +24,7 @@ _Start = tuple[FlatRule, RuleLiteral | None]
 class LocalDerivations:
     """Chains from rows to derivations, planned when first needed and kept.
 
-    Chains hold on to indexes of stored relations, so they are forgotten when the version of one is another.
+    Chains refer to indexes of stored relations, so they are dropped when the version of a relation changes.
     """
 
     def __init__(self, state: LocalState, expressions: Expressions) -> None:
@@ -32,9 +32,9 @@ class LocalDerivations:
         self._expressions = expressions
         self._statistics = StateStatistics(state)
         self._chains: dict[_Start, tuple[Step, SinkStep]] = {}
-        # By relation, the version and number of rows that chains have seen.
+        # The version and number of rows of each relation that chains have seen.
         self._seen: dict[str, tuple[int, int]] = {}
-        # Asked for twice in a row: for the best one, then for the others. As long as sizes are the same.
+        # Asked for twice in a row, for the best one and then for the others; valid while sizes stay the same.
         self._variants: dict[_Start, tuple[tuple[int, ...], Sequence[tuple[Operator, ...]]]] = {}
 
     @property
@@ -44,7 +44,7 @@ class LocalDerivations:
 
     @contextmanager
     def watched(self, check: Callable[[], None]) -> Iterator[None]:
-        """Call `check` for every batch of bindings, also of those that become no derivation; it may raise."""
+        """Call `check` for every batch of bindings, even if they lead to no derivation; it may raise."""
         self._state.on_bindings = check
         try:
             yield
@@ -68,7 +68,7 @@ class LocalDerivations:
             self._run(rule, None, rows[piece], piece, sink)
 
     def backward_from(self, rule: FlatRule, rows: CodeArray, tags: Int64s, sink: Sink) -> None:
-        """Push the derivations of heads given by their content, each with the tag of its head."""
+        """Push the derivations of heads that have these contents, each with the tag of its head."""
         for piece in _pieces(np.arange(tags.size)):
             self._run(rule, None, rows[piece], tags[piece], sink)
 
@@ -82,7 +82,7 @@ class LocalDerivations:
         return known[1]
 
     def traces(self, rules: Sequence[FlatRule]) -> LocalTraces:
-        """Return the traces of rules, not recorded yet."""
+        """Return traces of rules, yet to be recorded."""
         return LocalTraces(rules, self._state, self._expressions, self._statistics)
 
     def encode(self, constant: Constant) -> int:
@@ -108,7 +108,7 @@ class LocalDerivations:
         first.run(batch)
 
     def _refresh(self) -> None:
-        """Let indexes and views cover the rows appended since the last run; plan anew for other versions."""
+        """Let indexes and views cover the rows appended since the last run; plan again for new versions."""
         for name, relation in self._state.relations.items():
             now, before = (relation.version, relation.count), self._seen.get(name)
             if now == before:

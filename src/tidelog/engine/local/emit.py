@@ -19,7 +19,7 @@ class Halt(Exception):  # noqa: N818 - ends a worker whose run was given up else
 
 
 class EmitStep(Step):
-    """Inserts candidates from the only thread at work."""
+    """Inserts candidates from a single thread."""
 
     def __init__(self) -> None:
         self.relation: Candidates
@@ -36,9 +36,9 @@ class SharedInsertion:
     """Lets several threads insert into one relation, and one of them enlarge it.
 
     Threads insert side by side; one that finds too little room waits until no other inserts, enlarges
-    the arrays with exclusive access, and lets the others go on. A thread notes that it inserts before it
-    looks whether another requests exclusive access, and a thread that requests it notes that before it
-    looks which others insert; the interpreter runs these in some order, so one of the two sees the other.
+    the arrays with exclusive access, and lets the others continue. A thread notes that it inserts before it
+    checks whether another requests exclusive access, and a thread that requests it notes that before it
+    checks which others insert; the interpreter runs these in some order, so one of the two sees the other.
     A thread that finds room takes no lock.
     """
 
@@ -48,7 +48,7 @@ class SharedInsertion:
         self._threads = threads
         self._blocks = relation.open_shared(threads)
         self._condition = threading.Condition()
-        # How many rows each thread is inserting; none takes the room that another was promised.
+        # How many rows each thread is inserting; none takes the room that another has reserved.
         self._inserts = [0] * threads
         self._is_alone = False
         self.halted = False
@@ -69,11 +69,11 @@ class SharedInsertion:
                 self._alone(partial(self.relation.stop_using_pairs_shared, len(batch), self._blocks))
 
     def close(self) -> None:
-        """Make the row numbers dense again; all threads are done."""
+        """Make the row numbers dense again once all threads are done."""
         self.relation.close_shared(self._blocks)
 
     def _enter(self, rows: int, thread: int) -> None:
-        """Return once this thread may insert so many rows."""
+        """Return once this thread may insert this many rows."""
         while True:
             self._inserts[thread] = max(rows, 1)
             if not self._is_alone and self.relation.room_shared(sum(self._inserts), self._threads):
@@ -94,10 +94,10 @@ class SharedInsertion:
                 self._condition.notify_all()
 
     def _alone(self, action: Callable[[], None]) -> None:
-        """Do something while no thread inserts; the condition is held."""
+        """Call a function while no thread inserts; the caller holds the condition."""
         while self._is_alone:
             self._condition.wait()
-        # No thread enters from here on, so those that insert now are the last ones.
+        # No thread enters from here on, so only those that insert now remain.
         self._is_alone = True
         try:
             while any(self._inserts):

@@ -41,7 +41,7 @@ from tidelog.values.codec import Codec
 class LocalEngine:
     """Runs a program on this machine; see `engine.protocol.Engine`.
 
-    `numbering` are the numbers of `autoinc()` to go on with, by default none.
+    `numbering` are the numbers of `autoinc()` to continue with, none by default.
     """
 
     def __init__(  # noqa: PLR0913 - an engine is made of no less
@@ -64,28 +64,28 @@ class LocalEngine:
         self._functional = FunctionalRelations(self._state, self._expressions)
 
     def _adopt_program(self, program: Program) -> None:
-        """Take a program as it is run: derivations that are counted are facts."""
+        """Take a program in the form that is run: derivations that are counted are facts."""
         counted = number_derivations(program)
         self._program, self._counted = counted.program, counted.rules
 
     def _number_functors(self) -> dict[str, NumberFunctor]:
-        """Return what tells the numbers of derivations, by functor."""
+        """Return the functions that return the numbers of derivations, by functor."""
         return {rule.functor: partial(self._numbers_of, rule) for rule in self._counted}
 
     def _numbers_of(self, rule: CountedRule, operands: Sequence[Codes], count: int) -> Evaluated:
-        """Return the numbers of derivations; the first operand is which of a rule's counters is meant."""
+        """Return the numbers of derivations; the first operand says which counter of the rule is meant."""
         place, *columns = (np.broadcast_to(codes, count) for codes in operands)
         numbers = self.numbering.find(rule.name, columns, count)
         return numbers + place, numbers >= 0
 
     def give_numbers(self, stratum: Stratum, rows: Mapping[str, Int64s] | None = None) -> None:
-        """Give numbers to the derivations that a stratum's rules count.
+        """Assign numbers to the derivations that a stratum's rules count.
 
-        With `rows`, only those of these row numbers, by relation, can be new.
+        With `rows`, only the derivations in these rows, by relation, can be new.
         """
         if not self._counted:
             return
-        # An aggregate that waits for a number has a stratum of its own before the rule's.
+        # An aggregate that needs a number has a stratum of its own before the rule's.
         read = earlier_relations(stratum)
         heads = {rule.head for rule in self._counted if rule.relation in read}
         strata = [each.relations for each in self._program.strata if not heads.isdisjoint(each.relations)]
@@ -103,7 +103,7 @@ class LocalEngine:
         self._check_memory()
 
     def evaluate(self, observer: Observer) -> RunStatistics:
-        """Bring every relation to its fixpoint, stratum by stratum."""
+        """Evaluate every relation to its fixpoint, stratum by stratum."""
         made = {rule.relation for rule in self._counted}
         with self._run_context() as context:
 
@@ -117,7 +117,7 @@ class LocalEngine:
 
     @contextmanager
     def _run_context(self) -> Iterator[RunContext]:
-        """Yield what strata run in; its threads end with it."""
+        """Yield the context that strata run in; its threads end with it."""
         workers = Workers(self._settings.jobs)
         try:
             yield RunContext(
@@ -165,7 +165,7 @@ class LocalEngine:
         )
 
     def _run_paths(self, stratum: Stratum, context: RunContext) -> PathStratum | None:
-        """Evaluate a stratum by best paths; return None and leave the state as it is if it is not a graph."""
+        """Evaluate a stratum by best paths; return None and change nothing if it is not a graph."""
         plan = plan_paths(stratum, self._program)
         if plan is None:
             return None

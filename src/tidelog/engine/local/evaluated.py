@@ -1,4 +1,4 @@
-"""What a compiled term gives for a batch of bindings, and terms made of such terms."""
+"""The codes of a compiled term for a batch of bindings, and terms made of such terms."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -9,7 +9,7 @@ from tidelog.engine.protocol import Codes
 
 Bools = npt.NDArray[np.bool_]
 Bindings = Mapping[str, Codes]
-# Codes, and which rows have a value (None: all). The code of a row without a value means nothing.
+# Codes, and which rows have a value (None: all). The code of a row without a value is meaningless.
 Evaluated = tuple[Codes, Bools | None]
 Compiled = Callable[[Bindings, int], Evaluated]
 RowKernel = Callable[[Sequence[Codes], int], Evaluated]
@@ -33,7 +33,7 @@ def _both(left: Bools | None, right: Bools | None) -> Bools | None:
 
 
 def on_columns(kernel: Callable[..., Evaluated], operands: Sequence[Compiled]) -> Compiled:
-    """Return a node that gives `kernel` whole columns, rows without a value included."""
+    """Return a node that passes whole columns to `kernel`, including rows without a value."""
 
     def node(columns: Bindings, count: int) -> Evaluated:
         codes, mask = operands_of(operands, columns, count)
@@ -44,10 +44,10 @@ def on_columns(kernel: Callable[..., Evaluated], operands: Sequence[Compiled]) -
 
 
 def on_valid_rows(evaluate: RowKernel, operands: Sequence[Compiled], *, each_row: bool = False) -> Compiled:
-    """Return a node that shows `evaluate` only the rows in which every operand has a value.
+    """Return a node that passes to `evaluate` only the rows in which every operand has a value.
 
-    `evaluate` gets its operands' codes, each of `count` rows or of one that is the same for all. With
-    operands that are the same for all rows it is asked for one row, unless for `each_row`.
+    `evaluate` gets its operands' codes, each with `count` rows or with one row that applies to all. If all
+    operands have one row, it is called for one row, except with `each_row`.
     """
 
     def node(columns: Bindings, count: int) -> Evaluated:
@@ -71,5 +71,5 @@ def on_valid_rows(evaluate: RowKernel, operands: Sequence[Compiled], *, each_row
 
 
 def unless_all(has_value: Bools) -> Bools | None:
-    """Return which rows have a value, None if all have."""
+    """Return which rows have a value, or None if all have one."""
     return None if has_value.all() else has_value

@@ -1,8 +1,8 @@
 """Terms, constraints and ranges over batches of bindings, as codes.
 
-`values.functors` says what everything means. A term is compiled once to a function from the
-columns of a batch to codes; arithmetic then runs on whole columns, and what needs texts or a
-Python callable is asked once for every distinct combination of operands.
+`values.functors` defines the meaning of all of them. A term is compiled once to a function from the
+columns of a batch to codes; arithmetic then runs on whole columns, and whatever needs texts or a Python
+callable is called once for every distinct combination of operands.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,15 +32,15 @@ from tidelog.values import Codec, Kind, functors
 from tidelog.values.records import NIL
 
 CompiledConstraint = Callable[[Bindings, int], Bools]
-# The numbers of derivations given as columns, each of so many rows or of one that is the same for all.
+# The numbers of derivations in columns, each of this many rows or of one that applies to all.
 NumberFunctor = RowKernel
 
 
 class Expressions:
     """Evaluates the terms, constraints and ranges of one program over batches of bindings.
 
-    A batch is a column of codes per variable, all of `count` rows. Nodes are compiled when they
-    are first met and kept; several threads may evaluate at once.
+    A batch has a column of codes per variable, each of `count` rows. Nodes are compiled on first use and
+    kept; several threads may evaluate at once.
 
         expressions.term(x_plus_1, {"x": codes}, codes.size)  ->  (codes + 1, None)
     """
@@ -57,16 +57,16 @@ class Expressions:
         self.functions = functions
         self._numbers = numbers or {}
         self._known_ranks: Codes = np.empty(0, dtype=np.int64)
-        # Dictionaries grow while texts and records are made, so one thread at a time makes them.
+        # Dictionaries grow when texts and records are made, so only one thread at a time makes them.
         self._growing = RLock()
-        # Keyed by identity, which costs no walk through the node; the node is kept alive beside it.
+        # Keyed by identity, which needs no walk through the node; the node is kept alive with it.
         self._nodes: dict[int, tuple[Term, Compiled]] = {}
         self._constraints: dict[int, tuple[Constraint, CompiledConstraint]] = {}
 
     def term(self, term: Term, columns: Bindings, count: int) -> Evaluated:
         """Return the codes of a term whose variables are all in `columns`, and which rows have a value.
 
-        The codes of rows without a value mean nothing. The result may be a column of the batch
+        The codes of rows without a value are meaningless. The result may be a column of the batch
         itself, so it must not be written to.
         """
         codes, mask = self._node(term)(columns, count)
@@ -80,7 +80,7 @@ class Expressions:
         return partial(self.term, term)
 
     def constraint(self, constraint: Constraint, columns: Bindings, count: int) -> Bools:
-        """Return for which rows a constraint holds: never where an operand has no value."""
+        """Return the rows for which a constraint holds: never one in which an operand has no value."""
         return self.compile_constraint(constraint)(columns, count)
 
     def compile_constraint(self, constraint: Constraint) -> CompiledConstraint:
@@ -95,7 +95,7 @@ class Expressions:
         """Return a row number and a code for each value of each row's range.
 
         Row numbers ascend, and the values of a row are in the order of its range. A row whose
-        start, stop or step has no value has no range. The target is the caller's to match.
+        start, stop or step has no value has no range. Matching the target is up to the caller.
 
             x = range(1, y) over y = [3, 2]  ->  [0, 0, 1], [1, 2, 1]
         """
@@ -111,7 +111,7 @@ class Expressions:
         """Return which codes are such a record or branch, and the codes of their fields.
 
         There is one array per field of the pattern, as long as `codes`; rows that do not match
-        have 0 there. Nil never matches. The pattern's own terms are the caller's to match.
+        have 0 there. Nil never matches. Matching the pattern's own terms is up to the caller.
         """
         records = self.codec.records
         width = len(pattern.terms)
@@ -133,7 +133,7 @@ class Expressions:
     # --- terms -----------------------------------------------------------------------------
 
     def _node(self, term: Term) -> Compiled:
-        """Return the compiled term; its arrays have `count` rows, or one that is the same for all."""
+        """Return the compiled term; its arrays have `count` rows, or one that applies to all."""
         known = self._nodes.get(id(term))
         if known is None:
             known = (term, self._compile(term))
@@ -217,7 +217,7 @@ class Expressions:
     def _ranks(self, codes: Sequence[Codes]) -> list[Codes]:
         """Return the ranks of symbols by text; there must be a row.
 
-        Ranks once taken stay right among the codes they cover, whatever the dictionary learns.
+        Ranks stay valid among the codes they cover, whatever is added to the dictionary.
         """
         ranks = self._known_ranks
         if max(column.max() for column in codes) >= ranks.size:

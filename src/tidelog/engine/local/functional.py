@@ -23,16 +23,16 @@ RowChanges = Mapping[str, tuple[Int64s, Int64s]]
 
 
 class FunctionalRelations:
-    """Checks the relations with `keys` of a program, whole at first and then change by change."""
+    """Checks the relations with `keys` of a program, at first as a whole and then change by change."""
 
     def __init__(self, state: LocalState, expressions: Expressions) -> None:
         self._state = state
         self._expressions = expressions
-        # By relation, with the version that they are of.
+        # By relation, with the version that they belong to.
         self._owners: dict[str, tuple[int, KeyOwners]] = {}
 
     def forget(self) -> None:
-        """Check relations whole when they are next asked for: a change was taken back."""
+        """Check relations as a whole next time: a change was undone."""
         self._owners = {}
 
     def check(self, stratum: Stratum, changes: RowChanges | None = None) -> None:
@@ -74,7 +74,7 @@ class FunctionalRelations:
             for code, column in zip(stored.rows[row], columns, strict=True)
         ]
         deriving = [rule for rule in rules if rule.head.relation == name and self._derives(rule, row)]
-        # Several rules may come from one rule of the user's: it is named once.
+        # Several rules may come from one rule that the user wrote: it is named once.
         found = {(rule.span.start, rule.span.end): rule.span for rule in deriving}
         return Claim(f"{name}({', '.join(values)})", tuple(found.values()))
 

@@ -15,7 +15,7 @@ from tidelog.storage.leapfrog import leapfrog
 from tidelog.storage.leapfrog_join import JoinShape, Records, make_join, with_tries
 from tidelog.storage.trie import TrieBatch
 
-# What a step of the join counts as in the work of maintenance, where bindings of other joins count 1.
+# How much a step of the join adds to the work of maintenance, where a binding of another join adds 1.
 _STEPS_PER_BINDING = 2
 _OPS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": LESS_EQUAL}
 
@@ -52,7 +52,7 @@ class LeapfrogStep(Step):
 
 
 class _AtomTries:
-    """The batches of one atom's trie that hold what the current iteration sees."""
+    """The batches of one atom's trie with the rows that the current iteration sees."""
 
     def __init__(self, atom: TrieAtom, state: LocalState) -> None:
         self._relation = state.relations[atom.relation]
@@ -64,7 +64,7 @@ class _AtomTries:
         self._batches: list[TrieBatch] = []
 
     def batches(self, record: Records) -> list[TrieBatch]:
-        """Return the batches, none if there is nothing to see, and fill in which rows are in view."""
+        """Return the batches, none if no row is in view, and fill in which rows are."""
         relation = self._relation
         first, last = self._visible.rows(self._view)
         if first == last:

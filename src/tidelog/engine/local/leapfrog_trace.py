@@ -1,9 +1,9 @@
 """The trace of one rule's leapfrog join: tries of two epochs and the intervals it depends on.
 
 Intervals that contain a surgery of an atom's trie are hit. Each hit is a window: a binding of the first
-variables and an interval of the next one, in which the old and the new body may differ. The windows
-together are the change oracle. Only inside them both bodies are joined again; the intervals that were hit
-are given up, and those that the new join records take their place.
+variables and an interval of the next one, in which the old and the new body may differ. Together the
+windows are the change oracle. Both bodies are joined again only inside them; the intervals that were hit
+are dropped, and those that the new join records replace them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,13 @@ from tidelog.storage.leapfrog_join import HIGHEST, LOWEST, Join, JoinShape, make
 from tidelog.storage.leapfrog_trace import COUNTS, join_windows, unite_windows
 
 _SMALLEST = 1 << 12
-# A trace is recorded anew when it holds this many times the intervals it had then.
+# A trace is recorded again when it has this many times the intervals it was recorded with.
 _MOST_GROWTH = 4
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Where the intervals of one level of one atom go.
+    """Where the intervals of one level of one atom are stored.
 
     `before` are the variables of the atom's upper levels, `others` the variables before this one that
     the atom does not have.
@@ -66,7 +66,7 @@ class TraceChange:
 class RuleTrace:
     """The recorded join of one rule.
 
-    `work` counts the steps made so far, `edits` what the last change altered: intervals given up and
+    `work` counts the steps made so far, `edits` what the last change altered: intervals dropped and
     recorded, bindings lost and gained.
     """
 
@@ -92,8 +92,8 @@ class RuleTrace:
     def _make_indexes(self) -> list[Sensitivity]:
         """Return an index for each level whose variables are not a prefix of the order.
 
-        Of the others, a changed branch says itself where the join changes; with `keeps_all` they have
-        indexes too, to look at.
+        For the others, a changed branch itself shows where the join changes; with `keeps_all` they have
+        indexes too, for inspection.
         """
         self._indexes: dict[tuple[int, int], int] = {}
         found: list[Sensitivity] = []
@@ -114,11 +114,11 @@ class RuleTrace:
         return sum(sensitivity.index.size for sensitivity in self.sensitivities)
 
     def is_current(self) -> bool:
-        """Say whether the trace has not grown so much that it is better recorded anew."""
+        """Say whether the trace is worth keeping: if it has grown too much, recording it again is cheaper."""
         return self.size <= max(_SMALLEST, _MOST_GROWTH * self._size_recorded)
 
     def record(self) -> None:
-        """Join the old epoch from nothing and keep what the join depends on."""
+        """Join the old epoch from scratch and keep what the join depends on."""
         everything = np.array([[LOWEST, HIGHEST]], np.int64)
         self._join(0, everything, has_old=False)
         self._keep_records()
@@ -132,7 +132,7 @@ class RuleTrace:
             for level, variable in enumerate(atom.variables):
                 points, place = trie.surgeries[level], self._indexes.get((number, level))
                 if place is None:
-                    # Nothing is recorded here, so a branch without facts can go unnoticed.
+                    # Nothing is recorded here, so a branch without facts may go unnoticed.
                     windows = np.hstack([points, points[:, -1:]])
                 else:
                     points = np.concatenate([points, trie.cleared[level]])
@@ -162,14 +162,14 @@ class RuleTrace:
         return change
 
     def commit(self) -> None:
-        """Let the recorded intervals take the place of those that were hit."""
+        """Replace the intervals that were hit by the recorded ones."""
         for index, hits in self._hits:
             index.delete(hits)
         self._keep_records()
         self._hits = []
 
     def forget(self) -> None:
-        """Give up what the epoch under way recorded."""
+        """Drop what the epoch in progress recorded."""
         self._hits, self._records = [], []
 
     def _keep_records(self) -> None:
@@ -181,7 +181,7 @@ class RuleTrace:
         self._records = []
 
     def _join(self, variable: int, windows: Int64s, *, has_old: bool) -> TraceChange:
-        """Join windows of one variable, with larger outputs whenever they prove too small."""
+        """Join windows of one variable, with larger outputs whenever they turn out too small."""
         width = len(self.plan.variables) + len(self.plan.atoms)
         lost, gained = (np.empty((_SMALLEST, width), np.int64) for _ in range(2))
         records = np.empty((_SMALLEST, RECORD_HEAD + len(self.plan.variables)), np.int64)
@@ -202,9 +202,9 @@ class RuleTrace:
         return TraceChange(lost[: counts["lost"][0]], gained[: counts["gained"][0]])
 
     def _versions(self, variable: int, *, has_old: bool) -> tuple[Join, Join]:
-        """Return the join of the variables from this one on over the old epoch's tries and the new one's.
+        """Return the joins of the variables from this one on, over the tries of the old and of the new epoch.
 
-        A trace is recorded in the new version's place, from the levels of the old epoch.
+        Recording uses the new version, with the levels of the old epoch.
         """
         shape = JoinShape(
             outer=variable,

@@ -1,4 +1,4 @@
-"""The traces of a stratum's rules, taken from epoch to epoch together."""
+"""The traces of a stratum's rules, advanced together from epoch to epoch."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +22,7 @@ _NO_ROWS: Int64s = np.empty(0, np.int64)
 class LocalTraces:
     """One trace for each of some rules of a stratum; atoms that look alike share a trie.
 
-    Between `follow` and `commit` or `forget` the old trace is still the one that counts.
+    Between `follow` and `commit` or `forget` the old trace is still the valid one.
     """
 
     def __init__(
@@ -91,16 +91,16 @@ class LocalTraces:
         return same and all(trace.is_current() for trace in self._traces.values())
 
     def record(self) -> None:
-        """Join the old epoch from nothing and keep what the joins depend on."""
+        """Join the old epoch from scratch and keep what the joins depend on."""
         for trie in self._tries.values():
             trie.load()
         for trace in self._traces.values():
             trace.record()
 
     def follow(self, changed: Mapping[str, Int64s]) -> None:
-        """Find how the bindings of each rule change, given the rows that did."""
+        """Find how the bindings of each rule change with these rows."""
         for name in self._versions:
-            # Whoever evaluates after this must see the rows that were located for the epoch.
+            # Later evaluations must see the rows that were located for the epoch.
             self._state.show_all(name)
         for trie in self._tries.values():
             trie.look(changed.get(trie.name, _NO_ROWS))
@@ -122,7 +122,7 @@ class LocalTraces:
             chain.first.run(bindings[first : first + BUFFER_ROWS].astype(self._state.dtype))
 
     def commit(self) -> None:
-        """Let the trace be that of the new epoch."""
+        """Keep the trace of the new epoch."""
         for trace in self._traces.values():
             trace.commit()
         for trie in self._tries.values():
@@ -130,7 +130,7 @@ class LocalTraces:
         self._changes = {}
 
     def forget(self) -> None:
-        """Stay with the trace of the old epoch."""
+        """Keep the trace of the old epoch."""
         for trace in self._traces.values():
             trace.forget()
         self._changes = {}

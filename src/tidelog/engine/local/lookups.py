@@ -21,7 +21,7 @@ from tidelog.storage.join import (
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST, BELOW, OrderedIndex, join_ordered
 
-# What a filter bounds the ordered column by, where that is its left or its right side.
+# The bound that a filter sets if the ordered column is its left side, or its right side.
 _BOUNDS = {LESS: (BELOW, ABOVE), LESS_EQUAL: (AT_MOST, AT_LEAST)}
 
 
@@ -95,7 +95,7 @@ class JoinStep(Step):
 
 
 def groups_of(batch: CodeArray, constants: Int64s, key: Int32s, index: Index) -> Int64s:
-    """Return the group of an index that each binding's key leads to, -1 for none."""
+    """Return the group of each binding's key in an index, -1 if there is none."""
     found = np.empty(batch.shape[0], np.int64)
     find_groups(batch, constants, key, index.slots, index.keys, index.groups, index.is_dense, found)
     return found
@@ -105,7 +105,7 @@ def _bounds_on(ordered: int, filters: Int32s, width: int) -> Int32s:
     """Return the filters that bound the column with source `ordered` as (kind, source).
 
     Sources below `width` are columns of the batch, negative ones constants. A bound by another column
-    of the same entry is a filter and no bound for a search.
+    of the same entry is only a filter, not a bound for a search.
     """
     bounds = []
     for comparison, left, right in filters:
@@ -118,7 +118,7 @@ def _bounds_on(ordered: int, filters: Int32s, width: int) -> Int32s:
 
 
 def _row_numbers(batch: CodeArray, constants: Int64s, key: Int32s, relation: StoredRelation) -> Int64s:
-    """Return the number of the row that each binding's operands are, -1 if it is not there or hidden."""
+    """Return the row number of each binding's operands, -1 if the row is absent or hidden."""
     found = np.empty(batch.shape[0], np.int64)
     find_bindings(batch, constants, key, relation.slots, relation.rows, found)
     if relation.alive.size:
@@ -162,7 +162,7 @@ class CheckStep(SelectingStep):
 
 
 class FindStep(SelectingStep):
-    """Binds the number of a fact's row, -1 where a negated fact is not there."""
+    """Binds the number of a fact's row, -1 where a negated fact is absent."""
 
     def __init__(self, find: Find, layout: Layout, state: LocalState, expressions: Expressions) -> None:
         super().__init__(find, layout, state, expressions, (find.row,))

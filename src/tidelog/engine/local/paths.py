@@ -55,14 +55,14 @@ class PathStratum:
         self._paths = Paths(self._dtype, is_greatest=plan.is_greatest, keeps_sources=follows)
         self._bases = OrderedGroups() if follows else None
         self._base_counts: Int64s = np.zeros(0, np.int64)
-        # Whether floats were met that can add up to an infinity, of either sign.
+        # Whether there were floats that can add up to an infinity, of either sign.
         self._has_huge = np.zeros(2, np.bool_)
         self.derivations = 0
 
-    # --- from nothing --------------------------------------------------------------------------
+    # --- from scratch --------------------------------------------------------------------------
 
     def evaluate(self, expressions: Expressions, statistics: Statistics) -> None:
-        """Find the values from the input facts of the relations, which are then replaced.
+        """Compute the values from the input facts of the relations, and replace the facts by them.
 
         Raises `Unsuitable` if the arcs do not allow it, and `Endless` if values improve for ever.
         """
@@ -96,7 +96,7 @@ class PathStratum:
         bases: Sequence[tuple[str, CodeArray, Int64s]],
         arcs: Sequence[tuple[ArcRule, CodeArray, Int64s]],
     ) -> dict[str, Changed]:
-        """Change base values and arcs, given as rows with diffs, and return what became of the facts."""
+        """Change base values and arcs by rows with diffs; return the facts deleted and inserted."""
         nodes = [self._change_bases(*part) for part in bases]
         deleted: list[Arcs] = []
         inserted: list[Arcs] = []
@@ -128,7 +128,7 @@ class PathStratum:
     # --- nodes, bases, arcs --------------------------------------------------------------------
 
     def _number(self, name: str, keys: CodeArray) -> Int64s:
-        """Return the nodes of keys, new ones made where there are none."""
+        """Return the nodes of keys; keys without a node get one."""
         rows = keys
         if self._shift:
             rows = np.zeros((len(keys), self._nodes.arity), self._state.dtype)
@@ -140,7 +140,7 @@ class PathStratum:
         return nodes
 
     def _add_bases(self, name: str, rows: CodeArray, diffs: Int64s) -> None:
-        """Take base values, all of them new, before the first evaluation."""
+        """Add base values, all of them new, before the first evaluation."""
         if not len(rows):
             return
         self.derivations += len(rows)

@@ -1,6 +1,6 @@
-"""What a relation holds after an iteration, where its facts are not simply added.
+"""What a relation holds after an iteration, if its facts are not simply added.
 
-Candidates for such a relation are collected aside; at the iteration's end a choice-domain leaves
+Candidates for such a relation are collected separately; at the iteration's end a choice-domain leaves
 some out, lattice columns are joined, an equivalence is closed, and subsumption deletes.
 """
 
@@ -79,7 +79,7 @@ class Settler:
 
 
 def lattice_table(relation: Relation, stored: StoredRelation, program: Program) -> LatticeTable | None:
-    """Return what joins candidates as they come, None where a join is not `min` or `max`."""
+    """Return the table that joins candidates as they come, or None if a join is not `min` or `max`."""
     columns = relation.lattice_columns
     if len(columns) != 1 or relation.choices:
         return None
@@ -133,7 +133,7 @@ class _Equivalence:
         self._class_of: dict[int, list[int]] = {}
 
     def close(self, pairs: Rows) -> Rows:
-        """Return the pairs that the given ones add to the equivalence."""
+        """Return the pairs that these add to the equivalence."""
         added: list[Rows] = [np.empty((0, 2), np.int64)]
         for left, right in pairs.tolist():
             for member in (left, right):

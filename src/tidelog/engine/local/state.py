@@ -1,4 +1,4 @@
-"""The relations of a run and what each iteration may see of them."""
+"""The relations of a run, and which of their rows each iteration sees."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray
 from tidelog.values.codec import Codec
 
-# So few codes are looked at sooner as a list than as an array.
+# Up to this many codes are checked faster as a list than as an array.
 _FEW_CODES = 32
 
 
 class NeedsWideCodes(Exception):  # noqa: N818 - a signal between state and engine, no user's error
-    """A code does not fit 32 bits: the state has to be widened and the stratum run again."""
+    """A code does not fit into 32 bits: the state must be widened and the stratum run again."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Visible:
 class LocalState:
     """All relations, in 32-bit codes until `widen`; never both widths at once.
 
-    `changes` counts how often rows were hidden or shown in place, which no count of rows tells.
+    `changes` counts how often rows were hidden or shown in place, which the number of rows does not show.
     """
 
     program: Program
@@ -73,7 +73,7 @@ class LocalState:
         return sum(self._bindings.values())
 
     def count_bindings(self, count: int) -> None:
-        """Count bindings that a join yielded, each thread for itself so that none is lost."""
+        """Count bindings that a join yielded, separately in each thread so that none is lost."""
         thread = get_ident()
         self._bindings[thread] = self._bindings.get(thread, 0) + count
         if self.on_bindings is not None:
@@ -85,11 +85,11 @@ class LocalState:
         return np.dtype(self.dtype).itemsize == 8
 
     def insert(self, name: str, columns: Columns) -> None:
-        """Insert facts given as code columns, widening the state if a code asks for it."""
+        """Insert facts from columns of codes; widen the state if a code needs it."""
         if not self.is_wide and not all(fits_narrow(column) for column in columns):
             self.widen()
         relation = self.relations[name]
-        # An input fact given twice has one derivation.
+        # An input fact that is inserted twice has one derivation.
         relation.insert(self.pack(columns, len(columns[0]) if columns else 1), first_new=relation.NEVER)
         self.show_all(name)
 
@@ -144,8 +144,8 @@ class LocalState:
             self.show_all(name)
 
     def compact(self) -> list[str]:
-        """Give back the rows of deleted facts where they are many; return the relations whose rows moved."""
-        # All copies are made before any takes its place: a copy may fail.
+        """Reclaim the rows of deleted facts where there are many; return the relations whose rows moved."""
+        # All copies are made before any is put in place: making a copy may fail.
         sparse = [name for name, relation in self.relations.items() if relation.is_sparse]
         copies = {name: self.relations[name].copied(self.dtype) for name in sparse}
         for name, copy in copies.items():
@@ -154,7 +154,7 @@ class LocalState:
         return sparse
 
     def replace(self, name: str, rows: CodeArray | None = None, expected: int = 0) -> None:
-        """Let a relation hold exactly these rows, or none, with room for as many as `expected`."""
+        """Make a relation hold exactly these rows, or none, with room for as many as `expected`."""
         content = self.empty_relation(name)
         content.reserve(expected)
         if rows is not None:

@@ -1,9 +1,9 @@
-"""What the planner learns from the relations as they stand."""
+"""What the planner learns from the present relations."""
 
 from tidelog.engine.local.state import LocalState
 from tidelog.storage.distinct import count_distinct, rows_per_key
 
-# Counts are taken again once a relation has grown by this factor.
+# Keys are counted again once a relation has grown by this factor.
 _GROWTH = 2
 
 
@@ -15,7 +15,7 @@ class StateStatistics:
         self._counted: dict[tuple[str, tuple[int, ...]], tuple[int, float]] = {}
 
     def size(self, relation: str) -> float | None:
-        """Return the number of facts; of an empty relation nothing is known: it may yet grow."""
+        """Return the number of facts; the size of an empty relation is unknown, since it may still grow."""
         return len(self._state.relations[relation]) or None
 
     def is_indexed(self, relation: str, columns: tuple[int, ...]) -> bool:
@@ -25,8 +25,8 @@ class StateStatistics:
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
         """Return about how many distinct values these columns have.
 
-        Fewer than there are if some have many more rows than others: what counts is how many rows
-        the key of a fact leads to.
+        Fewer than there are if some have many more rows than others: what matters is how many rows the
+        key of a fact leads to.
         """
         stored = self._state.relations[relation]
         if not len(stored):

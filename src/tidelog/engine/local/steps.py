@@ -18,7 +18,7 @@ from tidelog.storage.join import EQUAL, LESS, LESS_EQUAL, UNEQUAL, scan_rows, se
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
 
 Mask = npt.NDArray[np.bool_]
-# Takes batches, and has to copy what it keeps: buffers are used again.
+# Takes batches, and must copy what it keeps: buffers are reused.
 Sink = Callable[[CodeArray], None]
 # Rows per buffer: large enough to hide the cost of a kernel call, small enough for the cache.
 BUFFER_ROWS = 1 << 14
@@ -76,17 +76,17 @@ class Step(ABC):
 
     @abstractmethod
     def run(self, batch: CodeArray) -> None:
-        """Take a batch and push what becomes of it to the next step."""
+        """Process a batch and push the result to the next step."""
 
 
 class SinkStep(Step):
-    """The end of a chain: hands batches to a sink."""
+    """The end of a chain: passes batches to a sink."""
 
     def __init__(self) -> None:
         self.sink: Sink
 
     def run(self, batch: CodeArray) -> None:
-        """Hand the batch on."""
+        """Pass the batch on."""
         self.sink(batch)
 
 
@@ -144,7 +144,7 @@ class ScanStep:
 def _renamed(
     filters: Sequence[ops.Comparison], binds: Sequence[tuple[int, str]], columns: Sequence[str]
 ) -> list[ops.Comparison]:
-    """Return comparisons in which a column bound twice has one name."""
+    """Return comparisons in which a column that is bound twice has one name."""
     names: Mapping[ops.Operand, str] = {name: columns[column] for column, name in binds}
     return [ops.Comparison(c.op, names.get(c.left, c.left), names.get(c.right, c.right)) for c in filters]
 

@@ -1,7 +1,7 @@
 """Semi-naive evaluation of one stratum.
 
-Iteration k applies the delta rules to the facts of earlier iterations; what it finds is seen by
-no rule before iteration k + 1. A relation's rows are in the order of their iterations, so what
+Iteration k applies the delta rules to the facts of earlier iterations; no rule sees what it finds
+before iteration k + 1. A relation's rows are in the order of their iterations, so what
 an iteration sees is a range of row numbers.
 """
 
@@ -88,7 +88,7 @@ class StratumRun:
         self._derivations = 0
 
     def run(self, number: int, observer: Observer) -> StratumStatistics:
-        """Bring the stratum's relations to their fixpoint."""
+        """Evaluate the stratum's relations to their fixpoint."""
         start = time.perf_counter()
         bindings = self._state.bindings
         self._begin()
@@ -194,7 +194,7 @@ class StratumRun:
             rule.chain.run(first, last)
 
     def _plan_rules(self, rules: Sequence[Rule]) -> None:
-        """Plan rules by the sizes as they stand and make them runnable; one planned as before stays."""
+        """Plan rules for the present sizes and make them runnable; keep those whose plan stays the same."""
         sizes = self._sizes()
         for rule in rules:
             self._planned_sizes[rule.id] = {name: sizes[name] for name in self._reads[rule.id]}
@@ -213,7 +213,7 @@ class StratumRun:
         self._make_runnable(repeated)
 
     def _make_runnable(self, plans: Sequence[RulePlan]) -> None:
-        """Take these delta rules from here on; the steps of one whose operators did not change stay."""
+        """Use these delta rules from here on; keep the steps of those whose operators did not change."""
         before = {(rule.plan.rule, rule.plan.delta_atom): rule for rule in self._repeated}
         self._repeated = []
         for plan in plans:
@@ -237,7 +237,7 @@ class StratumRun:
         ]
 
     def _allow_pairs(self, plans: Sequence[RulePlan]) -> None:
-        """Let relations use bits for membership unless a rule asks which iteration found a row."""
+        """Let relations use bits for membership, unless a rule needs to know which iteration found a row."""
         checked = {
             operator.relation
             for plan in plans

@@ -1,4 +1,4 @@
-"""Subsumption: deleting the facts that another fact makes superfluous."""
+"""Subsumption: deletes the facts that another fact makes superfluous."""
 
 from dataclasses import replace
 from functools import partial
@@ -19,10 +19,10 @@ from tidelog.storage.kernel import CodeArray
 
 
 def delete_dominated(stratum: nodes.Stratum, state: LocalState, expressions: Expressions) -> None:
-    """Delete every fact that another one dominates, judged on the facts as they stand.
+    """Delete every fact that another one dominates, judged by the present facts.
 
-    Requires all rows to be visible, the new ones as delta. Pairs of old facts were judged when
-    the later of them was new, unless the body itself reads a relation of the stratum, which may change.
+    Requires all rows to be visible, the new ones as delta. Pairs of old facts were judged when the later
+    one was new, unless the body itself reads a relation of the stratum, which may have changed.
     """
     is_first = True
     while True:

@@ -1,9 +1,9 @@
 """The trie of an atom whose join is traced, from epoch to epoch.
 
 In an epoch the changed rows become *surgeries*: branches of the trie that appear, on every level, and
-leaves that are no longer or again facts. Rows of deleted facts stay until they are as many as the facts;
-then they are dropped, and the branches that go with them are *cleared*. No binding changes by that, but
-what a join did depends on all branches it met.
+leaves that stop being facts or become facts again. Rows of deleted facts stay until there are as many of
+them as facts; then they are dropped, and their branches are *cleared*. That changes no binding, but the
+steps of a join depend on all branches it met.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class TraceTrie:
 
     `batches` are the trie of the old epoch. From `look` to `advance` `following` are that of the new one;
     `surgeries` and `cleared` have for each level the branches that changed, as the values from the first
-    level down to it. Whether a row is a fact of an epoch, its level in that epoch says.
+    level down to it. The level of a row in an epoch says whether it is a fact of that epoch.
     """
 
     def __init__(self, atom: TraceAtom, relation: StoredRelation, codes: Mapping[int, int]) -> None:
@@ -47,7 +47,7 @@ class TraceTrie:
         self._dead = self._dead_after = 0
 
     def load(self) -> None:
-        """Hold the facts of the old epoch."""
+        """Load the facts of the old epoch."""
         relation = self.relation
         numbers = self._matching(np.flatnonzero(relation.previous[: relation.count] != ABSENT))
         self.batches = self._batches(numbers)
@@ -56,7 +56,7 @@ class TraceTrie:
         self._dead = 0
 
     def look(self, changed: Int64s) -> None:
-        """Make the trie of the new epoch, given the rows that became facts or are facts no longer."""
+        """Make the trie of the new epoch from the rows that became facts or are no longer facts."""
         relation = self.relation
         if self._has_row.shape[0] < relation.rows.shape[0]:
             self._has_row = enlarged(self._has_row, relation.rows.shape[0], self._has_row.shape[0])
@@ -75,7 +75,7 @@ class TraceTrie:
         self.cleared = self._branches(self._dropped, self.following)
 
     def advance(self) -> None:
-        """Let the trie of the new epoch be that of the old one."""
+        """Make the trie of the new epoch that of the old one."""
         self._has_row[self._dropped] = 0
         self._has_row[self._fresh] = 1
         self._dead = self._dead_after
@@ -93,7 +93,7 @@ class TraceTrie:
         return numbers
 
     def _batches(self, numbers: Int64s) -> list[TrieBatch]:
-        """Return rows as one batch, none if there are no rows."""
+        """Return rows as one batch, or no batch without rows."""
         rows = self.relation.rows
         if not numbers.size:
             return []
@@ -115,12 +115,12 @@ class TraceTrie:
         self._dead_after = 0
 
     def _values(self, numbers: Int64s) -> Int64s:
-        """Return what rows have on each level."""
+        """Return the values of rows on each level."""
         values: Int64s = self.relation.rows[numbers][:, self.columns].astype(np.int64)
         return values
 
     def _branches(self, numbers: Int64s, batches: list[TrieBatch]) -> list[Int64s]:
-        """Return the branches to rows, on each level, that a trie does not have; of the last level all."""
+        """Return the branches to rows that a trie does not have, on each level; on the last level all."""
         rows, depth = self.relation.rows, self.columns.shape[0]
         missing = np.zeros(numbers.shape[0], np.int64)
         if batches and numbers.size:

@@ -26,7 +26,7 @@ from tidelog.program.nodes import Application, Constant, Term, Variable
 from tidelog.storage import StoredRelation
 
 _ROWS_FOR_THREADS = 1 << 14
-# A morsel is what a thread takes at a time; small ones keep all threads busy to the end.
+# A thread takes a morsel at a time; small ones keep all threads busy to the end.
 _SMALLEST_MORSEL = 1 << 10
 
 

@@ -11,7 +11,7 @@ from tidelog.storage.kernel import Int64s
 
 
 def written_facts(rules: Iterable[Rule], expressions: Expressions) -> dict[str, Int64s]:
-    """Return the facts among rules as rows, by relation; one with a term without a value is left out."""
+    """Return the facts among rules as rows, by relation, without those that have a term with no value."""
     found: dict[str, list[list[int]]] = {}
     for rule in rules:
         codes = _codes(rule, expressions) if is_fact(rule) else None

@@ -1,6 +1,6 @@
 """Runs a program by naive substitution over plain sets.
 
-The life of a fact: `insert` decodes it to Python values and keeps it aside. When its stratum
+The life of a fact: `insert` decodes it to Python values and sets it aside. When its stratum
 begins it is settled into its relation (iteration 0). Each iteration then applies every rule
 of the stratum to the facts of the iterations before it, and settles what the rules found. A
 stratum ends with the first iteration that changes nothing.
@@ -69,13 +69,13 @@ class ReferenceEngine:
         self._rules = {rule.id: name_wildcards(rule) for rule in program.rules}
 
     def insert(self, relation: str, columns: Columns) -> None:
-        """Insert input facts; a relation without columns is given its one fact."""
+        """Insert input facts; a relation without columns gets its one fact."""
         declared = self._program.relations[relation].columns
         decoded = [self._decode(codes, column) for codes, column in zip(columns, declared, strict=True)]
         self._inputs[relation].update(zip(*decoded, strict=True) if decoded else [()])
 
     def evaluate(self, observer: Observer) -> RunStatistics:
-        """Bring every relation to its fixpoint, stratum by stratum."""
+        """Evaluate every relation to its fixpoint, stratum by stratum."""
         made = {rule.relation for rule in self._counted}
         finished = evaluate_strata(self._program, self._run_stratum, observer, made)
         written = tuple(each for each in finished.strata if made.isdisjoint(each.relations))
@@ -196,14 +196,14 @@ class ReferenceEngine:
     # --- counters --------------------------------------------------------------------------
 
     def _give_numbers(self, stratum: Stratum) -> None:
-        """Give numbers to the derivations that the rules of a stratum count."""
+        """Assign numbers to the derivations that the rules of a stratum count."""
         for rule in self._counted:
             if rule.head in stratum.relations:
                 columns = self.facts(rule.relation)
                 self._numbering.give(rule, columns, self.size(rule.relation), self._codec)
 
     def _number(self, rule: CountedRule, place: int, *values: Value) -> Value:
-        """Return the number of a derivation; `place` is which of the rule's counters is meant."""
+        """Return the number of a derivation; `place` says which counter of the rule is meant."""
         columns = [
             np.array([self._codec.encode(value, type_name)], np.int64)
             for value, type_name in zip(values, rule.types, strict=True)
@@ -220,7 +220,7 @@ class ReferenceEngine:
 
     def _encode(self, relation: str, facts: Iterable[Fact]) -> list[Codes]:
         columns = self._program.relations[relation].columns
-        # In value order: new codes, and so all that is read here, do not depend on hashing.
+        # In value order, so that new codes, and all that is read here, do not depend on hashing.
         values = list(zip(*sorted(facts, key=order_key), strict=True)) or [()] * len(columns)
         return [
             np.asarray(self._codec.encode_column(list(column), declared.type), dtype=np.int64)

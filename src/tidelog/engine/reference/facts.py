@@ -20,7 +20,7 @@ class Facts:
         return self._sets[relation]
 
     def replace(self, relation: str, facts: AbstractSet[Fact]) -> bool:
-        """Let the relation hold exactly these facts; say whether that is a change."""
+        """Make the relation hold exactly these facts; say whether that is a change."""
         if facts == self._sets[relation]:
             return False
         self._sets[relation] = frozenset(facts)
@@ -28,7 +28,7 @@ class Facts:
         return True
 
     def matching(self, relation: str, known: Mapping[int, Value]) -> Collection[Fact]:
-        """Return the facts that have the known values in the given columns."""
+        """Return the facts that have these values in these columns."""
         if not known:
             return self._sets[relation]
         positions = tuple(known)

@@ -1,4 +1,4 @@
-"""What a relation holds after an iteration: the rules that are not about single derivations."""
+"""What a relation holds after an iteration: the laws that are not about single derivations."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -61,7 +61,7 @@ def close_equivalence(facts: Iterable[Fact]) -> AbstractSet[Fact]:
 
 
 def dominated(facts: Facts, subsumption: Subsumption, solver: Solver) -> AbstractSet[Fact]:
-    """Return the facts for which another one is greater, judged on the facts as they stand."""
+    """Return the facts for which another one is greater, judged by the present facts."""
     solver.terms.enter(subsumption.id)
     members = facts[subsumption.less.relation]
     return {

@@ -15,9 +15,8 @@ from tidelog.values import Codec, NoValueError
 class Solver(Steps):
     """Finds derivations by trying every fact for every atom.
 
-    Literals are taken in the order written, except that one which must wait for a variable waits,
-    and one that can be tested is tested.
-    A term without a value ends the binding that asked for it.
+    Literals are taken in the order written, except that one that needs an unbound variable waits, and one
+    that can be tested is tested at once. A term without a value ends the binding that needs it.
     """
 
     def __init__(self, program: nodes.Program, facts: Facts, codec: Codec, functions: UserFunctions) -> None:

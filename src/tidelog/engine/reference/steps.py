@@ -1,4 +1,4 @@
-"""Ways to go on with a body: what one literal, taken under a binding, adds to it."""
+"""Ways to continue with a body: what one literal, taken under a binding, adds to it."""
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
@@ -12,19 +12,19 @@ from tidelog.values import Fact, NoValueError, Value
 from tidelog.values.functors import compare, range_values
 
 Body = tuple[nodes.Literal, ...]
-# How soon a literal is taken: what can be tested first, then what binds, then what is scanned.
+# The rank of a literal: those that can be tested first, then those that bind, then those that scan.
 TEST: Final = 0
 BIND: Final = 1
 SCAN: Final = 2
-# A way to go on: a larger binding, and what is still to be compared under it.
+# A way to continue: a larger binding, and what is still to be compared under it.
 Step = tuple[Binding, Body]
 
 
 class Steps:
-    """Takes literals whose facts are at hand; where facts come from is up to the classes that inherit.
+    """Takes literals whose facts are at hand; subclasses decide where facts come from.
 
-    All of them raise `NoValueError` where a term has no value, except `fit_fact`, to which a term
-    without a value is one that does not fit.
+    All methods raise `NoValueError` where a term has no value, except `fit_fact`, for which such a term
+    does not fit.
     """
 
     terms: Terms
@@ -55,7 +55,7 @@ class Steps:
         }
 
     def _compare(self, constraint: nodes.Constraint, binding: Binding) -> Iterator[Step]:
-        """Yield how to go on under a constraint: it holds, or it binds, or it falls into parts."""
+        """Yield how to continue under a constraint: it holds, or it binds, or it falls into parts."""
         left, right = constraint.left, constraint.right
         if mentioned(constraint) <= binding.keys():
             values = self.terms.value(left, binding), self.terms.value(right, binding)
@@ -71,7 +71,7 @@ class Steps:
             yield binding, parts
 
     def _generate(self, generator: nodes.Generator, binding: Binding) -> Iterator[Step]:
-        """Yield one way to go on for each value of a range."""
+        """Yield one way to continue for each value of a range."""
         bounds = (generator.start, generator.stop, generator.step)
         start, stop, step_by = (None if term is None else self.terms.value(term, binding) for term in bounds)
         for value in range_values(generator.kind, start, stop, step_by):
@@ -83,9 +83,9 @@ class Steps:
             yield extended, tuple(later)
 
     def _ask(self, term: nodes.Term, binding: Binding) -> None:
-        """Ask every bound part of a term for its value.
+        """Evaluate every bound part of a term.
 
-        Whether a binding has a derivation must not depend on which facts there are to compare with.
+        Whether a binding has a derivation must not depend on the facts there are to compare with.
         """
         if awaited(term) <= binding.keys():
             self.terms.value(term, binding)

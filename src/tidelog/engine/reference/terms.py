@@ -31,7 +31,7 @@ class Terms:
         self._drawn: dict[object, Value] = {}
 
     def enter(self, rule: nodes.RuleId) -> None:
-        """Say whose derivations are sought from now on."""
+        """Set the rule whose derivations are sought from now on."""
         self._rule = rule
 
     def value(self, term: nodes.Term, binding: Binding) -> Value:
@@ -61,7 +61,7 @@ class Terms:
     def fit(
         self, term: nodes.Term, value: Value, binding: dict[str, Value], later: list[nodes.Literal]
     ) -> bool:
-        """Say whether the term can stand for the value; free variables are bound to its parts.
+        """Say whether the term can match the value; free variables are bound to its parts.
 
         A part that has no value yet, such as `y + 1` with `y` free, is compared `later`.
         """
@@ -87,11 +87,11 @@ class Terms:
                 return True
 
     def _is_stateful(self, term: nodes.Term) -> bool:
-        """Say whether the value of a term cannot be asked for again."""
+        """Say whether the value of a term must not be computed again."""
         return counts(term)
 
     def call(self, name: str, arguments: tuple[Value, ...], span: Span | None) -> Value:
-        """Return what the user's function gives, as a value of the declared result type."""
+        """Return the result of the user's function, as a value of the declared type."""
         if name in nodes.INTRINSIC_JOINS:
             return (min if nodes.INTRINSIC_JOINS[name] == "min" else max)(arguments, key=order_key)
         function = find_functor(name, self._functions, span)
@@ -130,7 +130,7 @@ class Terms:
         return result
 
     def _object(self, term: nodes.Aggregate, values: list[Value]) -> Value:
-        """Return what a class of the user's makes of values; nothing of none."""
+        """Return the result of a user's class for values; no value for an empty group."""
         name = term.functor[1:]
         function = find_functor(name, self._functions, term.span)
         if not values:
@@ -160,6 +160,6 @@ class Terms:
 
 
 def same(left: Value, right: Value) -> bool:
-    """Say whether two values are one; NaN is."""
+    """Say whether two values are the same; NaN is the same as NaN."""
     # Every NaN that enters is the same object, and Python's tuples compare objects first.
     return (left,) == (right,)

@@ -12,8 +12,8 @@ from tidelog.program.walk_nodes import map_literal, map_terms, subterms, terms_o
 Names = frozenset[str]
 NOTHING: Final[Names] = frozenset()
 
-# A wildcard is a variable that nothing ever binds: a term that holds one can take a value apart
-# but never has a value of its own.
+# A wildcard is a variable that nothing ever binds: a term that has one can match a value but never has a
+# value of its own.
 WILDCARD: Final = "_"
 
 
@@ -55,7 +55,7 @@ def counts(term: nodes.Term) -> bool:
 def name_wildcards(rule: nodes.Rule) -> nodes.Rule:
     """Return the rule with a variable for each wildcard of its positive atoms.
 
-    A binding then tells a derivation from every other one:
+    A binding then identifies a derivation:
 
         r(autoinc()) :- edge(x, _).
         r(autoinc()) :- edge(x, _1).

@@ -1,4 +1,4 @@
-"""What partners do in a job that evaluates one stratum from nothing and keeps no annotations."""
+"""What partners do in a job that evaluates one stratum from scratch and keeps no annotations."""
 
 import dataclasses
 import json
