@@ -12,13 +12,13 @@ from tidelog.errors import Diagnostic, TidelogError
 
 
 def reason_against_barrier(options: SparkOptions, partners: int) -> str | None:
-    """Return why partners cannot run as one barrier stage, None if they can."""
+    """Return why partners cannot run as one barrier stage, or None if they can."""
     if options.exchange == "shuffle":
         return "the shuffle was asked for"
     if str(options.spark.conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true":
         return "Spark refuses barrier stages under dynamic allocation"
     if options.exchange == "sockets":
-        # Asked for: Spark itself waits for slots, and says so if they do not come.
+        # The user asked for it: Spark itself waits for slots, and reports if they do not become free.
         return None
     available = slots(options.spark)
     if available < partners and not str(options.spark.sparkContext.master).startswith("local["):

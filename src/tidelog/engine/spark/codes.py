@@ -1,4 +1,4 @@
-"""What workers know of values: the codes of the program's constants, given by the driver."""
+"""What workers know about values: the codes of the program's constants, sent by the driver."""
 
 from collections.abc import Iterable, Mapping
 
@@ -21,7 +21,7 @@ def codes_of_constants(strata: Iterable[Stratum], codec: Codec) -> dict[tuple[st
 
 
 class WorkerCodec(Codec):
-    """A codec that knows numbers and the given constants, and makes no codes.
+    """A codec that knows numbers and these constants, and makes no new codes.
 
     Rules that need more than that run in the driver.
     """

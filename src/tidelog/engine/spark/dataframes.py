@@ -1,11 +1,11 @@
-"""Rules as Spark data frames over codes, where frames say exactly what the rule says.
+"""Rules as Spark data frames over codes, where frames mean exactly what the rule means.
 
 A rule is read as relational algebra, and its joins, antijoins, selections and projections become those of
 frames. Comparisons are of codes, so these serve for equality and for numbers alone. Arithmetic does not:
 Spark's numbers overflow into errors, ours wrap.
 
-A recursive stratum is a loop of such frames, cut off from its past after every iteration, so that plans and
-lineage do not grow. It needs nothing but Spark's shuffle, and about half a second for each iteration.
+A recursive stratum is a loop of such frames, whose plans are cut after every iteration so that they and
+their lineage do not grow. It needs nothing but Spark's shuffle, and about half a second for each iteration.
 """
 
 import operator
@@ -39,7 +39,7 @@ _ANY: Final = "%any"
 
 
 def reason_against_frames(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
-    """Return why a stratum's rules cannot be frames, None if they can."""
+    """Return why a stratum's rules cannot be frames, or None if they can."""
     for name in stratum.relations:
         if not program.relations[name].arity:
             return f"`{name}` has no columns"
@@ -97,7 +97,7 @@ class FrameStratum:
     def loop(self, frames: Frames, iterate: Callable[[int, int], None]) -> tuple[dict[str, "DataFrame"], int]:
         """Return the relations of a recursive stratum, and the iterations it took.
 
-        `iterate` hears of each iteration and the facts it found.
+        `iterate` is called after each iteration with the facts it found.
         """
         full = {name: self._cut(frames[name].distinct()) for name in self.stratum.relations}
         delta = dict(full)

@@ -1,4 +1,4 @@
-"""The Spark engine: every stratum where it runs best, and a word on why."""
+"""The Spark engine: runs every stratum where it runs best, and says why there."""
 
 import dataclasses
 import json
@@ -103,7 +103,7 @@ class SparkEngine:
         self._inputs.setdefault(relation, []).append(columns)
 
     def evaluate(self, observer: Observer) -> RunStatistics:
-        """Bring every relation to its fixpoint, stratum by stratum."""
+        """Evaluate every relation to its fixpoint, stratum by stratum."""
         for name, parts in self._inputs.items():
             self._holdings[name].put_rows(_distinct(parts, self._program.relations[name].arity))
         self.placements = ()
@@ -122,7 +122,7 @@ class SparkEngine:
         return as_columns(matching(self._holdings[relation].rows(), pattern))
 
     def code_frame(self, relation: str) -> "DataFrame | None":
-        """Return the codes of a relation as a data frame read by workers; None if the driver has them."""
+        """Return the codes of a relation as a data frame for workers, or None if the driver has them."""
         files = self._holdings[relation].known_files()
         if not files or not self._program.relations[relation].arity:
             return None
@@ -146,7 +146,7 @@ class SparkEngine:
         return self._place_on_workers(stratum, names)
 
     def _place_on_workers(self, stratum: Stratum, names: tuple[str, ...]) -> Placement:
-        """Choose the way that asks least of the cluster among those that serve."""
+        """Choose, among the possible ways, the one that demands least of the cluster."""
         no_frames = reason_against_frames(stratum, self._program)
         if not stratum.is_recursive and no_frames is None:
             return Placement(names, Where.DATAFRAME, "not recursive: Spark joins and spills")
@@ -219,7 +219,7 @@ class SparkEngine:
                 files, sum(self._folder.count_rows(file) for file in files), is_wide=is_wide
             )
         facts = sum(self._holdings[n].size for n in stratum.relations)
-        # Frames do not tell how many derivations they went through.
+        # Frames do not report how many derivations they went through.
         return StratumStatistics(
             stratum.relations, stratum.is_recursive, iterations, facts, facts, time.perf_counter() - begun
         )
@@ -270,7 +270,7 @@ class SparkEngine:
         )
 
     def _resume(self, payload: object) -> object:
-        """Return the same evaluation, from its last checkpoint."""
+        """Return the same evaluation, resumed from its last checkpoint."""
         assert isinstance(payload, Evaluation)
         saved = find_checkpoint(self._folder, payload.name)
         return dataclasses.replace(payload, saved=saved)

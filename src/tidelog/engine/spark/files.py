@@ -53,7 +53,7 @@ class Folder:
             columns["count"] = content.counts
         path = f"{self._path}/{name}"
         self._system.create_dir(posixpath.dirname(path), recursive=True)
-        # Codes hardly repeat in a way that pays: plain pages are written and read at memory speed.
+        # Codes rarely repeat enough to compress well; plain pages are written and read at memory speed.
         with self._system.open_output_stream(f"{path}.tmp") as stream:
             pq.write_table(
                 pa.table(columns), stream, use_dictionary=False, compression="none", write_statistics=False
@@ -62,7 +62,7 @@ class Folder:
         return name
 
     def read_rows(self, name: str, arity: int, codes: Mapping[int, int] | None = None) -> Annotated:
-        """Return the rows of a file: those that have these codes in these columns, if codes are given."""
+        """Return the rows of a file, or only those that have these codes in these columns."""
         wanted = [(f"c{place}", "==", code) for place, code in (codes or {}).items()]
         with self._system.open_input_file(f"{self._path}/{name}") as stream:
             table = pq.read_table(stream, filters=wanted or None)
@@ -76,7 +76,7 @@ class Folder:
         return Annotated(rows, table.column("level").to_numpy(), table.column("count").to_numpy())
 
     def count_rows(self, name: str) -> int:
-        """Return how many rows a file has, from its end alone."""
+        """Return how many rows a file has; only its footer is read."""
         with self._system.open_input_file(f"{self._path}/{name}") as stream:
             return int(pq.ParquetFile(stream).metadata.num_rows)
 
@@ -93,12 +93,12 @@ class Folder:
         self._system.move(f"{path}.tmp", path)
 
     def read_json(self, name: str) -> Any:
-        """Return what a small file says, None if there is none."""
+        """Return the content of a small file, or None if there is no such file."""
         data = self.read_bytes(name)
         return None if data is None else json.loads(data)
 
     def read_bytes(self, name: str) -> bytes | None:
-        """Return a file's bytes, None if there is none."""
+        """Return the bytes of a file, or None if there is no such file."""
         path = f"{self._path}/{name}"
         if self._system.get_file_info(path).type is fs.FileType.NotFound:
             return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def frame_of(table: "pa.Table", spark: object = None) -> "DataFrame":
-    """Return a data frame with the rows of an Arrow table; `spark` is the active session unless given.
+    """Return a data frame with the rows of an Arrow table; `spark` is the active session by default.
 
     Spark has no unsigned numbers: they become decimals.
     """
@@ -25,9 +25,9 @@ def frame_of(table: "pa.Table", spark: object = None) -> "DataFrame":
 
 
 def frame_of_codes(engine: object, relation: Relation, codec: Codec) -> "DataFrame | None":
-    """Return a relation of numbers and texts from where workers keep it; None if the driver has it.
+    """Return a relation of numbers and texts from where workers keep it, or None if the driver has it.
 
-    Workers put texts in the place of codes, by joins with the dictionary. None also for other values.
+    Workers replace codes by texts in joins with the dictionary. Returns None for other types of values, too.
     """
     code_frame = getattr(engine, "code_frame", None)
     kinds = [codec.resolve(column.type).kind for column in relation.columns]

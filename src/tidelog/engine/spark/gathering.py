@@ -1,7 +1,7 @@
-"""Facts of a data frame for the driver, with each text once for a page of rows.
+"""Facts of a data frame for the driver, with each text only once per page of rows.
 
-Workers look for equal texts; what reaches the driver are numbers, and the distinct texts that these count.
-The driver's dictionary is asked for those alone.
+Workers find equal texts; the driver receives numbers and the distinct texts they refer to, and looks up
+only those in its dictionary.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ def gather(frame: "DataFrame", page_rows: int = _PAGE_ROWS) -> pa.Table:
 
 
 def _pages(page_rows: int) -> Callable[[Batches], Batches]:
-    """Return what workers do; it travels as it is and so asks nothing of them but Arrow."""
+    """Return the function that workers run; it is sent by value and so needs nothing but Arrow there."""
 
     def encode(batches: Batches) -> Batches:
         def page(held: list[pa.RecordBatch]) -> pa.RecordBatch:

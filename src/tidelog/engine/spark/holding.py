@@ -13,7 +13,7 @@ from tidelog.storage.kernel import CodeArray
 
 
 class Holding:
-    """The facts of one relation, moved when they are asked for elsewhere."""
+    """The facts of one relation, moved when they are needed elsewhere."""
 
     def __init__(self, name: str, arity: int, folder: Folder) -> None:
         self._name = name
@@ -42,7 +42,7 @@ class Holding:
         return self._rows
 
     def known_files(self) -> tuple[str, ...]:
-        """Return the files with all rows, none if they are in memory alone."""
+        """Return the files with all rows, or no files if the rows are only in memory."""
         return self._files or ()
 
     def columns(self) -> list[Codes]:

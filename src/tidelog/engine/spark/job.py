@@ -1,7 +1,7 @@
 """One barrier stage: equal partners in Spark's Python workers, connected to each other.
 
-The driver resubmits a job whose executors died, at most `attempts` times in all; what the work wrote to
-shared storage before lets it go on from there.
+The driver resubmits a job whose executors died, at most `attempts` times in all. The work continues from
+what it wrote to shared storage before.
 """
 
 import base64
@@ -52,7 +52,7 @@ def run_job(
 ) -> list[Message]:
     """Return what each partner's work returned.
 
-    When partners are lost, the job is submitted again with the payload that `resume` makes of it.
+    When partners are lost, the job is submitted again with the payload that `resume` returns.
     """
     for attempt in range(1, job.attempts + 1):
         access = Access(secrets.token_bytes(32), job.tls)
@@ -76,7 +76,7 @@ def wait_for_slots(spark: "SparkSession", partners: int) -> None:
 
 
 class LostError(Exception):
-    """The stage failed for a reason that another attempt may not meet."""
+    """The stage failed for a reason that may not affect another attempt."""
 
 
 def _submit(spark: "SparkSession", job: Job, access: Access) -> list[Message]:
@@ -94,14 +94,14 @@ def _submit(spark: "SparkSession", job: Job, access: Access) -> list[Message]:
 def collect_stage(
     spark: "SparkSession", job: Job, access: Access, driver: str, place: Place | None
 ) -> list[Message]:
-    """Run the barrier stage and return the partners' replies, whatever they say."""
+    """Run the barrier stage and return the partners' replies, even if they report failures."""
     return _collect(spark, job, _task(job, access, driver, place), is_barrier=True)
 
 
 def run_apart(spark: "SparkSession", job: Job) -> list[Message]:
-    """Return what each part's work returned, where parts need nothing of each other.
+    """Return what each part's work returned; parts must not depend on each other.
 
-    This is an ordinary stage: Spark runs parts in any order and runs a part again that was lost.
+    This is an ordinary stage: Spark runs parts in any order and repeats a part that was lost.
     """
     try:
         replies = _collect(spark, job, _task(job, None, "", None), is_barrier=False)
@@ -130,7 +130,7 @@ def _task(job: Job, access: Access | None, driver: str, place: Place | None) -> 
     """Return what Spark runs in each worker."""
     module = "tidelog.engine.spark.job"
 
-    # Nothing of tidelog is in this function's closure but bytes: a worker that has none can say so.
+    # The closure of this function has nothing of tidelog but bytes: a worker without tidelog can say so.
     content = pickle.dumps((job, access, driver, place, own_version()))
 
     def task(batches: Iterator[Any]) -> Iterator[Any]:
@@ -249,7 +249,7 @@ def raise_failures(replies: list[Message]) -> None:
 
 
 def reason_unfit(version: str) -> str:
-    """Return why this worker cannot take part, an empty text if it can."""
+    """Return why this worker cannot take part, or an empty text if it can."""
     if own_version() != version:
         return f"a worker has tidelog {own_version()}, the driver {version}"
     try:

@@ -6,13 +6,13 @@ from tidelog.storage.hashing import hash_row, mix
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined, kernel
 
 _HIGH = np.uint64(32)
-# As a column: the whole row decides.
+# In place of a column: the whole row decides.
 WHOLE_ROW = -1
 
 
 @inlined
 def _owner(rows: CodeArray, row: Integer, column: int, partners: int) -> Integer:
-    """Return the partner of a row. Takes other bits than membership does, which would else be uneven."""
+    """Return the partner of a row, from other bits of the hash than membership uses, to keep that even."""
     if column < 0:  # noqa: SIM108 - the compiler wants one type on each side
         digest = mix(hash_row(rows, row))
     else:

@@ -1,7 +1,7 @@
 """Where partners find each other: the driver, or Spark's own barrier.
 
-Calling the driver takes milliseconds. `BarrierTaskContext.allGather` needs no way from workers to a port
-of the driver, but Spark looks only once in a second whether all have come.
+Calling the driver takes milliseconds. `BarrierTaskContext.allGather` needs no connection from workers to a
+port of the driver, but Spark checks only once a second whether all have arrived.
 """
 
 import json
@@ -70,7 +70,7 @@ class Meeting:
 
 
 def _card(connection: socket.socket) -> object | None:
-    """Return what a partner says about itself, or None if it says nothing that can be read."""
+    """Return the card that a partner sends, or None if it cannot be read."""
     try:
         card = json.loads(receive(connection).text)
     except (PartnerLostError, ValueError):

@@ -1,7 +1,7 @@
 """What partners send each other: a few numbers and rows of relations, as bytes.
 
-A message is read without running anything it says: lengths and types are in a JSON header, and the
-rest is raw arrays.
+Reading a message never runs code from it: lengths and types are in a JSON header, and the rest is raw
+arrays.
 """
 
 import json
@@ -33,7 +33,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one partner tells another in one exchange."""
+    """What one partner sends another in one exchange."""
 
     numbers: tuple[int, ...] = ()
     tables: tuple[Rows, ...] = ()
@@ -41,7 +41,7 @@ class Message:
 
 
 def encode(message: Message) -> list[bytes | memoryview]:
-    """Return a message as pieces of bytes, arrays not copied."""
+    """Return a message as pieces of bytes, without copying arrays."""
     tables = [table for table in message.tables if table.rows.shape[0]]
     head = {
         "numbers": message.numbers,

@@ -16,7 +16,7 @@ class SparkOptions:
     """How strata are spread over workers.
 
     `partners` is the number of tasks that work together (all slots by default). A stratum that reads
-    at most `driver_facts` facts runs in the driver, where it is done before Spark has started a task.
+    at most `driver_facts` facts runs in the driver, where it is finished before Spark has started a task.
     `storage` is a folder that driver and workers share; a temporary one serves where all run on one
     machine. `exchange` is how partners send facts: "sockets", "shuffle", or "auto", which takes sockets
     where Spark allows barrier stages. `rendezvous` is where partners find each other: the "driver", or
@@ -35,7 +35,7 @@ class SparkOptions:
     tls: Tls | None = None
 
     def check(self) -> None:
-        """Raise diagnostics for values that mean nothing."""
+        """Raise diagnostics for values that make no sense."""
         raise_if_any(self._mistakes())
 
     def _mistakes(self) -> Iterator[Diagnostic]:

@@ -19,10 +19,10 @@ Kept = tuple[str, int]
 
 
 def divide_outside(stratum: Stratum, program: Program, routes: Routes) -> Routes:
-    """Return routes by which relations of earlier strata are kept in parts, where that serves all rules.
+    """Return routes by which relations of earlier strata are kept in parts, where that suits all rules.
 
-    Rules that read earlier strata alone are divided by a variable too. Parts that never talk derive from
-    all facts of earlier strata, and keep them all.
+    Rules that only read earlier strata are divided by a variable too. Parts that never communicate derive
+    from all facts of earlier strata, and keep them all.
     """
     if routes.is_decomposed:
         return routes
@@ -57,14 +57,14 @@ def _variables(atoms: Sequence[Atom]) -> Iterator[tuple[int, dict[str, int]]]:
 
 
 def _deciding(atoms: Sequence[Atom], columns: Mapping[int, int]) -> str | None:
-    """Return the variable that decides which partner finds a derivation, None if none does."""
+    """Return the variable that decides which partner finds a derivation, or None if there is none."""
     place, column = next(iter(columns.items()))
     term = atoms[place].terms[column] if column >= 0 else None
     return term.name if isinstance(term, Variable) else None
 
 
 def _best(atoms: Sequence[Atom], wanted: set[Kept]) -> str | None:
-    """Return the variable in most atoms, of several one whose columns are kept anyway."""
+    """Return the variable in most atoms; among several, one whose columns are kept anyway."""
 
     def merit(name: str) -> tuple[int, int]:
         places = [

@@ -73,7 +73,7 @@ def where_kept(rows: CodeArray, route: RelationRoute, wire: Wire) -> Mask:
 
 
 class DividedScan(ScanStep):
-    """A scan of the rows that one column gives to this partner."""
+    """A scan of the rows that one column assigns to this partner."""
 
     def __init__(
         self, scan: Scan, state: LocalState, expressions: Expressions, column: int, wire: Wire
@@ -160,14 +160,14 @@ class PartnerRun:
         """Return where candidates that other partners own are collected."""
         if name not in self._pending:
             self._pending[name] = self.state.empty_relation(name)
-            # One iteration finds about as much as the one before: room for that need not grow bit by bit.
+            # An iteration finds about as much as the one before: reserve that much at once.
             self._pending[name].reserve(self._last_pending.get(name, 0))
         return self._pending[name]
 
     def run(self, number: int, observer: Observer, iteration: int = 0) -> StratumStatistics:
-        """Bring the stratum to its fixpoint; a number of iterations may have been done before.
+        """Evaluate the stratum to its fixpoint; some iterations may have run before.
 
-        The rows from `Visible.delta` on are then what the last one found.
+        The rows from `Visible.delta` on are then those that the last iteration found.
         """
         begun, bindings = time.perf_counter(), self.state.bindings
         if not iteration:
@@ -241,7 +241,7 @@ class PartnerRun:
             self.state.relations[name].insert(own, first_new=self.iteration_start[name])
 
     def _send_candidates(self) -> None:
-        """Send candidates to their owners and take what others found for this one."""
+        """Send candidates to their owners and take those that others found for this partner."""
         parcels: list[list[Rows]] = [[] for _ in range(self.wire.partners)]
         for name, pending in self._pending.items():
             rows, counts = pending.rows[: pending.count], pending.counts[: pending.count]
@@ -295,11 +295,11 @@ class PartnerRun:
             if isinstance(operator, Check)
         }
         for name in self.stratum.relations:
-            # Copies are looked for by content before candidates are sent.
+            # Copies are looked up by content before candidates are sent.
             has_copies = len(self.routes.relations[name].columns) > 1 and self.wire.partners > 1
             self.state.relations[name].may_use_pairs = name not in checked and not has_copies
         if is_first:
-            # Parts that never talk each run these rules, and keep what they own.
+            # Parts that never communicate each run these rules, and keep what they own.
             is_apart = self.wire.partners == 1 or self.routes.is_decomposed
             self._once = [self._runnable(rule, None if is_apart else column) for rule, column in once]
         self._repeated = [self._runnable(rule, self._dividing_column(rule)) for rule in repeated]
@@ -315,7 +315,7 @@ class PartnerRun:
         return scan, chain.first
 
     def _dividing_column(self, plan: RulePlan) -> int | None:
-        """Return the column by which the scan of a delta is divided, None if all of it is read here."""
+        """Return the column by which the scan of a delta is divided, or None if all of it is read here."""
         if self.wire.partners == 1:
             return None
         assert plan.delta_atom is not None

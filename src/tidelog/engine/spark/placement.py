@@ -7,9 +7,9 @@ from tidelog.program.walk_nodes import walk
 
 
 def reason_for_driver(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
-    """Return why a stratum has to run in the driver, None if partners can run it.
+    """Return why a stratum must run in the driver, or None if partners can run it.
 
-    The driver alone knows the texts behind codes and can make new ones; and what settles a whole
+    Only the driver knows the texts of codes and can make new codes; and whatever settles a whole
     iteration at once (choices, lattices, equivalences, subsumption, size limits) needs all facts in one
     place.
     """

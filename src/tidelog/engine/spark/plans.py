@@ -1,4 +1,4 @@
-"""Plans of a stratum's rules as partners run them: what is scanned first is what they divide."""
+"""Plans of a stratum's rules as partners run them: they divide what is scanned first."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,10 +27,10 @@ def plan_repeated(
 def plan_once(
     stratum: Stratum, program: Program, statistics: Statistics, routes: Routes, *, counting: bool
 ) -> tuple[tuple[RulePlan, int], ...]:
-    """Return the rules that read earlier strata alone, with the column that divides what is scanned first.
+    """Return the rules that only read earlier strata, with the column that divides what is scanned first.
 
-    That is the largest relation of those that the rule's route divides. Without a route it is the
-    largest of all, which every partner holds and knows the size of, and the whole row decides.
+    That is the largest of the relations that the rule's route divides. Without a route it is the largest
+    of all, which every partner has and knows the size of, and the whole row decides.
     """
     return tuple(
         _plan_rule(rule, program, statistics, routes.rules[rule.id].columns, counting=counting)

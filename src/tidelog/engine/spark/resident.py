@@ -1,4 +1,4 @@
-"""Partners that stay: one long barrier stage, run from a thread, that takes requests from the driver."""
+"""Resident partners: one long barrier stage, run from a thread, that takes requests from the driver."""
 
 import secrets
 import threading

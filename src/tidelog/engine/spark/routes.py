@@ -1,7 +1,7 @@
 """Which partner holds which facts, so that every derivation is found by exactly one partner.
 
-The stratum's atoms of a rule share a variable; its value says which partner finds the derivation, and
-each relation is kept by the columns that such variables stand in:
+The atoms of a rule that read its stratum share a variable; its value says which partner finds the
+derivation, and each relation is kept by the columns that have such variables:
 
     path(x, z) :- path(x, y), path(y, z).
 
@@ -19,7 +19,7 @@ from tidelog.engine.spark.kernels import WHOLE_ROW
 from tidelog.plan.flatten import flatten_rule
 from tidelog.program.nodes import Atom, Program, Rule, RuleId, Stratum, Variable
 
-# Beyond this many combinations the first column that serves is taken.
+# Beyond this many combinations the first suitable column is taken.
 _TRIED = 4096
 
 
@@ -34,9 +34,9 @@ class RelationRoute:
 
 @dataclass(frozen=True, slots=True)
 class RuleRoute:
-    """By which column of each of the stratum's atoms (in the flat body) a rule is divided.
+    """The column, of each atom in the flat body that reads the stratum, by which a rule is divided.
 
-    If it has none, by which column of those of earlier strata; it may not be divided by any.
+    Without such atoms, the columns of atoms of earlier strata; some rules are not divided at all.
 
     `is_local` says that the heads belong to the partner that derives them.
     """
@@ -69,7 +69,7 @@ class _Flat:
 
 
 def find_routes(stratum: Stratum, program: Program) -> Routes:
-    """Return the routes of a stratum, decomposed where its rules allow it, else with few copies."""
+    """Return the routes of a stratum: decomposed where its rules allow it, otherwise with few copies."""
     rules = [_flat(rule, stratum, program) for rule in stratum.rules]
     found = _decomposed(stratum, program, rules)
     if found is not None:
@@ -101,7 +101,7 @@ def _flat(rule: Rule, stratum: Stratum, program: Program) -> _Flat:
 
 
 def _choices(atoms: list[Atom]) -> Iterator[tuple[int, ...]]:
-    """Yield the columns, one for each atom, that hold the same variable; any column of a single atom."""
+    """Yield the columns, one for each atom, that have the same variable; any column of a single atom."""
     if len(atoms) == 1:
         yield from ((column,) for column in range(len(atoms[0].terms)))
         return
@@ -151,13 +151,13 @@ def _keeps(rule: _Flat, column: Mapping[str, int]) -> bool:
 
 
 def _everywhere(rules: list[_Flat]) -> set[str]:
-    """Return the relations that every partner needs: those of rules which no variable divides."""
+    """Return the relations that every partner needs: those of rules that no variable divides."""
     return {atom.relation for rule in rules if not rule.choices for _, atom in rule.inside}
 
 
 def _choose(rules: list[_Flat]) -> Iterator[tuple[RuleId, tuple[int, ...]]]:
     """Yield the columns that divide each rule, so that relations are kept by few columns."""
-    # Rules that read one fact of the stratum can be divided by whatever others ask for.
+    # Rules that read one fact of the stratum can be divided by whatever column the others need.
     several = [rule for rule in rules if len(rule.inside) > 1]
     best: tuple[tuple[int, ...], ...] = tuple(rule.choices[0] for rule in several)
     if prod(len(rule.choices) for rule in several) <= _TRIED:

@@ -12,7 +12,7 @@ _LOOK_AGAIN_SECONDS = 0.1
 
 
 def slots(spark: "SparkSession") -> int:
-    """Return how many tasks the cluster runs at once, now."""
+    """Return how many tasks the cluster can run at once, now."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
 
     context = spark.sparkContext
@@ -25,9 +25,9 @@ def slots(spark: "SparkSession") -> int:
 
 
 def settled_slots(spark: "SparkSession", wanted: int | None = None) -> int:
-    """Return the slots once all executors that were asked for have come, or after a minute.
+    """Return the slots once all requested executors have registered, or after a minute.
 
-    `wanted` are enough. Executors register one by one after a session has started.
+    `wanted` slots are enough. Executors register one by one after a session has started.
     """
     enough = wanted or _expected(spark)
     until = time.monotonic() + _WAIT_SECONDS
@@ -37,7 +37,7 @@ def settled_slots(spark: "SparkSession", wanted: int | None = None) -> int:
 
 
 def _expected(spark: "SparkSession") -> int:
-    """Return how many slots the session's settings ask for; 1 where they do not tell."""
+    """Return how many slots the session's settings request, 1 if they do not say."""
     cluster = re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*\]", str(spark.sparkContext.master))
     if cluster is not None:
         return int(cluster[1]) * int(cluster[2])

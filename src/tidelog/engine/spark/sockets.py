@@ -22,18 +22,18 @@ _FRAME = struct.Struct("<Q")
 _HELLO = struct.Struct("<I")
 _NONCE_BYTES = 32
 _BUFFER_BYTES = 1 << 20
-# Messages up to this size fit the buffers of a connection twice over: sending them never waits.
+# Two messages of this size fit into the buffers of a connection: sending them never blocks.
 _SMALL_BYTES = 1 << 17
 _GIVE_UP = (1 << 64) - 1
 _MOST_REASON_BYTES = 1 << 16
 _ROOM_BYTES = 1 << 24
-# How long a caller has to prove its identity: meanwhile no other is let in.
+# How long a caller may take to prove its identity: meanwhile no other is let in.
 _GREETING_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Files, on every worker, of the certificate that partners show each other and of who signed it."""
+    """Files, on every worker, of the certificate that partners present and of the one that signed it."""
 
     certificate: str
     key: str
@@ -91,14 +91,14 @@ def connect(
 
 
 def greet(raw: socket.socket, me: int, access: Access) -> socket.socket:
-    """Return a connection after proving who calls and hearing that the other one knows the secret too."""
+    """Return a connection once both sides have proved that they know the secret."""
     raw.settimeout(access.wait_seconds)
     connection = raw
     try:
         if access.tls is not None:
             context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=access.tls.authority)
             context.load_cert_chain(access.tls.certificate, access.tls.key)
-            # Workers have no fixed names; what counts is who signed, and the secret.
+            # Workers have no fixed names; what matters is who signed, and the secret.
             context.check_hostname = False
             connection = context.wrap_socket(raw)
         nonce = secrets.token_bytes(_NONCE_BYTES)
@@ -116,7 +116,7 @@ def greet(raw: socket.socket, me: int, access: Access) -> socket.socket:
 
 
 def admit(raw: socket.socket, access: Access) -> tuple[int, socket.socket] | None:
-    """Return who calls and the connection; None, hung up, if the caller does not know the secret."""
+    """Return the caller and the connection; hang up and return None if it does not know the secret."""
     seconds = min(_GREETING_SECONDS, access.wait_seconds)
     raw.settimeout(seconds)
     connection = raw
@@ -135,7 +135,7 @@ def admit(raw: socket.socket, access: Access) -> tuple[int, socket.socket] | Non
             return None
         connection.sendall(_proof(access, b"called", hello, theirs))
     except (OSError, PartnerLostError):
-        # A stranger, or somebody who gave up: no reason for the job to fail.
+        # A stranger, or a caller that gave up: no reason for the job to fail.
         connection.close()
         return None
     return _HELLO.unpack(hello)[0], _ready(connection)
@@ -163,7 +163,7 @@ def receive_into(connection: socket.socket, view: memoryview, deadline: float | 
     """Fill the view with what arrives, before the deadline if there is one."""
     while view:
         if deadline is not None:
-            # Whoever sends byte by byte does not get more time for it.
+            # A sender that sends byte by byte does not get more time.
             connection.settimeout(max(deadline - time.monotonic(), 0.001))
         got = connection.recv_into(view)
         if not got:
@@ -201,7 +201,7 @@ def receive(connection: socket.socket) -> Message:
 
 
 def _receive_long(connection: socket.socket, count: int) -> bytearray:
-    """Return so many bytes; room is made as they arrive, for a damaged length may be any number."""
+    """Return this many bytes; memory is allocated as they arrive, since a damaged length may be huge."""
     data = bytearray(min(count, _ROOM_BYTES))
     receive_into(connection, memoryview(data))
     while len(data) < count:
@@ -218,7 +218,7 @@ class SocketWire:
     def __init__(self, me: int, partners: int, connections: dict[int, socket.socket]) -> None:
         self.me = me
         self.partners = partners
-        # The connection to the driver, where partners met there.
+        # The connection to the driver, if partners met there.
         self.control: socket.socket | None = None
         self._connections = connections
 
@@ -247,7 +247,7 @@ class SocketWire:
         return [received[other] for other in range(self.partners)]
 
     def give_up(self, reason: str) -> None:
-        """Tell all others why there is no going on."""
+        """Tell all others why this partner gives up."""
         data = reason.encode()
         for connection in self._connections.values():
             try:
@@ -256,7 +256,7 @@ class SocketWire:
                 continue  # it is gone already and needs no reason
 
     def is_broken(self) -> bool:
-        """Say whether a partner has hung up; asked between exchanges."""
+        """Say whether a partner has hung up; called between exchanges."""
         ready, _, _ = select.select(list(self._connections.values()), [], [], 0)
         return bool(ready)
 

@@ -5,8 +5,8 @@
     alias/3/0(x, w) :- flow(z, x), memory(z, w).
     alias(x, y) :- alias/3/0(x, w), flow(w, y).
 
-Each half is then divided by one variable, and nothing is sent in the middle of a rule. The made
-relations belong to the stratum and are seen by partners alone.
+Each half is then divided by one variable, and nothing is sent in the middle of a rule. The new
+relations belong to the stratum, and only partners see them.
 """
 
 from collections.abc import Collection
@@ -21,7 +21,7 @@ from tidelog.program.walk_nodes import needed_variables
 
 
 def split_rules(program: Program) -> Program:
-    """Return the program in which one variable divides each rule, wherever atoms share any."""
+    """Return the program in which one variable divides each rule, wherever its atoms share one."""
     ids = RuleIds(program)
     relations = dict(program.relations)
     strata: list[Stratum] = []
@@ -48,7 +48,7 @@ def split_rules(program: Program) -> Program:
 def _halves(
     rule: Rule, stratum: Collection[str], program: Program, ids: RuleIds
 ) -> tuple[Relation, Rule, Rule] | None:
-    """Return a relation, the rule that derives it and the rule that reads it; None if none is needed."""
+    """Return a relation, the rule that derives it and the rule that reads it, or None if not needed."""
     flat = flatten_rule(rule, program)
     inside = [atom for atom in flat.atoms if atom.relation in stratum]
     if len(inside) < 3 or set.intersection(*(set(variable_columns(atom)) for atom in inside)):

@@ -1,4 +1,4 @@
-"""A new Spark session, or a diagnostic that says clearly why there is none."""
+"""Starts a Spark session, or raises a diagnostic that says clearly why it cannot."""
 
 import logging
 import os
@@ -47,7 +47,7 @@ def start_session(
     if SparkSession.getActiveSession() is None:
         raise_if_any([*_against_master(master, span), *_against_java()])
         settings = {**_quiet(), **settings}
-        # Workers of this machine run the Python that runs the driver, unless the user says otherwise.
+        # Workers on this machine run the same Python as the driver, unless the user says otherwise.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master is not None:
         builder = builder.master(master)
@@ -61,7 +61,7 @@ def start_session(
             made.stop()
         raise
     except Exception as error:
-        # Settings reach Java as they are, which refuses them with exceptions of many kinds.
+        # Settings are passed to Java unchecked, which rejects them with exceptions of many kinds.
         if not isinstance(error, (PySparkException, OSError, RuntimeError)) and not _is_from_java(error):
             raise
         raise TidelogError([_failed(error, span)]) from error
@@ -69,9 +69,9 @@ def start_session(
 
 @contextmanager
 def _interrupted_later() -> Iterator[None]:
-    """Hold the first Ctrl-C back until Java is up and can be ended; the second comes at once.
+    """Delay the first Ctrl-C until Java is up and can be ended; the second one acts at once.
 
-    A job in the background ignores Ctrl-C and goes on doing so.
+    A job in the background ignores Ctrl-C, as before.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -86,7 +86,7 @@ def _interrupted_later() -> Iterator[None]:
     try:
         yield
     finally:
-        # Spark has put a handler of its own in this place; the one before is put back.
+        # Spark has installed a handler of its own; the previous one is restored.
         signal.signal(signal.SIGINT, before)
     if came:
         raise KeyboardInterrupt
@@ -94,9 +94,9 @@ def _interrupted_later() -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C be a KeyboardInterrupt inside, in the main thread, and nothing else, unless it is ignored.
+    """Let Ctrl-C raise a plain KeyboardInterrupt in the main thread, unless it is ignored.
 
-    Spark's own handler asks Java for something in the middle of another question.
+    Spark's own handler would call Java in the middle of another call.
     """
     in_main = threading.current_thread() is threading.main_thread()
     before = _handle_interrupts(signal.default_int_handler) if in_main else None
@@ -109,7 +109,7 @@ def interruptible() -> Iterator[None]:
 
 
 def _handle_interrupts(handler: Callable[[int, FrameType | None], object]) -> Any:
-    """Let a handler take Ctrl-C if anything does, and return what took it before."""
+    """Install a handler for Ctrl-C unless it is ignored; return the previous one."""
     before = signal.getsignal(signal.SIGINT)
     signal.signal(signal.SIGINT, before if before is signal.SIG_IGN else handler)
     return before
@@ -117,7 +117,7 @@ def _handle_interrupts(handler: Callable[[int, FrameType | None], object]) -> An
 
 @contextmanager
 def _without_words_of_bridge() -> Iterator[None]:
-    """Leave out the traceback that the bridge to Java writes for each question that was broken off."""
+    """Suppress the traceback that the bridge to Java logs for each call that was interrupted."""
 
     def is_of_others(record: logging.LogRecord) -> bool:
         return "py4j" not in Path(record.pathname).parts
@@ -141,7 +141,7 @@ def _against_master(master: str | None, span: Span | None) -> Iterator[Diagnosti
 
 
 def _against_java() -> Iterator[Diagnostic]:
-    """Yield why the Java that Spark would start does not serve."""
+    """Yield why Spark cannot use the Java that it would start."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
     if java is None:
@@ -156,7 +156,7 @@ def _against_java() -> Iterator[Diagnostic]:
 
 
 def _java_version(java: str) -> int | None:
-    """Return the number of a Java, None if it does not tell."""
+    """Return the version of a Java, or None if it does not print one."""
     try:
         output = subprocess.run(  # noqa: S603 - the user's own Java
             [java, "-version"], capture_output=True, text=True, timeout=_ASK_JAVA_SECONDS, check=False
@@ -168,7 +168,7 @@ def _java_version(java: str) -> int | None:
 
 
 def _quiet() -> dict[str, str]:
-    """Return the setting that keeps Spark's own words out of a command's; none if users configure Spark."""
+    """Return the setting that keeps Spark's log out of a command's output, unless users configure Spark."""
     if "SPARK_CONF_DIR" in os.environ or "SPARK_HOME" in os.environ:
         return {}
     return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}"}
@@ -190,7 +190,7 @@ def _missing() -> Diagnostic:
 
 def _failed(error: Exception, span: Span | None) -> Diagnostic:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # Of a failure inside Java the first line only says that there was one.
+    # The first line of a failure inside Java only says that there was one.
     reason = next(
         (line.removeprefix(": ") for line in lines if "Exception:" in line), lines[0] if lines else ""
     )

@@ -6,6 +6,6 @@ from importlib import import_module
 def own_version() -> str:
     """Return the version of tidelog in this process.
 
-    The package itself imports sessions, and so is looked up and not imported here.
+    Importing the package would import sessions, so its version is looked up instead.
     """
     return str(import_module("tidelog").__version__)

@@ -9,7 +9,7 @@ from tidelog.engine.spark.message import Message
 
 
 class PartnerLostError(Exception):
-    """Another partner is gone or gave up; `reason` is what it said, if anything."""
+    """Another partner is gone or gave up; `reason` is what it reported, if anything."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason or "a partner is gone")
@@ -19,7 +19,7 @@ class PartnerLostError(Exception):
 class Wire(Protocol):
     """The partners of one job, of whom this is number `me`.
 
-    Every partner calls `exchange` equally often. Frames arrive in the order they were sent.
+    All partners call `exchange` equally often. Frames arrive in the order they were sent.
     """
 
     @property
@@ -34,7 +34,7 @@ class Wire(Protocol):
         """Send each partner its message and return what each one sent here, in their order."""
 
     def give_up(self, reason: str) -> None:
-        """Tell all others that this partner cannot go on."""
+        """Tell all others that this partner gives up."""
 
 
 def total(wire: Wire, *numbers: int) -> tuple[int, ...]:
@@ -46,7 +46,7 @@ def total(wire: Wire, *numbers: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ApartWire:
-    """The wire of parts that need nothing of each other."""
+    """The wire of parts that do not depend on each other."""
 
     me: int
     partners: int
@@ -56,7 +56,7 @@ class ApartWire:
         raise AssertionError(f"part {self.me} has {len(messages)} messages, but no connection")
 
     def give_up(self, reason: str) -> None:
-        """Tell nobody."""
+        """Do nothing: there is no one to tell."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ class ThreadWire:
 
 
 def between_threads(partners: int) -> list[ThreadWire]:
-    """Return connected wires for so many threads."""
+    """Return connected wires for this many threads."""
     queues: list[list[queue.SimpleQueue[Message | str]]] = [
         [queue.SimpleQueue() for _ in range(partners)] for _ in range(partners)
     ]

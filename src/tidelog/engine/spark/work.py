@@ -24,9 +24,9 @@ from tidelog.storage import StoredRelation
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Facts of a stratum under way, complete up to an iteration; `files` are (relation, file).
+    """Facts of a stratum in progress, complete up to an iteration; `files` are (relation, file).
 
-    `last` are the files with what was found since the checkpoint before.
+    `last` are the files with what was found since the previous checkpoint.
     """
 
     iteration: int
@@ -56,7 +56,7 @@ class Evaluation:
 
 
 def file_name(relation: str, partner: int, name: str) -> str:
-    """Return where a partner writes its part of a relation."""
+    """Return the name of the file to which a partner writes its part of a relation."""
     return f"{quote(relation, safe='')}/{partner}/{name}.parquet"
 
 
@@ -110,7 +110,7 @@ class StratumEvaluation:
         return relation
 
     def _load_checkpoint(self, saved: Checkpoint) -> None:
-        """Take over facts; only what the last part holds may still have to be combined."""
+        """Load facts; only those of the last part may still have to be combined."""
         for name, file in saved.files:
             if (name, file) not in saved.last:
                 self._load(name, file)
