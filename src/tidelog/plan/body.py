@@ -12,10 +12,10 @@ from tidelog.program.nodes import Atom, Constant, Literal, Program, Term, Variab
 
 
 class Work(NamedTuple):
-    """What a chain is expected to do; the first of two is the one that does less.
+    """The work a chain is expected to do, ordered by how much it is.
 
-    Estimates are rough, so a chain that pairs every binding with all facts of a relation is taken
-    only where there is no other, however few bindings it is expected to touch.
+    Estimates are rough, so a chain that pairs every binding with all facts of a relation is chosen only if
+    there is no other, however few bindings it is expected to touch.
     """
 
     cross_products: int
@@ -41,11 +41,11 @@ class Chain:
 
 @dataclass(frozen=True)
 class Body:
-    """What is to be planned: a flat body, the view of each atom, and what must come out.
+    """What is to be planned: a flat body, the view of each atom, and the outputs.
 
     `outer` are variables bound from outside. With `counting`, every derivation must be found, so
-    an atom that binds nothing needed is still joined and not only checked for existence.
-    Relations in `growing` will hold more facts than they do now. With `numbered`, every atom binds
+    an atom that binds nothing needed is still joined, not only checked for existence.
+    Relations in `growing` will have more facts than they have now. With `numbered`, every atom binds
     its row number to `row_name(place)`; `places` are the places of the literals. A rule of `head` may ask
     for `is_leapfrog`. With `scans_delta` the chain begins with a scan, whose rows can be divided.
     """
@@ -64,7 +64,7 @@ class Body:
     is_leapfrog: bool = False
     scans_delta: bool = False
 
-    # Orders by the hundred are tried over one body, so what all of them ask for is looked up once.
+    # Hundreds of orders are tried over one body, so what all of them need is looked up once.
 
     @cached_property
     def atoms(self) -> tuple[Atom, ...]:
@@ -73,7 +73,7 @@ class Body:
 
     @cached_property
     def operands(self) -> tuple[tuple[Operand | None, ...], ...]:
-        """Return what is in the columns of each atom: None for a wildcard."""
+        """Return the operands in the columns of each atom, None for a wildcard."""
         return tuple(tuple(_operand_or_none(term) for term in atom.terms) for atom in self.atoms)
 
     @cached_property
@@ -88,12 +88,12 @@ class Body:
 
     @cached_property
     def rows(self) -> Mapping[int, str]:
-        """Return the names of the row numbers, by the identity of the literal: there may be equal ones."""
+        """Return the names of the row numbers by the identity of the literal: literals may be equal."""
         return {id(literal): row_name(n) for n, literal in zip(self.places, self.literals, strict=True)}
 
 
 def rule_body(rule: FlatRule, views: tuple[View, ...], program: Program, statistics: Statistics) -> Body:
-    """Return the body of a rule, out of which the columns of its head must come."""
+    """Return the body of a rule, whose outputs are the columns of the head."""
     return Body(
         rule.body,
         views,
@@ -106,7 +106,7 @@ def rule_body(rule: FlatRule, views: tuple[View, ...], program: Program, statist
 
 
 def row_name(literal: int) -> str:
-    """Return the variable that holds the row number of a body's literal."""
+    """Return the variable for the row number of a body's literal."""
     return f"%row{literal}"
 
 

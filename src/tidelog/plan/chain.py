@@ -1,7 +1,7 @@
 """From a flat body and an order of its atoms to a chain of operators.
 
-Between two atoms everything that has become possible is done at once: equalities bind,
-constraints filter, negated atoms check. A constraint that merely compares codes becomes a
+After each atom everything that has become possible is done at once: equalities bind, constraints
+filter, negated atoms check. A constraint that merely compares codes becomes a
 filter of the operator that binds its last variable.
 """
 
@@ -20,7 +20,7 @@ from tidelog.program import nodes
 from tidelog.program.walk_nodes import terms_of, variables_of
 from tidelog.values import Kind
 
-# With so many facts to a key, those within bounds are found by an ordered index.
+# With this many facts per key, those within bounds are found by an ordered index.
 _FACTS_TO_ORDER = 64
 _FLIPPED = {">": "<", ">=": "<="}
 _BOUNDS = frozenset({"<", "<=", ">", ">="})
@@ -32,7 +32,7 @@ PlanInner = Callable[[Body], Chain]
 
 
 def build_chain(body: Body, order: Sequence[int | Group], plan_inner: PlanInner) -> Chain:
-    """Return the operators that join the body's atoms in the given order, those of a group at once.
+    """Return the operators that join the body's atoms in this order, those of a group at once.
 
     `plan_inner` plans the bodies of aggregates.
     """
@@ -50,7 +50,7 @@ def build_chain(body: Body, order: Sequence[int | Group], plan_inner: PlanInner)
 class _Binds:
     """Columns, or parts of a record, that bind variables.
 
-    One whose variable has a value already binds a copy, which a filter compares with the first.
+    If a variable already has a value, a copy is bound, and a filter compares the two.
     """
 
     known: AbstractSet[str] = frozenset()
@@ -59,7 +59,7 @@ class _Binds:
     filters: list[ops.Comparison] = field(default_factory=list)
 
     def add(self, place: int, name: str) -> None:
-        """Bind a variable to what is at a place."""
+        """Bind a variable to the column or part at a place."""
         if name in self.known or name in self.new:
             copy = f"{name}%{place}"
             self.filters.append(ops.Comparison("=", copy, name))
@@ -89,11 +89,11 @@ class _Shared:
 class ChainBuilder:
     """The first operators of a chain, and what they are expected to do.
 
-    Orders that begin alike have their beginning in common: `extended` leaves a builder as it is, so that
-    each atom that could come next can be tried. `work` never gets less by that.
+    Orders with a common beginning share its builder: `extended` does not change a builder, so that each atom
+    that could come next can be tried. Extending never lowers `work`.
     """
 
-    # Layouts stay empty until `chain` gives every operator what later ones read.
+    # Layouts stay empty until `chain` fills in what later operators read.
     __slots__ = ("bindings", "body", "bound", "operators", "pending", "shared", "work")
 
     def __init__(self, body: Body, plan_inner: PlanInner) -> None:
@@ -191,7 +191,7 @@ class ChainBuilder:
                     break
 
     def _ordering(self, atom: nodes.Atom, found: "_Match", filters: Sequence[ops.Comparison]) -> int | None:
-        """Return the column whose bounds leave few of the facts that a key has, if there is one."""
+        """Return the column whose bounds leave few of the facts of a key, if there is one."""
         columns = {name: column for column, name in found.binds if column < len(atom.terms)}
         bounded = [
             columns[side]
@@ -203,11 +203,11 @@ class ChainBuilder:
         if not bounded or self.body.statistics.size(atom.relation) is None:
             return None
         matches = matches_per_key(self.body.statistics, atom.relation, len(atom.terms), found.key)
-        # Bounded from both sides is better than from one.
+        # A bound on both sides is better than one on one side.
         return max(bounded, key=bounded.count) if matches >= _FACTS_TO_ORDER else None
 
     def _match(self, number: int) -> "_Match":
-        """Return what the bound variables make of an atom's columns."""
+        """Return the columns of an atom that bound variables look up, and those that bind variables."""
         found = _Match()
         for column, operand in enumerate(self.body.operands[number]):
             if operand is None:
@@ -220,7 +220,7 @@ class ChainBuilder:
         return found
 
     def expect(self, number: int) -> tuple[float, Work]:
-        """Return the bindings and the work to be expected once an atom is joined.
+        """Return the expected bindings and work once an atom is joined.
 
         The bindings are multiplied by the facts that each of them is expected to match.
         """
@@ -281,9 +281,9 @@ class ChainBuilder:
     # --- everything that is not a positive atom ---------------------------------------------
 
     def settle(self) -> None:
-        """Add every pending literal that the bound variables allow, until none is left to add."""
+        """Add every pending literal that the bound variables allow, until no more can be added."""
         if not self.operators and self.body.atoms:
-            # The first atom is scanned; what can be done before it is done right after it.
+            # The first atom is scanned; what could be done before it is done right after it.
             return
         place = 0
         while place < len(self.pending):
@@ -295,16 +295,16 @@ class ChainBuilder:
                 continue
             self._ensure_start()
             self.operators.append(operator)
-            # What is bound now may allow a literal that was passed over.
+            # A literal that was skipped may be possible with what is bound now.
             place = 0
 
     def _ensure_start(self) -> None:
-        """Begin with a single empty binding when nothing was scanned yet."""
+        """Start with a single empty binding if nothing was scanned yet."""
         if not self.operators:
             self.operators.append(ops.Start(()))
 
     def _possible(self, literal: nodes.Literal) -> ops.Operator | None:
-        """Return the operator for a literal whose inputs are bound, None for others."""
+        """Return the operator for a literal whose inputs are bound, or None for others."""
         match literal:
             case nodes.NegatedAtom():
                 return self._negated(literal)
@@ -387,7 +387,7 @@ class ChainBuilder:
         return ops.Generate(literal, self._bind(literal.target, "range", literal), ())
 
     def _bind(self, variable: nodes.Variable, by: str, literal: nodes.Constraint | nodes.Generator) -> str:
-        """Return the variable that an operator binds: a new one, compared later, if this has a value."""
+        """Return the variable that an operator binds: a new one, compared later, if this one has a value."""
         name = variable.name
         if name in self.bound:
             made = replace(variable, name=f"{name}%{by}{len(self.operators)}")

@@ -15,9 +15,9 @@ def wanted_relations(program: Program) -> frozenset[str]:
 def remove_dead(program: Program, wanted: Collection[str]) -> Program:
     """Return the program with only the relations and rules that the wanted relations depend on.
 
-    Input relations stay, so that mistakes in their facts are still found; the rules of those that
-    nobody needs go. A stratum stays whole if one of its relations is needed: its size limits and
-    iterations are for all of them. Rules with `autoinc()` stay: the numbers that one gives depend on
+    Input relations stay, so that mistakes in their facts are still found; the rules of those that are not
+    needed are dropped. A stratum stays whole if one of its relations is needed: its size limits and
+    iterations apply to all of them. Rules with `autoinc()` stay: the numbers that one gives depend on
     how many another gave. Wanting nothing gives the program unchanged.
     """
     if not wanted:

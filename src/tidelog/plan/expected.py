@@ -5,12 +5,12 @@ from typing import NamedTuple
 from tidelog.plan.body import Body
 from tidelog.plan.statistics import matches_per_key
 
-# By how much a relation of the stratum is taken to grow beyond what the planner sees of it.
+# By what factor a relation of the stratum is assumed to grow beyond its present size.
 _EXPECTED_GROWTH = 8.0
-# Changes are followed through indexes of whole relations. One more index costs memory for good, so it
-# has to spare a binding for this many facts.
+# Changes are followed through indexes of whole relations. Another index costs memory permanently, so it
+# must save one binding for this many facts.
 _FACTS_PER_BINDING = 20_000
-# So few facts may be paired with every binding, if that is expected to pay.
+# Up to this many facts may be paired with every binding, if that is expected to pay off.
 _FEW_FACTS = 64
 
 
@@ -23,7 +23,7 @@ class ExpectedMatches(NamedTuple):
 
 
 def expected_matches(body: Body, number: int, key: tuple[int, ...]) -> ExpectedMatches:
-    """Return what to expect of an atom joined by a key: the same wherever it comes in an order."""
+    """Return what to expect of an atom joined by a key, wherever it is in an order."""
     relation = body.atoms[number].relation
     arity = len(body.operands[number])
     size = body.statistics.size(relation)

@@ -4,9 +4,8 @@
 
     p(%2, %3) :- q(x, %0), %0 = [a, %1], %1 = 1, b = 2 * x, %2 = x + 1, %3 = [a, b].
 
-Afterwards atoms hold variables, constants and wildcards; records and branches hold variables
-and wildcards; an aggregate stands alone on one side of an equality; heads hold variables and
-constants.
+Afterwards atoms have variables, constants and wildcards; records and branches have variables and
+wildcards; an aggregate is alone on one side of an equality; heads have variables and constants.
 """
 
 from collections.abc import Iterator
@@ -31,9 +30,9 @@ class RuleLiteral:
 
 @dataclass(frozen=True)
 class FlatRule:
-    """A rule as planners read it; see above for what its head and its body may hold.
+    """A rule as planners read it; see above for what its head and its body may contain.
 
-    Rules are equal if they have the same id and say the same, so plans can be kept by rule even where
+    Rules are equal if they have the same id and the same content, so plans can be kept by rule even where
     several forms of one rule are followed.
     """
 
@@ -100,13 +99,13 @@ class _Flattener:
         return nodes.Variable(f"%{self.count - 1}", term.type, span=term.span)
 
     def simple(self, term: nodes.Term) -> nodes.Term:
-        """Return `term` if an atom may hold it, else a variable made equal to it."""
+        """Return `term` if an atom may have it, otherwise a variable that equals it."""
         if isinstance(term, nodes.Variable | nodes.Constant | nodes.Wildcard):
             return term
         return self.named(term)
 
     def named(self, term: nodes.Term) -> nodes.Variable:
-        """Return a variable made equal to `term`, or `term` if it is one."""
+        """Return a variable that equals `term`, or `term` if it is a variable."""
         if isinstance(term, nodes.Variable):
             return term
         variable = self.fresh(term)
@@ -115,7 +114,7 @@ class _Flattener:
         return variable
 
     def part(self, term: nodes.Term) -> nodes.Term:
-        """Return `term` as a record or a branch may hold it."""
+        """Return `term` in the form that a record or a branch may have."""
         return term if isinstance(term, nodes.Wildcard) else self.named(term)
 
     def around(self, term: nodes.Term) -> nodes.Term:
@@ -137,7 +136,7 @@ class _Flattener:
                 return term
 
     def operand(self, term: nodes.Term) -> nodes.Term:
-        """Return `term` as a functor may hold it: nested functors stay nested."""
+        """Return `term` in the form that a functor may have: nested functors stay nested."""
         if isinstance(term, nodes.Aggregate | nodes.RecordTerm | nodes.BranchTerm):
             return self.named(term)
         return self.inner(term)
@@ -154,7 +153,7 @@ class _Flattener:
         return replace(term, body=tuple(body), target=target, init=init)
 
     def take(self) -> list[nodes.Literal]:
-        """Return and forget the equalities made so far."""
+        """Remove and return the equalities made so far."""
         made, self.made = self.made, []
         return made
 
@@ -169,7 +168,7 @@ class _Flattener:
             case nodes.Atom():
                 flat = self.atom(literal)
             case nodes.NegatedAtom() if any(_has_open_part(term) for term in literal.atom.terms):
-                # Terms with a value are asked for it outside: without one the literal does not hold.
+                # Terms are evaluated outside: if one has no value, the literal does not hold.
                 flat = self.constraint(none_of(map_literal(literal.atom, self.around)))
             case nodes.NegatedAtom():
                 flat = replace(literal, atom=self.atom(literal.atom))

@@ -2,8 +2,8 @@
 
     p(x + 1 * 2) :- q(x, 3 - 1).     p(x + 2) :- q(x, 2).
 
-A term without a value, such as `1 / 0`, gives no derivation wherever it stands: its rule goes, or
-the body of its aggregate holds for nothing.
+A term without a value, such as `1 / 0`, leads to no derivation wherever it is: its rule is dropped, or
+the body of its aggregate never holds.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ _NOT_FOLDED: Final = frozenset({"ord"})
 
 
 def fold_constants(program: nodes.Program) -> nodes.Program:
-    """Return the program without functors of constants, nor rules that ask for a missing value."""
+    """Return the program without functors of constants and without rules that need a missing value."""
     fold = partial(_fold, program=program)
 
     def fold_rule(rule: nodes.Rule) -> nodes.Rule:
@@ -37,9 +37,9 @@ def fold_constants(program: nodes.Program) -> nodes.Program:
 
 
 def aggregate_of_nothing(aggregate: nodes.Aggregate) -> nodes.Term:
-    """Return what an aggregate gives if its body never holds, or raise `NoValueError`.
+    """Return the value of an aggregate whose body never holds, or raise `NoValueError`.
 
-    A user's aggregate stays: what it gives is for its function to say.
+    A user's aggregate stays: its value is up to its function.
     """
     match aggregate.functor:
         case "count":

@@ -2,15 +2,14 @@
 
 A proof's height is 0 for an input fact and one more than the highest premise for a rule application.
 Iteration k of a stratum finds what follows from facts of earlier iterations, so the two are the same
-wherever everything a stratum reads, beside itself, is input. Strata are divided more finely than that:
+wherever everything else a stratum reads is input. Strata are usually finer than that:
 
     vpt(v, o) :- new(v, o).                         stratum 1
     alias(v, w) :- vpt(v, o), vpt(w, o), v != w.    stratum 2, all of whose facts have iteration 1
 
-Here strata that only read each other positively become one, so that the iterations go on counting. A
-relation that must be complete below, because it is negated too, and has rules that are quick to apply
-again, is derived a second time above. The answers are the same, and maintenance keeps the iterations as it
-always does.
+This pass merges strata that only read each other positively, so that the count of iterations continues. A
+relation that must be complete earlier, because it is negated too, is derived a second time later if its
+rules are quick to apply. The answers are the same, and maintenance keeps iterations as it always does.
 """
 
 from collections.abc import Iterator, Mapping
@@ -52,10 +51,10 @@ def _input_relations(program: Program) -> frozenset[str]:
 
 
 def _merge(program: Program) -> Program:
-    """Return the program with strata joined that read each other positively only.
+    """Return the program in which strata that only read each other positively are merged.
 
-    A stratum's depth is the number of negations, aggregates and laws on the way to it. It goes as deep
-    as its readers allow, so as to be found together with them.
+    A stratum's depth is the number of negations, aggregates and laws on the way to it. It is placed as deep
+    as its readers allow, so that it is evaluated together with them.
     """
     edges = list(_edges(program))
     depth = dict.fromkeys(range(len(program.strata)), 0)
@@ -65,7 +64,7 @@ def _merge(program: Program) -> Program:
     last = max(depth.values(), default=0) + 1
     for reader, _, is_plain in edges:
         if not is_plain and reader not in is_read and not program.strata[reader].is_recursive:
-            # Nothing rests on its iterations, so what it negates may go deeper for the sake of others.
+            # Nothing depends on its iterations, so what it negates may be deeper for the sake of others.
             depth[reader] = last
     wanted: dict[int, int] = {}
     for reader, read, is_plain in reversed(edges):
@@ -87,7 +86,7 @@ def _merge(program: Program) -> Program:
 
 
 def _edges(program: Program) -> Iterator[tuple[int, int, bool]]:
-    """Yield which stratum reads which other derived one, and whether they could be one stratum."""
+    """Yield the pairs of strata of which one reads the other, and whether they could be one stratum."""
     number_of = {name: number for number, each in enumerate(program.strata) for name in each.relations}
     plain = [bool(each.rules) and _is_plain(each, program) for each in program.strata]
     for number, stratum in enumerate(program.strata):
@@ -105,7 +104,7 @@ def _joined(parts: list[Stratum]) -> Stratum:
         return parts[0]
     return Stratum(
         tuple(name for part in parts for name in part.relations),
-        # A `.plan` numbers delta rules, of which there are others now.
+        # A `.plan` numbers delta rules, and these would change.
         tuple(replace(rule, plan=()) for part in parts for rule in part.rules),
         (),
         is_recursive=True,
@@ -156,7 +155,7 @@ class _Copier:
         self.stratum_of = {name: each for each in program.strata for name in each.relations}
 
     def stratum(self, stratum: Stratum) -> Stratum:
-        """Return a stratum that reads copies of its own where those are quick to derive."""
+        """Return a stratum that reads copies of its own wherever they are quick to derive."""
         if not stratum.rules or not _is_plain(stratum, self.program):
             return stratum
         names: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Lattice strata whose rules are arcs: one value of the stratum in, one out, by a step that is known.
+"""Lattice strata whose rules are arcs: from one value of the stratum to another, by a known step.
 
     dist(0, 0).                                             // a base value
     dist(y, d + w) :- dist(x, d), edge(x, y, w).            // an arc x -> y that adds w
@@ -21,7 +21,7 @@ _WEIGHT = "%weight"
 
 
 class Step(Enum):
-    """What an arc makes of its source's value and its own weight."""
+    """How an arc combines the value of its source with its own weight."""
 
     ADD = "add"
     SMALLER = "smaller"
@@ -50,7 +50,7 @@ class PathPlan:
 
 
 def plan_paths(stratum: nodes.Stratum, program: nodes.Program) -> PathPlan | None:
-    """Return a stratum as a graph, None if it is not one."""
+    """Return a stratum as a graph, or None if it is not one."""
     columns = _lattice_columns(stratum, program)
     if columns is None or stratum.subsumptions:
         return None
@@ -75,7 +75,7 @@ def plan_paths(stratum: nodes.Stratum, program: nodes.Program) -> PathPlan | Non
 
 
 def _lattice_columns(stratum: nodes.Stratum, program: nodes.Program) -> dict[str, int] | None:
-    """Return the one lattice column of each relation, None if a relation has another law or none."""
+    """Return the one lattice column of each relation, or None if a relation has another law or no law."""
     columns: dict[str, int] = {}
     for name in stratum.relations:
         relation = program.relations[name]
@@ -94,7 +94,7 @@ def _opened(rule: FlatRule, columns: dict[str, int], extreme: str | None) -> Fla
 
         dist(y, d) :- node(y), d = e + w, dist(x, e), edge(x, y, w).
 
-    The value may also be an operand of what the head has: the checks saw to it that this is monotone.
+    The value may also be an operand of a term in the head: checks have ensured that this is monotone.
     """
     written = rule.head.terms[columns[rule.head.relation]]
     body: list[nodes.Literal] = []
@@ -112,7 +112,7 @@ def _opened(rule: FlatRule, columns: dict[str, int], extreme: str | None) -> Fla
 def _is_opened(
     literal: nodes.Literal, rule: FlatRule, written: nodes.Term, columns: dict[str, int], extreme: str | None
 ) -> bool:
-    """Say whether a literal gives a variable an extreme that is used for nothing but the head's value."""
+    """Say whether a literal binds an extreme that is used only for the head's value."""
     if (
         not isinstance(literal, nodes.Constraint)
         or literal.op != "="
@@ -127,14 +127,14 @@ def _is_opened(
     uses = [x for x in others if value.name in variables_of(x)]
     if not uses:
         return written == value
-    # One more equality may stand between: `h = 1 + max k : { ... }`.
+    # There may be one more equality: `h = 1 + max k : { ... }`.
     use = uses[0]
     is_defining = isinstance(use, nodes.Constraint) and use.op == "=" and written in (use.left, use.right)
     return len(uses) == 1 and is_defining and written != value
 
 
 def _arc(rule: FlatRule, columns: dict[str, int], program: nodes.Program) -> ArcRule | None:
-    """Return a rule as an arc, None if it is not one."""
+    """Return a rule as an arc, or None if it is not one."""
     if rule.aggregates:
         return None
     inside = [atom for atom in rule.atoms if atom.relation in columns]
@@ -175,7 +175,7 @@ def _key(atom: nodes.Atom, columns: dict[str, int]) -> Iterator[nodes.Term]:
 def _step(
     name: str, written: nodes.Variable, rest: Sequence[nodes.Literal]
 ) -> tuple[Step, nodes.Term | None, list[nodes.Literal]] | None:
-    """Return what a rule makes of the value it reads, its weight, and the literals that are left."""
+    """Return the step from the value that a rule reads, its weight, and the remaining literals."""
     used: list[nodes.Literal] = []
     term = _expanded(written, name, rest, used)
     if term is None:
@@ -189,7 +189,7 @@ def _step(
 def _expanded(
     term: nodes.Term, name: str, rest: Sequence[nodes.Literal], used: list[nodes.Literal]
 ) -> nodes.Term | None:
-    """Return a term over the value called `name`, with variables that depend on it replaced; else None."""
+    """Return a term over the value called `name`, with variables that depend on it replaced, or None."""
     if isinstance(term, nodes.Variable):
         if term.name == name:
             return term

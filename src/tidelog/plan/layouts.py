@@ -45,7 +45,7 @@ def _with_outputs(
 
 
 def _variables_read(operator: ops.Operator) -> set[str]:
-    """Return the variables an operator needs from the batch it is given."""
+    """Return the variables an operator needs from its incoming batch."""
     names: set[str] = set()
     match operator:
         case ops.Join() | ops.Check() | ops.Find():

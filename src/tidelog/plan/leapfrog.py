@@ -1,10 +1,10 @@
-"""Which bodies are joined all at once by leapfrog, in which order of variables, and why.
+"""Which bodies are joined at once by leapfrog, in which order of variables, and why.
 
-Joins in pairs make every binding of the first atoms before they look at the last ones. Where the
-body is cyclic, or where a few keys have most of the facts, that can be far more than what comes out:
-the triangles of a graph of n edges are at most n ** 1.5, but the paths of length two n ** 2. A leapfrog
-join never does more than the most that can come out, but a step of it costs more than a binding of
-joins in pairs. So both are estimated.
+Joins in pairs make every binding of the first atoms before they look at the last ones. If the body is
+cyclic, or a few keys have most of the facts, that can be far more than the result: a graph of n edges has
+at most n ** 1.5 triangles, but up to n ** 2 paths of length two. A leapfrog join never does more work than
+the largest possible result, but each of its steps costs more than a binding of joins in pairs. So both are
+estimated.
 """
 
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ from tidelog.program.walk_nodes import variables_of
 
 # What a step of a leapfrog join costs, in bindings of joins in pairs (measured: `benchmarks joins`).
 _STEP_COST = 1.5
-# Where it is expected to be far better: bodies that are acyclic, bodies of which the tries grow with
-# every iteration, and bodies that start from a few facts, which joins in pairs follow more quickly.
+# How much better it must be for acyclic bodies, for bodies whose tries grow with every iteration, and for
+# bodies that start from a few facts, all of which joins in pairs follow more quickly.
 _CAUTIOUS_MARGIN = 8.0
-# By how much a relation of the stratum is taken to grow beyond what the planner sees of it.
+# By what factor a relation of the stratum is assumed to grow beyond its present size.
 _EXPECTED_GROWTH = 8.0
-# With fewer facts than this, nothing is known of a relation that grows.
+# With fewer facts than this, nothing is known about a relation that grows.
 _SETTLED_SIZE = 1 << 12
 # The orders of this many variables are few enough to try them all.
 _EXHAUSTIVE_VARIABLES = 6
@@ -41,7 +41,7 @@ class JoinRequest(Enum):
 
 
 def requested_join(program: Program, relation: str) -> JoinRequest:
-    """Return what pragmas ask for.
+    """Return what pragmas request.
 
     .pragma "leapfrog" "triangle, clique"     or "*" for all relations
     .pragma "leapfrog-exclude" "path"
@@ -60,7 +60,7 @@ def _is_named(relation: str, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The parts of a body to be joined one after the other, None if in pairs as before; and why."""
+    """The parts of a body to be joined one after the other, or None for joins in pairs; and why."""
 
     parts: tuple[int | Group, ...] | None
     reason: str
@@ -68,7 +68,7 @@ class Choice:
 
 
 def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
-    """Return whether a body is joined by leapfrog, given the best chain of joins in pairs."""
+    """Return whether a body is joined by leapfrog rather than by this best chain of joins in pairs."""
     request = JoinRequest.LEAPFROG if body.is_leapfrog else requested_join(body.program, body.head)
     components = components_of(body)
     if not any(len(component) > 1 for component in components):
@@ -85,7 +85,7 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
     margin = _STEP_COST * (1.0 if is_plain else _CAUTIOUS_MARGIN)
     variables = frozenset().union(*edges).difference(body.outer)
     if request is JoinRequest.AUTO and pairs.cost <= margin * len(variables):
-        # Each variable takes a step at least.
+        # Each variable takes at least one step.
         return Choice(None, f"in pairs: {_shape(cyclic=cyclic)}, but has few bindings" if cyclic else "")
     sizes = Sizes(body)
     parts: list[int | Group] = []
@@ -107,10 +107,10 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
 
 
 def delta_first(body: Body, choice: Choice) -> Choice:
-    """Return a choice that scans the atom which reads the delta and leaps over the others.
+    """Return a choice that scans the atom that reads the delta and leaps over the others.
 
-    Who divides the rows of the delta among several can then divide the join; each part of it leaps over
-    the values below its own rows.
+    The join can then be divided by dividing the rows of the delta; each part leaps over the values below
+    its own rows.
     """
     delta = next((number for number, view in enumerate(body.views) if view is View.DELTA), None)
     if choice.parts is None or delta is None:
@@ -128,8 +128,8 @@ def delta_first(body: Body, choice: Choice) -> Choice:
 def _is_measured(body: Body) -> bool:
     """Say whether an acyclic body may be judged by its sizes.
 
-    Two atoms have at least as many bindings as their join in pairs makes. And where facts are only
-    looked for, not counted, joins in pairs do less than is estimated.
+    A leapfrog join of two atoms takes at least as many steps as joining them in pairs. And if facts are only
+    looked up, not counted, joins in pairs do less than estimated.
     """
     is_long = len(body.atoms) + bool(body.outer) >= 3
     return is_long and body.counting
@@ -138,8 +138,8 @@ def _is_measured(body: Body) -> bool:
 def _has_sizes(body: Body) -> bool:
     """Say whether the sizes of all atoms are known, that of the delta excepted.
 
-    A relation of a stratum that just begins has none, or one that says nothing yet, and a guess would
-    compare two guesses.
+    The size of a relation whose stratum just begins is unknown or says nothing yet; comparing estimates
+    would then compare two guesses.
     """
     for atom, view in zip(body.atoms, body.views, strict=True):
         least = _SETTLED_SIZE if atom.relation in body.growing else 1
@@ -224,13 +224,13 @@ def best_variable_order(
 
 
 class _OrderSearch:
-    """Tries orders of variables, giving up those that are already worse than the best."""
+    """Tries orders of variables, and drops those that are already worse than the best."""
 
     def __init__(self, atoms: dict[int, Atom], body: Body, sizes: Sizes) -> None:
         self._sizes = sizes
         self._outer = frozenset(body.outer)
         self._operands = {number: operands_of(number, atom) for number, atom in atoms.items()}
-        # Without counting, one value is enough for variables that nobody asks for at the end.
+        # Without counting, one value is enough for variables at the end that are not needed.
         needed = {operand for operand in body.outputs if isinstance(operand, str)}
         for literal in body.literals:
             if not isinstance(literal, Atom):
@@ -255,7 +255,7 @@ class _OrderSearch:
             self.try_all((*order, name), rest, bindings if is_witness else met, steps + added)
 
     def _steps(self, met: float, bindings: float, participants: int, *, is_witness: bool) -> float:
-        """Return the steps on one level that meets so many values below so many bindings.
+        """Return the steps on one level that has this many values below this many bindings.
 
         A witness that several atoms must agree on may be the last value met; in a single atom it is
         the first.
@@ -276,7 +276,7 @@ class _OrderSearch:
     def _values(self, order: tuple[str, ...], name: str) -> tuple[float, int]:
         """Return how many values a variable has for each binding of those before, and its atoms.
 
-        In whatever order those come, so it is looked up for most of the orders.
+        That does not depend on their order, so it is a lookup for most of the orders.
         """
         before = frozenset(order)
         known = self._known.get((before, name))
@@ -309,7 +309,7 @@ class _OrderSearch:
         return steps
 
     def _most(self, prefix: tuple[str, ...]) -> float:
-        """Return the most bindings that the first variables of an order can have."""
+        """Return the largest number of bindings that the first variables of an order can have."""
         edges, sizes = [], []
         for number, operands in self._operands.items():
             inside = frozenset(x for x in operands if isinstance(x, str) and x in prefix)

@@ -1,6 +1,6 @@
-"""What shape a body has, and how many bindings it can have at most.
+"""The shape of a body, and the largest number of bindings it can have.
 
-A body is looked at as a hypergraph: variables are vertices, atoms are edges.
+A body is seen as a hypergraph: variables are vertices, atoms are edges.
 """
 
 import math
@@ -12,8 +12,8 @@ Edge = frozenset[str]
 def is_cyclic(edges: Iterable[Edge]) -> bool:
     """Say whether a body is cyclic, by the reduction of Graham, Yu and Ozsoyoglu.
 
-    A variable in a single edge is dropped, and so is an edge inside another; what is left of an acyclic
-    body in the end is nothing:
+    A variable in a single edge is dropped, and so is an edge inside another. Of an acyclic body nothing is
+    left in the end:
 
         a(x, y), b(y, z)              acyclic
         a(x, y), b(y, z), c(z, x)     cyclic
@@ -33,7 +33,7 @@ def is_cyclic(edges: Iterable[Edge]) -> bool:
 
 
 def most_bindings(edges: Sequence[Edge], sizes: Sequence[float]) -> float:
-    """Return the most bindings that atoms of these sizes can have together.
+    """Return the largest number of bindings that atoms of these sizes can have together.
 
     The bound of Atserias, Grohe and Marx: the least product of sizes, raised to weights such that the
     edges of each variable weigh at least 1. For a triangle over n facts it is n ** 1.5. Computed as the
@@ -52,7 +52,7 @@ def most_bindings(edges: Sequence[Edge], sizes: Sequence[float]) -> float:
         rows = [row for row in table if row[column] > 1e-9]
         if not rows:
             return math.inf
-        # The first column that gains and, among equal rows, the first: so it cannot go around in circles.
+        # Take the first column that gains and, among equal rows, the first: that rules out cycling.
         pivot = min(rows, key=lambda row: row[-1] / row[column])
         scale = pivot[column]
         pivot[:] = [x / scale for x in pivot]

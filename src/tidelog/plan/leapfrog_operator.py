@@ -1,4 +1,4 @@
-"""The leapfrog operator of a group of atoms, given an order of its variables."""
+"""The leapfrog operator of a group of atoms, for an order of its variables."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Group:
 
 
 def free_variables(atoms: Mapping[int, Atom], bound: Collection[str]) -> tuple[str, ...]:
-    """Return the variables that atoms bind, in the order written; a wildcard counts as one of its own."""
+    """Return the variables that atoms bind, in the order written; each wildcard counts as a variable."""
     found: dict[str, None] = {}
     for number, atom in atoms.items():
         found.update(
@@ -30,7 +30,7 @@ def free_variables(atoms: Mapping[int, Atom], bound: Collection[str]) -> tuple[s
 
 
 def operands_of(number: int, atom: Atom) -> tuple[Operand, ...]:
-    """Return what stands in each column of an atom; wildcards get names."""
+    """Return the operand in each column of an atom; wildcards get names."""
     return tuple(_operand(number, column, atom) for column in range(len(atom.terms)))
 
 

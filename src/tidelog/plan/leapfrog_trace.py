@@ -19,7 +19,7 @@ class TraceAtom:
     """An atom as a trie over its variables alone.
 
     `columns` and `variables` are the trie's levels: a column, and the place of its variable in the
-    order. `constants` are columns with what must stand in them, `equal` columns that must be equal.
+    order. `constants` are columns with the value they must have, `equal` columns that must be equal.
     """
 
     relation: str
@@ -39,7 +39,7 @@ class TracePlan:
 
 
 def reason_against_trace(rule: FlatRule, inside: Collection[str], program: Program) -> str | None:
-    """Return why a rule is not maintained by its trace, None if it is; `inside` is its own stratum."""
+    """Return why a rule is not maintained by its trace, or None if it is; `inside` is its own stratum."""
     atoms = _atoms(rule)
     if any(literal.relation in inside for literal in rule.literals):
         return "it is recursive"

@@ -1,6 +1,6 @@
-"""Pass: derive only the facts of `magic` relations that somebody asks for.
+"""Pass: derive only the facts of `magic` relations that are asked for.
 
-For each such relation a demand relation holds the values asked for in the columns that every
+For each such relation a demand relation has the values that are asked for, in the columns that every
 reader binds, and the rules derive no other facts:
 
     path(x, y) :- edge(x, y).
@@ -160,8 +160,8 @@ class _Reader:
 def _readers(rule: nodes.Rule, keys: Keys) -> Iterator[_Reader]:
     """Yield the atoms over candidates, in the order in which demand is passed on.
 
-    An atom that shares a bound variable comes before others, and a relation that is there as a
-    whole before one that waits for a demand.
+    An atom that shares a bound variable comes before others, and a relation that is complete before one
+    that depends on a demand.
     """
     before: list[nodes.Literal] = _guards(rule, keys)
     bound = frozenset[str]().union(*(_bound_by(literal) for literal in before))
@@ -220,7 +220,7 @@ def _guard_term(term: nodes.Term) -> nodes.Term:
 def _guarded(rule: nodes.Rule, keys: Keys) -> nodes.Rule:
     """Return the rule, for a restricted relation with its guard first."""
     guards = _guards(rule, keys)
-    # An order of `.plan` does not know the guard.
+    # An order of `.plan` does not include the guard.
     return replace(rule, body=(*guards, *rule.body), plan=()) if guards else rule
 
 
@@ -252,7 +252,7 @@ def _is_test(constraint: nodes.Constraint, bound: frozenset[str]) -> bool:
 def _stratify(
     program: nodes.Program, relations: Mapping[str, nodes.Relation], rules: list[nodes.Rule]
 ) -> tuple[nodes.Stratum, ...]:
-    """Return strata for the new rules; relations that were evaluated together still are."""
+    """Return strata for the new rules; relations that were evaluated together stay together."""
     graph: dict[str, dict[str, None]] = {name: {} for name in relations}
     for rule in rules:
         read = relations_read((*rule.head.terms, *rule.body))

@@ -29,7 +29,7 @@ def chain_variants(
 ) -> tuple[tuple[Operator, ...], ...]:
     """Return chains from facts of a literal, or of the head, the one expected to be best first.
 
-    Each further one joins another atom first; they yield the same derivations.
+    Each of the others joins a different atom first; all yield the same derivations.
     """
     body = _body(rule, literal, program, statistics)
     best = best_chain(body).operators
@@ -47,7 +47,7 @@ def _body(
 
     Its batch has the columns of these facts and then their row numbers. The outputs are the
     head's columns, or its row number, and then the row numbers of the rule's literals. It sees all rows.
-    What must hold between columns of the facts are literals without a place.
+    Conditions between columns of the facts are literals without a place.
     """
     rest = dict(enumerate(rule.body))
     start: nodes.Literal = rule.head if literal is None else rest.pop(literal.place)
@@ -89,7 +89,7 @@ def _name_columns(
 
 
 def reason_to_recompute(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
-    """Return why a stratum can only be recomputed, None if its rules can be followed."""
+    """Return why a stratum can only be recomputed, or None if its rules can be followed."""
     reason = program.law_of(stratum)
     if reason is not None:
         return reason

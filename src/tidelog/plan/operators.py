@@ -40,7 +40,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Yields one binding of nothing, or the outer variables of an aggregate."""
+    """Yields one empty binding, or the bindings of an aggregate's outer variables."""
 
     outputs: Layout
 
@@ -150,8 +150,8 @@ class TakeApart:
 class Reduce:
     """Binds a variable to an aggregate over the bindings that `body` yields.
 
-    `body` starts from the variables `outer`; its outputs are the target's value, if any, and the
-    number of the outer binding comes along unseen.
+    `body` starts from the variables `outer`; its output is the target's value, if any. The number of the
+    outer binding is carried along but not listed.
     """
 
     variable: str
@@ -165,7 +165,7 @@ class Reduce:
 class TrieAtom:
     """An atom of a leapfrog join: `columns` in the order of the trie's levels, and what each must be.
 
-    `row` is the variable bound to the row number, if anybody asks for it.
+    `row` is the variable bound to the row number, if it is needed.
     """
 
     relation: str

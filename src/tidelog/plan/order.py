@@ -1,8 +1,8 @@
 """The order in which the atoms of a body are joined.
 
-Small bodies are tried in every order that starts where it must; larger ones greedily. An order
-is judged by the bindings it is expected to touch; a cross product is chosen only where nothing
-else is possible.
+For small bodies every order that starts where it must is tried; larger bodies are ordered greedily. An
+order is judged by the bindings it is expected to touch; a cross product is chosen only if nothing else is
+possible.
 """
 
 from dataclasses import replace
@@ -14,15 +14,15 @@ from tidelog.plan.leapfrog import choose_leapfrog, delta_first
 from tidelog.plan.leapfrog_bounds import is_cyclic
 from tidelog.plan.operators import View
 
-# The orders of this many atoms beside the first are few enough to try them all.
+# Up to this many atoms after the first, there are few enough orders to try them all.
 _EXHAUSTIVE_ATOMS = 4
 
 
 def best_chain(body: Body, fixed: tuple[int, ...] | None = None) -> Chain:
     """Return the cheapest chain, or the one of the `fixed` order.
 
-    Where a leapfrog join of several atoms is expected to be cheaper than joins in pairs, or is asked
-    for, the chain has one.
+    The chain has a leapfrog join of several atoms if that is requested or expected to be cheaper than joins
+    in pairs.
     """
     if fixed is not None:
         return build_chain(body, fixed, best_chain)
@@ -62,7 +62,7 @@ def best_chain_in_pairs(body: Body) -> Chain:
     elif len(rest) < len(body.views):
         search.try_greedily(start, rest)
     else:
-        # What nothing leads to is tried last: most of it is given up at once.
+        # Atoms without a bound variable are tried last: most of these orders are dropped at once.
         for number in sorted(rest, key=lambda number: not _is_connected(start, number)):
             left = tuple(other for other in rest if other != number)
             search.try_greedily(start.extended(number), left)
@@ -79,10 +79,10 @@ def _behind_delta(body: Body) -> tuple[ChainBuilder, tuple[int, ...]]:
 
 
 def chains_by_first_atom(body: Body) -> list[Chain]:
-    """Return for each atom that the given variables lead to the cheapest chain that joins it first.
+    """Return, for each atom that shares an outer variable, the cheapest chain that joins it first.
 
-    Where one row has a few partners and another has millions, the best first join is known only when
-    the row is.
+    If one row has a few matches and another has millions, the best first join is known only once the row
+    is known.
     """
     atoms = tuple(range(len(body.views)))
     if len(atoms) > _EXHAUSTIVE_ATOMS:
@@ -101,7 +101,7 @@ def _chains_by_first_atom(start: ChainBuilder, atoms: tuple[int, ...]) -> list[C
 
 
 class _Search:
-    """Tries orders, giving up those that already do as much as the best one; of equals the first is kept."""
+    """Tries orders and drops those that already do as much as the best one; the first of equals wins."""
 
     def __init__(self) -> None:
         self._best: ChainBuilder | None = None
@@ -123,7 +123,7 @@ class _Search:
                 self.try_all(start.extended(number), left[:place] + left[place + 1 :])
 
     def try_greedily(self, start: ChainBuilder, left: tuple[int, ...]) -> None:
-        """Join again and again the atom that does least, of those that something leads to if any is."""
+        """Repeatedly join the atom that adds the least work, preferably one that shares a bound variable."""
         while left:
             start.settle()
             if self._is_hopeless(start.work):

@@ -1,6 +1,6 @@
 """Rules with aggregates over their own stratum: their delta rules, and how maintenance follows them.
 
-An aggregate's value may have moved for the groups that a new fact belongs to. So for each atom of the
+An aggregate's value may have changed for the groups that a new fact belongs to. So for each atom of the
 stratum inside the aggregate the rule is applied again where a copy of the aggregate's body, with that
 atom reading the delta, holds:
 
@@ -11,7 +11,7 @@ atom reading the delta, holds:
 Maintenance follows such a rule in three forms:
 
     exact    as written; it finds derivations that hold
-    loose    without the aggregates and what depends on them; it finds every head that may be concerned
+    loose    without the aggregates and what depends on them; it finds every head that may be affected
     copies   both forms again with a copy of an aggregate's body, from whose atoms they can start
 """
 
@@ -56,7 +56,7 @@ def copy_body(aggregate: nodes.Aggregate) -> tuple[nodes.Literal, ...]:
 
 @dataclass(frozen=True)
 class OwnForm:
-    """An exact and a loose form of a rule; derivations may start at literals from the given place on."""
+    """An exact and a loose form of a rule, with the literals from which on derivations may start."""
 
     exact: FlatRule
     loose: FlatRule
@@ -65,10 +65,11 @@ class OwnForm:
 
 
 def own_forms(stratum: nodes.Stratum, program: nodes.Program) -> tuple[OwnForm, ...] | None:
-    """Return the forms of all rules of a stratum, None if one of them cannot be followed.
+    """Return the forms of all rules of a stratum, or None if one of them cannot be followed.
 
-    That is so if an aggregate reads no relation of the stratum (such ones have relations of their own
-    where possible), if a relation has a law of its own, or if an aggregate's value is in a head.
+    A rule cannot be followed if an aggregate reads no relation of the stratum (such aggregates have
+    relations of their own where possible), if a relation has a law of its own, or if an aggregate's value is
+    in a head.
     """
     keeping = (keeps_state(part, program) for part in walk(stratum.rules, into_aggregates=False))
     if program.law_of(stratum) is not None or any(keeping):
@@ -100,7 +101,7 @@ def _forms(flat: FlatRule, stratum: nodes.Stratum) -> Iterator[OwnForm]:
 
 
 def _has_open_negation(body: tuple[nodes.Literal, ...]) -> bool:
-    """Say whether a negated atom holds a wildcard, so that no one fact makes it false."""
+    """Say whether a negated atom has a wildcard, so that no single fact makes it false."""
     negated = [literal.atom for literal in body if isinstance(literal, nodes.NegatedAtom)]
     return any(isinstance(term, nodes.Wildcard) for atom in negated for term in atom.terms)
 

@@ -1,4 +1,4 @@
-"""The passes that make a program quicker to run and change none of its answers."""
+"""The passes that make a program faster without changing its answers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,10 +22,9 @@ PASSES: Final[tuple[Callable[[Program], Program], ...]] = (
 def run_passes(program: Program) -> Program:
     """Return the program after all passes, repeated until none of them changes anything.
 
-    A constant put in the place of a variable gives the next round something to fold. Every rule
-    keeps its id and span; relations and strata stay as they are. A rule with `autoinc()` stays as it
-    was written: by its text it is known again, and its derivations are numbered in an order that
-    the text decides.
+    A constant that replaces a variable gives the next round something to fold. Every rule keeps its id and
+    span; relations and strata stay the same. A rule with `autoinc()` stays as written: its text identifies
+    it, and determines the order in which its derivations are numbered.
 
         p(y) :- x = 2, y = x + 1, q(x).     p(3) :- q(2).
     """
@@ -46,6 +45,6 @@ def run_passes(program: Program) -> Program:
 
 
 def keep_wanted(program: Program) -> Program:
-    """Return what a run needs that shows only outputs and printed sizes."""
+    """Return the part of a program that a run needs to show only outputs and printed sizes."""
     wanted = wanted_relations(program)
     return restrict_to_demand(remove_dead(run_passes(program), wanted), wanted)

@@ -18,8 +18,8 @@ def print_plan(
 ) -> str:
     """Return the plan, a line for each operator below the rule as written.
 
-    With each operator stands the view it reads, its key, what it binds, its filters, how many facts
-    it is expected to meet for each binding, and behind the arrow the variables that go on:
+    Each operator is shown with the view it reads, its key, what it binds, its filters, how many facts it is
+    expected to meet for each binding, and, after the arrow, the variables that later operators need:
 
         path(x, z) :- path(x, y), edge(y, z).
           delta rule of atom 1, about 317 bindings
@@ -51,7 +51,7 @@ def print_indexes(plan: ops.StratumPlan | ops.RulePlan, program: Program) -> Ite
         return ", ".join(program.relations[relation].columns[place].name for place in places)
 
     for relation, key in indexes_of(plan):
-        # A check of whole facts asks the membership table that every relation has.
+        # A check of whole facts uses the membership table that every relation has.
         if 0 < len(key) < program.relations[relation].arity:
             yield f"index {relation} by {names(relation, key)}"
     operators = list(_operators(plan))

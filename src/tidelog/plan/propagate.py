@@ -1,9 +1,9 @@
-"""Pass: put constants and variables in the place of variables that equal them.
+"""Pass: replace variables by the constants and variables that they equal.
 
     p(x, y) :- x = 5, edge(x, z), z = y.     p(5, y) :- edge(5, y).
 
 Every variable has one name in its rule, those of aggregates included. An aggregate's own variables
-are replaced inside it; an outer variable keeps its name there, for its value comes from outside.
+are replaced inside it; an outer variable keeps its name there, because its value comes from outside.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ def propagate_equalities(program: Program) -> Program:
 def _redundant(
     body: tuple[Literal, ...], outer: Iterable[str], program: Program
 ) -> tuple[int, Substitution] | None:
-    """Return the place of an equality to remove and what to put for a variable of it."""
+    """Return the place of an equality to remove, and what replaces its variable."""
     fixed = frozenset(outer)
     for place, literal in enumerate(body):
         if not isinstance(literal, Constraint) or literal.op != "=":
@@ -72,7 +72,7 @@ def _inside(term: Term, program: Program) -> Term:
     """Return the term with equalities propagated inside its aggregates."""
     if not isinstance(term, Aggregate):
         return map_parts(term, partial(_inside, program=program))
-    # A body needs a literal: one that is the last stays.
+    # A body needs a literal: the last one stays.
     while len(term.body) > 1 and (found := _redundant(term.body, term.outer, program)) is not None:
         place, by = found
         target = None if term.target is None else substitute(term.target, by)

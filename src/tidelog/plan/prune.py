@@ -1,7 +1,7 @@
-"""Pass: remove what constants decide, and what is said twice.
+"""Pass: remove literals that constants decide, and duplicates.
 
 p(x) :- q(x), 1 < 2, q(x).     p(x) :- q(x).
-p(x) :- q(x), 1 > 2.           (gone)
+p(x) :- q(x), 1 > 2.           (removed)
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tidelog.values.functors import canonical, compare
 
 
 class Truth(Enum):
-    """What is known of a constraint before any fact is."""
+    """What is known about a constraint before any fact is known."""
 
     ALWAYS = "always"
     NEVER = "never"
@@ -80,7 +80,7 @@ def _prune(
 ) -> tuple[nodes.Literal, ...]:
     """Return the literals that matter, or raise `NoValueError` if the body never holds.
 
-    With an order given by `.plan` atoms must keep their numbers.
+    With an order from `.plan`, atoms must keep their numbers.
     """
     kept: list[nodes.Literal] = []
     for literal in body:

@@ -1,7 +1,7 @@
-"""Programs with every rule replaced, strata and relations kept as they are.
+"""Replaces every rule of a program and keeps its strata and relations.
 
-Strata never change here: when facts are found decides what choice-domains, subsumption and size
-limits keep, so relations that were evaluated together stay together.
+Strata never change here: what choice-domains, subsumption and size limits keep depends on when facts are
+found, so relations that were evaluated together stay together.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -53,7 +53,7 @@ def map_body(body: Iterable[Literal], change: ChangeTerm) -> tuple[Literal, ...]
 def has_part(literals: Iterable[Literal], kinds: tuple[type[Term], ...]) -> bool:
     """Say whether a term of these kinds is in the literals, not counting insides of aggregates.
 
-    Most rules of a large program hold nothing for a pass to do; asking is quicker than copying them.
+    Most rules of a large program have nothing for a pass to do; checking is quicker than copying them.
     """
     return any(isinstance(part, kinds) for part in walk(literals, into_aggregates=False))
 

@@ -12,10 +12,10 @@ class Statistics(Protocol):
     """Sizes and numbers of distinct keys, as far as they are known."""
 
     def size(self, relation: str) -> float | None:
-        """Return the number of facts, None if it is not known yet."""
+        """Return the number of facts, or None if it is not known yet."""
 
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
-        """Return the number of distinct values of these columns, None if it was not counted."""
+        """Return the number of distinct values of these columns, or None if they were not counted."""
 
     def is_indexed(self, relation: str, columns: tuple[int, ...]) -> bool:
         """Say whether facts can be found by these columns without building an index first."""
@@ -23,29 +23,29 @@ class Statistics(Protocol):
 
 @dataclass(frozen=True)
 class KnownSizes:
-    """Statistics given as plain numbers, for printing plans and for tests."""
+    """Statistics from plain numbers, for printing plans and for tests."""
 
     sizes: Mapping[str, float] = field(default_factory=dict)
     keys: Mapping[tuple[str, tuple[int, ...]], float] = field(default_factory=dict)
 
     def size(self, relation: str) -> float | None:
-        """Return the given size."""
+        """Return the known size."""
         return self.sizes.get(relation)
 
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
-        """Return the given number of keys."""
+        """Return the known number of keys."""
         return self.keys.get((relation, columns))
 
     def is_indexed(self, relation: str, columns: tuple[int, ...]) -> bool:  # noqa: ARG002 - as asked
-        """Say yes: what a plan needs is there when it runs."""
+        """Return True: whatever index a plan needs exists when it runs."""
         return True
 
 
 def matches_per_key(statistics: Statistics, relation: str, arity: int, key: Iterable[int]) -> float:
     """Return the expected number of facts that agree with one value of the `key` columns.
 
-    Without a count, each key column is taken to divide the facts evenly: a key of k of n
-    columns leaves size ** (1 - k / n) of them.
+    Without a count, each key column is assumed to divide the facts evenly: a key of k of n columns leaves
+    size ** (1 - k / n) of them.
     """
     columns = tuple(sorted(key))
     size = statistics.size(relation)

@@ -20,9 +20,9 @@ def plan_stratum(
     counting: bool = False,
     scans_delta: bool = False,
 ) -> StratumPlan:
-    """Return the plans of the stratum's rules, facts excepted.
+    """Return the plans of the stratum's rules, except facts.
 
-    A rule with n atoms of the stratum gives n delta rules: atoms of the stratum before the one
+    A rule with n atoms of the stratum becomes n delta rules: atoms of the stratum before the one
     that reads the delta see the old facts, those after it all facts, so that every derivation is
     found exactly once:
 
@@ -51,7 +51,7 @@ class _Planner:
     scans_delta: bool
 
     def plans(self, rule: Rule) -> Iterator[RulePlan]:
-        """Yield the plans of a rule's delta rules, or of the rule if it reads earlier strata alone."""
+        """Yield the plans of a rule's delta rules, or of the rule if it only reads earlier strata."""
         stratum, counting, scans_delta = self.stratum, self.counting, self.scans_delta
         flat = flatten_rule(rule, self.program)
         inside = [number for number, atom in enumerate(flat.atoms) if atom.relation in stratum.relations]
