@@ -16,7 +16,7 @@ from tidelog.views.blame.ground import Ground
 
 
 def _engine(session: Session) -> LocalMaintainedEngine:
-    engine = session._epochs.machine.engine
+    engine = session._epochs.handle.engine
     assert isinstance(engine, LocalMaintainedEngine)
     return engine
 

@@ -55,7 +55,7 @@ def memory(db: Session) -> tuple[object, ...]:
         db.inputs,
         len(db.history),
         dict(epochs.functions),
-        dict(epochs.machine.codec.types),
+        dict(epochs.handle.codec.types),
     )
 
 
@@ -435,7 +435,7 @@ def test_every_delta_is_the_difference_of_its_ends(data: st.DataObject) -> None:
 
 def test_pending_epochs_share_codes_and_keep_types_apart(db: Session) -> None:
     """Checking other rules beside the program leaves the session's types alone, and gives its codes."""
-    codec = db._epochs.machine.codec
+    codec = db._epochs.handle.codec
     pending = db._epochs.gather()
 
     pending.rules(add=".type Name <: symbol .decl named(x: Name)")

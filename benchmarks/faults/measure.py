@@ -13,7 +13,7 @@ from tidelog.engine.epoch import EpochResult
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.views.blame.case import Case
 from tidelog.views.blame.localize import BlameSearch
-from tidelog.views.blame.repair import Demands, Search
+from tidelog.views.blame.repair import Search, SearchLimits
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def measure_case(
     with standing_after(engine, epoch):
         case = make_case(subject, engine, epoch, Case)
         begun = time.process_time()
-        found = Search(case, Demands()).by_reasons()[0]
+        found = Search(case, SearchLimits()).by_reasons()[0]
         repair_seconds = time.process_time() - begun
         trials = case.trials
 
@@ -122,7 +122,7 @@ def measure_case(
         begun = time.process_time()
         limited.cpu_end = begun + how.ddmin_seconds
         try:
-            ddmin_size = len(Search(limited, Demands(seconds=600)).by_ddmin()[0].taken)
+            ddmin_size = len(Search(limited, SearchLimits(seconds=600)).by_ddmin()[0].taken)
         except TimeoutError:
             ddmin_size = 0
         ddmin_seconds = time.process_time() - begun

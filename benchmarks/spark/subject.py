@@ -16,8 +16,8 @@ from tidelog.engine.spark.cluster import open_storage
 from tidelog.engine.spark.dataframes import FrameStratum
 from tidelog.engine.spark.engine import SparkEngine
 from tidelog.engine.spark.frames import read_codes
-from tidelog.engine.spark.holding import Holding
 from tidelog.engine.spark.options import SparkOptions
+from tidelog.engine.spark.relation_facts import RelationFacts
 from tidelog.plan.passes import run_passes
 from tidelog.program import build_program
 from tidelog.program.nodes import Program
@@ -95,7 +95,7 @@ class Subject:
         folder = open_storage(options, holder)
         frames = {}
         for name, relation in self.program.relations.items():
-            holding = Holding(name, relation.arity, folder)
+            holding = RelationFacts(name, relation.arity, folder)
             for filled, columns in self.facts:
                 if filled == name:
                     holding.put_rows(np.stack(list(columns), axis=1))

@@ -18,7 +18,7 @@ from tidelog.values import Kind, Value
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class CheckedJob:
     """A job whose program was built and has the relations that the job speaks of."""
 
     job: Job
@@ -41,7 +41,7 @@ class Bound:
         return tuple(self.program.kind_of(column.type) for column in self.relation(name).columns)
 
 
-def bind_job(job: Job, own_functions: Mapping[str, Callable[..., Value]] | None = None) -> Bound:
+def bind_job(job: Job, own_functions: Mapping[str, Callable[..., Value]] | None = None) -> CheckedJob:
     """Return the job with its program; raises `TidelogError` with every mistake in either.
 
     Nothing is read but the program and the files with functions.
@@ -63,7 +63,7 @@ def bind_job(job: Job, own_functions: Mapping[str, Callable[..., Value]] | None 
     warnings = tuple(
         each for each in prepared.warnings if not (each.code == "no-source" and each.span in spans)
     )
-    return Bound(job, text, program, functions, warnings)
+    return CheckedJob(job, text, program, functions, warnings)
 
 
 def _check_relations(job: Job, program: Program) -> Iterator[Diagnostic]:

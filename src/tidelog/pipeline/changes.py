@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructField, StructType
 
-from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.checking import CheckedRows
 from tidelog.pipeline.derive import FrameChange
 from tidelog.pipeline.facts import published_columns, sync_files
@@ -56,7 +56,7 @@ def find_changes(checked: Sequence[CheckedRows]) -> dict[str, FrameChange]:
 
 
 def compare_loads(
-    spark: "SparkSession", folder: Folder, bound: Bound, before: States, after: States
+    spark: "SparkSession", folder: Folder, bound: CheckedJob, before: States, after: States
 ) -> dict[str, FrameChange]:
     """Return the difference between the last loads of snapshot sources and the present ones, by relation.
 
@@ -98,7 +98,7 @@ def _column(name: str) -> "Column":
     return F.col("`" + name.replace("`", "``") + "`")
 
 
-def _schema(bound: Bound, relation: str) -> StructType:
+def _schema(bound: CheckedJob, relation: str) -> StructType:
     columns = published_columns(bound.relation(relation), bound.program)
     return StructType([StructField(name, column_type(kind)) for name, kind in columns])
 

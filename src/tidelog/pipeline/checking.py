@@ -8,7 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.facts import HOLDS
 from tidelog.pipeline.job import Changes, Source
 from tidelog.pipeline.sources import FILE, MALFORMED
@@ -67,7 +67,7 @@ class CheckedRows:
         self.frame.unpersist()
 
 
-def check_rows(rows: "DataFrame", source: Source, bound: Bound) -> CheckedRows:
+def check_rows(rows: "DataFrame", source: Source, bound: CheckedJob) -> CheckedRows:
     """Return the rows of a source with what is wrong with each.
 
     Raises `TidelogError` if a column's type can hold no value of the relation's type.
@@ -85,7 +85,7 @@ def check_rows(rows: "DataFrame", source: Source, bound: Bound) -> CheckedRows:
     return CheckedRows(source, frame, names, good, counts, str(max(marks)) if marks else None)
 
 
-def check_types(rows: "DataFrame", source: Source, bound: Bound) -> None:
+def check_types(rows: "DataFrame", source: Source, bound: CheckedJob) -> None:
     """Raise `TidelogError` if a column's type can hold no value of the relation's type."""
     if source.format.is_text:
         return
@@ -116,7 +116,7 @@ def _wanted(kind: str) -> str:
     }.get(kind, "strings")
 
 
-def _mark(rows: "DataFrame", source: Source, bound: Bound) -> "DataFrame":
+def _mark(rows: "DataFrame", source: Source, bound: CheckedJob) -> "DataFrame":
     """Return the rows with typed columns, and the first thing that is wrong with each."""
     checks: list[_Check] = []
     if MALFORMED in rows.columns:
@@ -148,7 +148,9 @@ def _mark(rows: "DataFrame", source: Source, bound: Bound) -> "DataFrame":
     )
 
 
-def _check_columns(rows: "DataFrame", source: Source, bound: Bound) -> "tuple[list[_Check], list[Column]]":
+def _check_columns(
+    rows: "DataFrame", source: Source, bound: CheckedJob
+) -> "tuple[list[_Check], list[Column]]":
     """Return what is wrong with each column of the relation, and its value."""
     checks: list[_Check] = []
     values: list[Column] = []
@@ -204,7 +206,7 @@ def _check_op(source: Source, op: "Column") -> tuple["Column", "Column"]:
     return F.when(op.isNull(), F.lit(Reason.UNKNOWN_OP.value)), words
 
 
-def _settle(marked: "DataFrame", source: Source, bound: Bound) -> "DataFrame":
+def _settle(marked: "DataFrame", source: Source, bound: CheckedJob) -> "DataFrame":
     """Return the rows with one op for each fact: the last by order, else no two may differ."""
     if source.changes is not Changes.OP:
         return marked

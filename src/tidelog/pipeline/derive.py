@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from tidelog.engine.spark.gathering import gather
-from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.facts import ArrowFacts, Facts, arrow_schema, published_columns, subtract
 from tidelog.session.open import open_session
 from tidelog.store import Store
@@ -93,7 +93,7 @@ class Deriver(Protocol):
 class SessionDeriver:
     """A session with its state on disk: a store for the local engine, its own files for Spark's."""
 
-    def __init__(self, bound: Bound, folder: Path, spark: "SparkSession") -> None:
+    def __init__(self, bound: CheckedJob, folder: Path, spark: "SparkSession") -> None:
         self._bound = bound
         self._folder = folder
         self._spark = spark

@@ -22,7 +22,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.changes import States, compare_loads, find_changes, keep_loads, merge_changes
 from tidelog.pipeline.checking import CheckedRows, check_rows
 from tidelog.pipeline.derive import Derived, Deriver, FrameChange
@@ -41,7 +41,7 @@ _SAMPLES: Final = 5
 
 
 @dataclass(slots=True)
-class _Making:
+class _EpochInProgress:
     """An epoch on its way; `seconds` by stage."""
 
     epoch: int
@@ -64,7 +64,7 @@ class Epochs:
     """Makes the epochs of a pipeline; one thread at a time."""
 
     def __init__(
-        self, spark: "SparkSession", bound: Bound, folder: Folder, deriver: Deriver, report: Report
+        self, spark: "SparkSession", bound: CheckedJob, folder: Folder, deriver: Deriver, report: Report
     ) -> None:
         self._spark = spark
         self._bound = bound
@@ -86,12 +86,12 @@ class Epochs:
         committed = -1 if self._last is None else self._last.epoch
         reached = -1 if self._deriver.epoch is None else self._deriver.epoch
         if pending is not None and pending.epoch == reached == committed + 1:
-            making = _Making(pending.epoch, "recovered")
-            with making.stage("derive"):
+            current = _EpochInProgress(pending.epoch, "recovered")
+            with current.stage("derive"):
                 derived = self._deriver.difference(
                     self._outputs, lambda name: self._writer.before(name, self._last)
                 )
-            self._finish(making, pending, derived)
+            self._finish(current, pending, derived)
         elif reached != committed:
             raise TidelogError([_apart(self._folder, committed, reached)])
         else:
@@ -105,24 +105,24 @@ class Epochs:
         The first epoch is made in any case: programs may derive facts from scratch. A snapshot that
         differs from its last load in nothing, bad rows included, makes no epoch.
         """
-        making = _Making(self._next, "load")
+        current = _EpochInProgress(self._next, "load")
         sources = [source for source in self._bound.job.sources if not source.is_stream]
         before = self._states()
         checked: list[CheckedRows] = []
         changes: Mapping[str, FrameChange] = {}
         try:
-            with making.stage("read"):
+            with current.stage("read"):
                 for source in sources:
                     rows = read_batch(self._spark, self._bound, source, before[source.id].bookmark)
                     checked.append(check_rows(rows, source, self._bound))
-            self._judge(making, checked)
-            with making.stage("compare"):
-                after = keep_loads(self._folder, making.epoch, checked, before)
+            self._judge(current, checked)
+            with current.stage("compare"):
+                after = keep_loads(self._folder, current.epoch, checked, before)
                 loaded = compare_loads(self._spark, self._folder, self._bound, before, after)
                 changes = merge_changes(loaded, find_changes(checked))
             if not changes and self._is_complete() and not _has_new_bad_rows(checked, before):
                 return False
-            self._make(making, changes, checked, after)
+            self._make(current, changes, checked, after)
         finally:
             for each in checked:
                 each.release()
@@ -142,20 +142,20 @@ class Epochs:
         if state.batch is not None and batch <= state.batch:
             self._report.skipped += 1
             return False
-        making = _Making(self._next, f"stream {source.id}", batch)
-        with making.stage("read"):
+        current = _EpochInProgress(self._next, f"stream {source.id}", batch)
+        with current.stage("read"):
             checked = check_rows(rows, source, self._bound)
         try:
-            self._judge(making, [checked])
+            self._judge(current, [checked])
             states[source.id] = replace(state, stream=stream, batch=batch)
-            self._make(making, find_changes([checked]), [checked], states)
+            self._make(current, find_changes([checked]), [checked], states)
         finally:
             checked.release()
         return True
 
-    def _judge(self, making: _Making, checked: Sequence[CheckedRows]) -> None:
+    def _judge(self, current: _EpochInProgress, checked: Sequence[CheckedRows]) -> None:
         """Take note of the rows; raise if there are bad ones and the job says that there must not be."""
-        making.sources = tuple(
+        current.sources = tuple(
             SourceRows(each.source.id, each.source.relation, each.good, each.bad) for each in checked
         )
         bad = [each for each in checked if each.bad]
@@ -164,20 +164,20 @@ class Epochs:
 
     def _make(
         self,
-        making: _Making,
+        current: _EpochInProgress,
         changes: Mapping[str, FrameChange],
         checked: Sequence[CheckedRows],
         states: States,
     ) -> None:
         """Apply an epoch: when this returns it is committed and published."""
-        with making.stage("quarantine"):
+        with current.stage("quarantine"):
             for each in checked:
                 if each.bad:
-                    place = self._folder.fresh(self._folder.quarantine(each.source.id, making.epoch))
+                    place = self._folder.fresh(self._folder.quarantine(each.source.id, current.epoch))
                     each.bad_rows().coalesce(1).write.parquet(str(place))
                     sync_files(place)
         pending = Manifest(
-            making.epoch,
+            current.epoch,
             self._bound.job.name,
             self._bound.job.engine,
             program_id(self._bound),
@@ -187,37 +187,37 @@ class Epochs:
             {each.source.id: dict(each.bad) for each in checked if each.bad},
         )
         self._folder.begin(pending)
-        with making.stage("derive"):
+        with current.stage("derive"):
             derived = self._deriver.apply(changes, self._outputs)
-        assert derived.epoch == making.epoch, "an engine that counts epochs otherwise"
-        self._finish(making, pending, derived)
+        assert derived.epoch == current.epoch, "an engine that counts epochs otherwise"
+        self._finish(current, pending, derived)
 
-    def _finish(self, making: _Making, pending: Manifest, derived: Derived) -> None:
+    def _finish(self, current: _EpochInProgress, pending: Manifest, derived: Derived) -> None:
         """Write, commit and publish an epoch that the engine's state has reached."""
-        with making.stage("write"):
+        with current.stage("write"):
             outputs = {
                 output.relation: self._writer.write(output, derived, self._last)
                 for output in self._bound.job.outputs
             }
-        with making.stage("commit"):
+        with current.stage("commit"):
             manifest = replace(pending, outputs=outputs)
             self._folder.commit(manifest)
             self._last = manifest
-        with making.stage("publish"):
+        with current.stage("publish"):
             self._publisher.publish(manifest)
             self._writer.drop_old(manifest)
         row = EpochRow(
-            making.epoch,
-            making.cause,
-            making.batch,
-            making.sources,
+            current.epoch,
+            current.cause,
+            current.batch,
+            current.sources,
             derived.strata,
             tuple(RelationRows(name, *counts) for name, counts in derived.inputs.items()),
             tuple(
                 RelationRows(name, state.inserted, state.deleted, state.rows)
                 for name, state in outputs.items()
             ),
-            making.seconds,
+            current.seconds,
         )
         self._report.add(row)
 
@@ -239,7 +239,7 @@ class Epochs:
         return {source.id: known.get(source.id, SourceState()) for source in self._bound.job.sources}
 
 
-def check_state(bound: Bound, folder: Folder) -> None:
+def check_state(bound: CheckedJob, folder: Folder) -> None:
     """Raise `TidelogError` if a state folder was made with another program or engine."""
     last = folder.last()
     if last is not None and last.program != program_id(bound):
@@ -253,7 +253,7 @@ def _has_new_bad_rows(checked: Sequence[CheckedRows], before: States) -> bool:
     return any(each.bad and dict(each.bad) != before[each.source.id].bad for each in checked)
 
 
-def program_id(bound: Bound) -> str:
+def program_id(bound: CheckedJob) -> str:
     """Return a text that tells programs apart."""
     return blake2b(bound.text.text.encode(), digest_size=16).hexdigest()
 
@@ -280,7 +280,7 @@ def _apart(folder: Folder, committed: int, reached: int) -> Diagnostic:
     )
 
 
-def _differs(bound: Bound, folder: Folder, what: str) -> Diagnostic:
+def _differs(bound: CheckedJob, folder: Folder, what: str) -> Diagnostic:
     return Diagnostic(
         code="pipeline-differs",
         message=f"the state folder `{folder.path}` was made with another {what}",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import PySparkException
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.facts import feed_names, parquet_files
 from tidelog.pipeline.folder import Folder, Manifest
 from tidelog.pipeline.job import Output
@@ -31,7 +31,7 @@ _VIEW: Final = "tidelog_feed_of_an_epoch"
 class Publisher:
     """Brings the places of a job's outputs to the last committed epoch."""
 
-    def __init__(self, spark: "SparkSession", bound: Bound, folder: Folder) -> None:
+    def __init__(self, spark: "SparkSession", bound: CheckedJob, folder: Folder) -> None:
         self._spark = spark
         self._bound = bound
         self._folder = folder

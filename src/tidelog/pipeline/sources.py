@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.job import Changes, Format, Source
 from tidelog.pipeline.spark_types import spark_type
 from tidelog.program.suggest import did_you_mean
@@ -20,7 +20,7 @@ MALFORMED: Final = "_tidelog_malformed"
 FILE: Final = "_tidelog_file"
 
 
-def read_batch(spark: "SparkSession", bound: Bound, source: Source, bookmark: str | None) -> "DataFrame":
+def read_batch(spark: "SparkSession", bound: CheckedJob, source: Source, bookmark: str | None) -> "DataFrame":
     """Return all rows of a source, or those after the bookmark."""
     reader = spark.read.options(**source.options)
     try:
@@ -45,7 +45,7 @@ def read_batch(spark: "SparkSession", bound: Bound, source: Source, bookmark: st
     return frame
 
 
-def read_stream(spark: "SparkSession", bound: Bound, source: Source) -> "DataFrame":
+def read_stream(spark: "SparkSession", bound: CheckedJob, source: Source) -> "DataFrame":
     """Return a stream of the new rows of a source."""
     try:
         if source.format is Format.KAFKA:
@@ -63,7 +63,7 @@ def read_stream(spark: "SparkSession", bound: Bound, source: Source) -> "DataFra
     return frame
 
 
-def parse_messages(raw: "DataFrame", bound: Bound, source: Source) -> "DataFrame":
+def parse_messages(raw: "DataFrame", bound: CheckedJob, source: Source) -> "DataFrame":
     """Return the JSON objects of a topic's messages."""
     schema = _texts([*wanted_columns(source, bound), MALFORMED])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
@@ -76,7 +76,7 @@ def parse_messages(raw: "DataFrame", bound: Bound, source: Source) -> "DataFrame
     return parsed.select(*columns, bad.alias(MALFORMED))
 
 
-def wanted_columns(source: Source, bound: Bound) -> dict[str, str]:
+def wanted_columns(source: Source, bound: CheckedJob) -> dict[str, str]:
     """Return the source's columns that are needed, each with the key of the job that asks for it."""
     wanted = {
         source.column_of(column.name): f"columns.{column.name}"
@@ -91,7 +91,7 @@ def wanted_columns(source: Source, bound: Bound) -> dict[str, str]:
     return wanted
 
 
-def _read_files(spark: "SparkSession", bound: Bound, source: Source) -> "DataFrame":
+def _read_files(spark: "SparkSession", bound: CheckedJob, source: Source) -> "DataFrame":
     reader = spark.read.format(source.format.value).options(**_file_options(source))
     if source.format.is_text:
         reader = reader.schema(_text_schema(spark, bound, source))
@@ -102,7 +102,7 @@ def _with_file(frame: "DataFrame") -> "DataFrame":
     return frame.withColumn(FILE, F.col("_metadata.file_path"))
 
 
-def _address(bound: Bound, source: Source) -> str:
+def _address(bound: CheckedJob, source: Source) -> str:
     assert source.path is not None
     return bound.job.address(source.path)
 
@@ -119,7 +119,7 @@ def _file_options(source: Source) -> dict[str, str]:
     return {**usual, **source.options}
 
 
-def _text_schema(spark: "SparkSession", bound: Bound, source: Source) -> StructType:
+def _text_schema(spark: "SparkSession", bound: CheckedJob, source: Source) -> StructType:
     """Return a schema in which every column is text: what is wrong with a value we say ourselves."""
     names = list(wanted_columns(source, bound))
     if source.fields:
@@ -130,7 +130,7 @@ def _text_schema(spark: "SparkSession", bound: Bound, source: Source) -> StructT
     return _texts([*names, MALFORMED])
 
 
-def _stream_schema(spark: "SparkSession", bound: Bound, source: Source) -> StructType:
+def _stream_schema(spark: "SparkSession", bound: CheckedJob, source: Source) -> StructType:
     """Return the schema of files that are there; before the first one comes, what the relation asks for."""
     try:
         if source.format.is_text:
@@ -160,7 +160,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _check_columns(source: Source, bound: Bound, found: list[str]) -> None:
+def _check_columns(source: Source, bound: CheckedJob, found: list[str]) -> None:
     own = [name for name in found if name not in (FILE, MALFORMED)]
     mistakes = [
         Diagnostic(
@@ -176,7 +176,7 @@ def _check_columns(source: Source, bound: Bound, found: list[str]) -> None:
         raise TidelogError(mistakes)
 
 
-def _check_folder(bound: Bound, source: Source) -> None:
+def _check_folder(bound: CheckedJob, source: Source) -> None:
     assert source.path is not None
     if "://" in source.path or "*" in source.path:
         return

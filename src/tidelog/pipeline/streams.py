@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import StreamingQueryException
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.epochs import Epochs
 from tidelog.pipeline.folder import Folder
 from tidelog.pipeline.job import Source
@@ -28,7 +28,7 @@ class Streams:
     def __init__(
         self,
         spark: "SparkSession",
-        bound: Bound,
+        bound: CheckedJob,
         folder: Folder,
         epochs: Epochs,
         after_epoch: Callable[[], None],

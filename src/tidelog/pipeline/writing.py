@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tidelog.pipeline.bind import Bound
+from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.derive import Derived, Deriver
 from tidelog.pipeline.facts import arrow_schema, feed_names, published_columns, sync_files
 from tidelog.pipeline.folder import Folder, Manifest, OutputState
@@ -16,7 +16,7 @@ from tidelog.pipeline.past import read_output
 class Writer:
     """Writes what epochs change in outputs, and all facts of outputs where that is due."""
 
-    def __init__(self, bound: Bound, folder: Folder, deriver: Deriver) -> None:
+    def __init__(self, bound: CheckedJob, folder: Folder, deriver: Deriver) -> None:
         self._bound = bound
         self._folder = folder
         self._deriver = deriver

@@ -50,7 +50,7 @@ class Bench:
 @contextmanager
 def bench_at(epochs: Epochs, between: Between) -> Iterator[Bench]:
     """Give the bench of an interval of epochs; the caller holds the lock."""
-    engine = epochs.machine.engine
+    engine = epochs.handle.engine
     later = find_between(epochs.history, between.after, epochs.epoch, epochs.epoch)
     has_same_rules = between.old_text.rules == later.new_text.rules == between.new_text.rules
     if not isinstance(engine, LocalMaintainedEngine) or not has_same_rules:
@@ -106,7 +106,7 @@ def make_bench(
 
     `later` is what happened since then, `after` the program of an epoch that is still to come.
     """
-    machine, prepared = epochs.machine, after or epochs.prepared
+    handle, prepared = epochs.handle, after or epochs.prepared
     guard = GUARD
     while guard in prepared.program.relations:
         guard += "_"
@@ -118,17 +118,17 @@ def make_bench(
     program = name_inputs(program, [name for name in prepared.inputs if name in program.relations])
     from tidelog.plan.passes import run_passes  # noqa: PLC0415 - the local engine is loaded here at last
 
-    codec = codec_beside(machine.codec, program.types)
+    codec = codec_beside(handle.codec, program.types)
     functions = {**epochs.functions, **prepared.functions}
-    numbering = machine.engine.numbering.copy()
-    engine = LocalMaintainedEngine(run_passes(program), codec, machine.settings, functions, numbering)
+    numbering = handle.engine.numbering.copy()
+    engine = LocalMaintainedEngine(run_passes(program), codec, handle.settings, functions, numbering)
     for name, rows in _inputs(epochs, program, later).items():
         engine.insert(name, _columns(rows) if rows.shape[1] else [])
     numbers = [number for number, (is_added, _) in union.rules.items() if is_added]
     if numbers:
         engine.insert(guard, [np.array(numbers, np.int64)])
     engine.evaluate(SilentObserver())
-    is_local = isinstance(machine.engine, LocalMaintainedEngine)
+    is_local = isinstance(handle.engine, LocalMaintainedEngine)
     reason = "rules changed" if is_local else "the session's engine keeps no derivations"
     notes = (f"the program was evaluated once more, because {reason}",)
     return Bench(engine, guard, union.rules, notes, codec)
@@ -137,7 +137,7 @@ def make_bench(
 def _inputs(epochs: Epochs, program: Program, later: Between | None) -> dict[str, Int64s]:
     """Return the input facts of the newer epoch."""
     found: dict[str, Int64s] = {}
-    for name, state in epochs.machine.engine.export_state().relations.items():
+    for name, state in epochs.handle.engine.export_state().relations.items():
         if name in program.relations and state.is_input.any():
             # Not every engine has an array for a relation without columns.
             columns = state.columns[: program.relations[name].arity]

@@ -19,9 +19,9 @@ from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.answers import AskedFaults, Blame, InputChange, Repair
 from tidelog.views.blame.case import Case, Faults
 from tidelog.views.blame.ground import Ground, by_relation, merged
-from tidelog.views.blame.incremental import Storyteller
+from tidelog.views.blame.incremental import ProofBuilder
 from tidelog.views.blame.localize import BlameSearch
-from tidelog.views.blame.repair import Demands, Found, Search
+from tidelog.views.blame.repair import Found, Search, SearchLimits
 from tidelog.views.blame.steps import Step
 from tidelog.views.blame.suspects import Suspect
 
@@ -141,7 +141,7 @@ def _proofs(case: Case, blamed: frozenset[int], notes: list[str]) -> tuple[Step,
     with case.world(taken), case.ground.showing(old):
         for are_there, fault in faults[:_MOST_PROOFS]:
             explanation = case.explain(taken, [fault], are_there=are_there)
-            steps.append(Storyteller(case, explanation, difference, taken).tell(fault))
+            steps.append(ProofBuilder(case, explanation, difference, taken).tell(fault))
     if len(faults) > _MOST_PROOFS:
         notes.append(f"proofs are shown for the first {_MOST_PROOFS} of {len(faults)} faults")
     return tuple(steps)
@@ -174,7 +174,7 @@ def repair_in(inquiry: Inquiry, wishes: Wishes, method: Method = "reasons") -> R
     return replace(answer(found[0]), notes=notes, alternatives=tuple(map(answer, found[1:])))
 
 
-def _take_wishes(inquiry: Inquiry, wishes: Wishes) -> Demands:
+def _take_wishes(inquiry: Inquiry, wishes: Wishes) -> SearchLimits:
     """Give costs to the suspects and return what else is asked; all mistakes are raised together."""
     found: list[Diagnostic] = []
     costs: dict[int, float] = {}
@@ -208,7 +208,7 @@ def _take_wishes(inquiry: Inquiry, wishes: Wishes) -> Demands:
         replace(suspect, cost=costs.get(number, 1.0), is_untouchable=number in fixed)
         for number, suspect in enumerate(inquiry.case.suspects)
     )
-    return Demands(wishes.alternatives, to_float(wishes.seconds) or 0.0, tuple(excluded))
+    return SearchLimits(wishes.alternatives, to_float(wishes.seconds) or 0.0, tuple(excluded))
 
 
 @contextmanager
@@ -222,7 +222,7 @@ def _inquiry(epochs: Epochs, question: Question) -> Iterator[Inquiry]:
 
 def inquire(epochs: Epochs, between: Between, bench: Bench, question: Question) -> Inquiry:
     """Return the case of a question; the bench's engine stands in the newer epoch."""
-    finder = FaultFinder(bench.engine.program, bench.codec or epochs.machine.codec)
+    finder = FaultFinder(bench.engine.program, bench.codec or epochs.handle.codec)
     faults = finder.faults(question.unwanted, question.missing, between, Ground(bench.engine))
     return Inquiry(_make_case(epochs, between, bench, faults), between, bench, finder)
 
@@ -242,7 +242,7 @@ def _make_case(epochs: Epochs, between: Between, bench: Bench, faults: Faults) -
     )
     known = bench.engine.program.relations
     return Case(
-        bench.engine, bench.codec or epochs.machine.codec, (*suspects, *rules), faults,
+        bench.engine, bench.codec or epochs.handle.codec, (*suspects, *rules), faults,
         {**{name: rows for name, rows in between.inserted.items() if name in known}, **added},
         {**{name: rows for name, rows in between.deleted.items() if name in known}, **removed},
         {(bench.guard, (number,)): f"rule {text}" for number, (_, text) in bench.rules.items()},

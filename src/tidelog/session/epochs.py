@@ -29,7 +29,7 @@ _LOGGER: Final = logging.getLogger("tidelog")
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class EngineHandle:
     """An engine at work: the values it knows, and how to make another one."""
 
     kind: EngineKind
@@ -49,7 +49,7 @@ class Epochs:
     def __init__(
         self,
         prepared: Prepared,
-        machine: Machine,
+        handle: EngineHandle,
         store: Store | None = None,
         epoch: int = 0,
         history: History | None = None,
@@ -57,7 +57,7 @@ class Epochs:
         self.lock = threading.RLock()
         self.history = History() if history is None else history
         self._prepared = prepared
-        self._machine = machine
+        self._handle = handle
         self._store = store
         self._epoch = epoch
         # Whether the engine and the store ended up in different epochs, which only opening again heals.
@@ -74,12 +74,12 @@ class Epochs:
 
     def _settle(self) -> None:
         """Say what is known in the new epoch."""
-        kind, codec, settings = self._machine.kind, self._machine.codec, self._machine.settings
+        kind, codec, settings = self._handle.kind, self._handle.codec, self._handle.settings
         functions = self._prepared.functions
         self._snapshot: Snapshot | None = Snapshot(
             self.program,
             codec,
-            self._machine.engine,
+            self._handle.engine,
             lambda other: kind.evaluate(kind.passes(other), codec, settings, functions),
             self._epoch,
             self.lock,
@@ -103,9 +103,9 @@ class Epochs:
         return self._prepared.program
 
     @property
-    def machine(self) -> Machine:
+    def handle(self) -> EngineHandle:
         """Return the engine at work."""
-        return self._machine
+        return self._handle
 
     @property
     def functions(self) -> Mapping[str, Callable[..., Value]]:
@@ -139,20 +139,20 @@ class Epochs:
 
     def gather(self) -> PendingEpoch:
         """Return an empty collection of changes."""
-        return PendingEpoch(self._prepared, self._machine.codec, self._changeable)
+        return PendingEpoch(self._prepared, self._handle.codec, self._changeable)
 
     def apply(self, pending: PendingEpoch, settings: MaintenanceSettings) -> Delta:
         """Apply all changes, of facts and of rules, as one epoch."""
         pending.check_program(self._prepared)
-        net = pending.net(self._machine.engine)
+        net = pending.net(self._handle.engine)
         if pending.has_rules:
             return self._change_text(pending.prepared(net), net, settings)
-        machine, turned = self._machine, _turned(net.changes)
+        handle, turned = self._handle, _turned(net.changes)
         result, seconds = self._step(
             net.changes,
             None,
-            lambda: machine.engine.apply(net.changes, settings, machine.observer),
-            lambda: machine.engine.apply(turned, settings, machine.observer),
+            lambda: handle.engine.apply(net.changes, settings, handle.observer),
+            lambda: handle.engine.apply(turned, settings, handle.observer),
         )
         if not net.changes.keys() <= set(self._prepared.inputs):
             # From now on these are inputs, also if rules come to derive them.
@@ -161,17 +161,17 @@ class Epochs:
         return self._advance(result, seconds, net)
 
     def _change_text(self, after: Prepared, net: NetChange, settings: MaintenanceSettings) -> Delta:
-        machine, before = self._machine, self._prepared
+        handle, before = self._handle, self._prepared
         # The engine was given these two when it was made, and goes on with them.
-        shared, types = before.functions, machine.codec.types
+        shared, types = before.functions, handle.codec.types
         old_functions = dict(shared)
         shared.update(after.functions)
-        machine.codec.types = {**types, **after.program.types}
+        handle.codec.types = {**types, **after.program.types}
         turned = _turned({n: net.changes[n] for n in net.changes if n in before.program.relations})
 
         def change(prepared: Prepared, changes: Mapping[str, RelationChange]) -> EpochResult:
-            program = machine.kind.passes(prepared.program)
-            return machine.engine.change_rules(program, settings, machine.observer, changes)
+            program = handle.kind.passes(prepared.program)
+            return handle.engine.change_rules(program, settings, handle.observer, changes)
 
         try:
             result, seconds = self._step(
@@ -183,7 +183,7 @@ class Epochs:
         except BaseException:
             shared.clear()
             shared.update(old_functions)
-            machine.codec.types = types
+            handle.codec.types = types
             raise
         self._prepared = replace(after, functions=shared)
         self._look_at_program()
@@ -194,20 +194,20 @@ class Epochs:
         """Write the present state to the store."""
         if self._store is not None:
             self._store.inputs = tuple(self._prepared.inputs)
-            kind = self._machine.kind
+            kind = self._handle.kind
             program = kind.passes(self.program)
-            self._store.snapshot(self._machine.engine.export_state(), program, fingerprint(program, kind))
+            self._store.snapshot(self._handle.engine.export_state(), program, fingerprint(program, kind))
 
     def close(self) -> None:
         """Release the store and all facts; only the program and its text can be asked for."""
         if self._store is not None:
             self._store.close()
         # Partners on Spark stay until they are told to go.
-        close = getattr(self._machine.engine, "close", None)
+        close = getattr(self._handle.engine, "close", None)
         if close is not None:
             close()
         self._snapshot = None
-        del self._machine
+        del self._handle
 
     def _step(
         self,
@@ -222,7 +222,7 @@ class Epochs:
             raise TidelogError([_apart()])
         if store is not None:
             store.begin(changes, sources)
-        mark = self._machine.engine.numbering.mark()
+        mark = self._handle.engine.numbering.mark()
         begun = time.perf_counter()
         try:
             result = work()
@@ -238,7 +238,7 @@ class Epochs:
                 self._is_apart = True
                 if store.epoch == self._epoch:
                     take_back()
-                    self._machine.engine.numbering.rewind(mark)
+                    self._handle.engine.numbering.rewind(mark)
                     self._is_apart = False
                 raise
         return result, seconds
@@ -248,7 +248,7 @@ class Epochs:
     ) -> Delta:
         self._epoch += 1
         self._settle()
-        codec = self._machine.codec
+        codec = self._handle.codec
         delta = make_delta(self.program, codec, self._derived, self._epoch, result, seconds, net, rules)
         self.history.add(delta)
         self._save_if_due()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tidelog.session.asked import AskedFact
-    from tidelog.session.proofs import ProofDesk
+    from tidelog.session.proofs import ProofService
     from tidelog.views.proofs.atom import GroundAtom
     from tidelog.views.proofs.guided import GuidedRefutation
     from tidelog.views.proofs.metric import Metric
@@ -29,11 +29,11 @@ class Explaining:
     _epochs: Epochs
 
     @cached_property
-    def proofs(self) -> "ProofDesk":
+    def proofs(self) -> "ProofService":
         """Return the rules as written and the facts of the present epoch, for tools that explain."""
-        from tidelog.session.proofs import ProofDesk  # noqa: PLC0415 - see above
+        from tidelog.session.proofs import ProofService  # noqa: PLC0415 - see above
 
-        return ProofDesk(self._epochs)
+        return ProofService(self._epochs)
 
     @overload
     def why(

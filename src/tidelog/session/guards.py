@@ -77,7 +77,7 @@ class Guards:
         from tidelog.session.faults import FaultFinder  # noqa: PLC0415 - brings the local engine
 
         found: list[Diagnostic] = []
-        finder = FaultFinder(epochs.program, epochs.machine.codec)
+        finder = FaultFinder(epochs.program, epochs.handle.codec)
         for guard in guards:
             finder.pattern(guard.text, found, "guard")
         if found:
@@ -97,7 +97,7 @@ class Guards:
         from tidelog.session.rehearsal import rehearse_facts, rehearse_rules  # noqa: PLC0415 - local engine
 
         pending.check_program(epochs.prepared)
-        net = pending.net(epochs.machine.engine)
+        net = pending.net(epochs.handle.engine)
         if pending.has_rules:
             violations = rehearse_rules(epochs, pending.prepared(net), net, strict)
         else:

@@ -11,7 +11,7 @@ from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.errors.arguments import Arguments, paths
 from tidelog.session.changes import NetChange
 from tidelog.session.engines import EngineName, find_engine
-from tidelog.session.epochs import Epochs, Machine, fingerprint
+from tidelog.session.epochs import EngineHandle, Epochs, fingerprint
 from tidelog.session.history import History, make_delta
 from tidelog.session.load import load_facts
 from tidelog.session.prepare import Prepared, Request, make_settings, prepare, prepare_text
@@ -166,8 +166,8 @@ def evaluate(prepared: Prepared, recorder: Recorder) -> Session:
         with recorder.phase("evaluate"):
             if resumed is None:
                 engine.evaluate(recorder)
-        machine = Machine(kind, codec, engine, request.settings, recorder.observer)
-        epochs = Epochs(prepared, machine, store, resumed or 0)
+        handle = EngineHandle(kind, codec, engine, request.settings, recorder.observer)
+        epochs = Epochs(prepared, handle, store, resumed or 0)
         epochs.save()
     except BaseException:
         if store is not None:
@@ -209,42 +209,42 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
                 if relation.is_input.any():
                     engine.insert(name, [column[relation.is_input] for column in relation.columns])
             engine.evaluate(recorder)
-    machine = Machine(kind, codec, engine, request.settings, recorder.observer)
+    handle = EngineHandle(kind, codec, engine, request.settings, recorder.observer)
     history = History()
     history.note_text(0, prepared.text)
     with recorder.phase("evaluate"):
         for epoch in loaded.epochs:
-            prepared = _apply_again(epoch, prepared, machine, history)
+            prepared = _apply_again(epoch, prepared, handle, history)
     if request.facts is not None:
         prepared = replace(prepared, warnings=(*prepared.warnings, _facts_not_read(store.path)))
     # Rules that are added later may include files.
     prepared = replace(prepared, request=replace(request, facts=None))
-    return Session(Epochs(prepared, machine, store, store.epoch, history), recorder)
+    return Session(Epochs(prepared, handle, store, store.epoch, history), recorder)
 
 
-def _apply_again(epoch: Epoch, prepared: Prepared, machine: Machine, history: History) -> Prepared:
+def _apply_again(epoch: Epoch, prepared: Prepared, handle: EngineHandle, history: History) -> Prepared:
     """Bring the engine to an epoch of the log; return the program that it has from there on."""
-    change, engine, maintenance = epoch.change, machine.engine, prepared.request.maintenance
+    change, engine, maintenance = epoch.change, handle.engine, prepared.request.maintenance
     changes, rules = dict(change.changes), NO_RULES
     inputs = tuple(dict.fromkeys([*prepared.inputs, *changes]))
     if change.sources is None:
         prepared = replace(prepared, inputs=inputs)
-        result = engine.apply(changes, maintenance, machine.observer)
+        result = engine.apply(changes, maintenance, handle.observer)
     else:
         text = ProgramText.read(change.sources)
         rules = rule_delta(prepared.text, text)
         after = prepare_text(prepared.request, text, inputs)
         prepared.functions.update(after.functions)
-        machine.codec.types = {**machine.codec.types, **after.program.types}
+        handle.codec.types = {**handle.codec.types, **after.program.types}
         prepared = replace(after, functions=prepared.functions)
         history.note_text(change.epoch, text)
-        program = machine.kind.passes(after.program)
-        result = engine.change_rules(program, maintenance, machine.observer, changes)
+        program = handle.kind.passes(after.program)
+        result = engine.change_rules(program, maintenance, handle.observer, changes)
     derived = frozenset(rule.head.relation for rule in prepared.program.rules)
     net = NetChange(changes, {})
     history.add(
         make_delta(
-            prepared.program, machine.codec, derived, change.epoch, result, epoch.commit.seconds, net, rules
+            prepared.program, handle.codec, derived, change.epoch, result, epoch.commit.seconds, net, rules
         )
     )
     return prepared

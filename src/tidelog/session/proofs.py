@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class ProofDesk:
+class ProofService:
     """The rule book and the fact source of a session, made when they are first asked for.
 
     Whoever reads them holds the session's lock: both speak of the present epoch.
@@ -130,17 +130,17 @@ class ProofDesk:
         return self._source.with_heights() if isinstance(self._source, LocalFacts) else self._source
 
     def _refresh(self) -> None:
-        snapshot, machine = self._epochs.snapshot, self._epochs.machine
+        snapshot, handle = self._epochs.snapshot, self._epochs.handle
         text = self._epochs.text
         if self._text is not text:
             # Not `text.rules`, which writes every rule out.
             ids = {_place(item.span): number for piece in text.pieces for number, item in piece.rules.items()}
             checked = snapshot.program
             self._exact: frozenset[str] = frozenset()
-            if self._epochs.request.provenance == HEIGHT and machine.kind.name == "local":
+            if self._epochs.request.provenance == HEIGHT and handle.kind.name == "local":
                 from tidelog.plan.heights import exact_relations  # noqa: PLC0415 - only who asks pays
 
-                checked = machine.kind.passes(checked)
+                checked = handle.kind.passes(checked)
                 self._exact = exact_relations(checked)
             self._book = RuleBook(
                 written_program(text.tree, snapshot.program),
@@ -148,7 +148,7 @@ class ProofDesk:
                 snapshot.codec,
                 self._epochs.functions,
                 lambda span: ids.get(_place(span), 0),
-                machine.engine.numbering,
+                handle.engine.numbering,
             )
             self._text = text
             self._epoch = -1
@@ -158,9 +158,9 @@ class ProofDesk:
             self._explorer = None
 
     def _make_source(self) -> FactSource:
-        machine = self._epochs.machine
-        engine, codec = machine.engine, machine.codec
-        if machine.kind.name == "local":
+        handle = self._epochs.handle
+        engine, codec = handle.engine, handle.codec
+        if handle.kind.name == "local":
             # Imported here: the local engine brings its compiler, and other engines need none.
             from tidelog.maintain import LocalMaintainedEngine  # noqa: PLC0415
             from tidelog.views.proofs.local import LocalFacts  # noqa: PLC0415
@@ -171,7 +171,7 @@ class ProofDesk:
                 self._source.start_epoch()
                 return self._source
             return LocalFacts(self._book.checked, codec, engine)
-        if machine.kind.name == "spark":
+        if handle.kind.name == "spark":
             # Imported here: only Spark keeps facts elsewhere.
             from tidelog.maintain.spark import SparkMaintainedEngine  # noqa: PLC0415
             from tidelog.views.proofs.spark import SharedFacts  # noqa: PLC0415
@@ -182,7 +182,7 @@ class ProofDesk:
             return engine.fact_source()
         if isinstance(engine, ReadableEngine):
             return EngineFacts(self._book.checked, codec, engine)
-        raise TidelogError([_no_proofs(machine.kind.name)])
+        raise TidelogError([_no_proofs(handle.kind.name)])
 
 
 def _absent(atom: GroundAtom) -> Diagnostic:

@@ -35,7 +35,7 @@ def look_back(epochs: Epochs, delta: Delta, guards: Sequence[Guard]) -> tuple[Vi
     sides = {name: delta.sides(name) for name in delta}
     inserted = _rows({name: pair[0] for name, pair in sides.items() if fact_count(pair[0])}, epochs.program)
     deleted = _rows({name: pair[1] for name, pair in sides.items() if fact_count(pair[1])}, epochs.program)
-    for guard, facts in broken(guards, epochs.program, epochs.machine.codec, inserted, deleted):
+    for guard, facts in broken(guards, epochs.program, epochs.handle.codec, inserted, deleted):
         question = _question(guard, facts, delta.epoch)
         found.append(_violation(guard, blame(epochs, question), repair(epochs, question, Wishes())))
     return tuple(found)
@@ -45,7 +45,7 @@ def rehearse_facts(epochs: Epochs, net: NetChange, guards: Sequence[Guard]) -> t
     """Return the guards that changes would break; the engine is as it was afterwards."""
     if not net.changes:
         return ()
-    codec, program = epochs.machine.codec, epochs.program
+    codec, program = epochs.handle.codec, epochs.program
     result = _try_out(epochs, net.changes)
     inserted, deleted = _rows(result.inserted, program), _rows(result.deleted, program)
     found = list(broken(guards, program, codec, inserted, deleted))
@@ -64,7 +64,7 @@ def rehearse_facts(epochs: Epochs, net: NetChange, guards: Sequence[Guard]) -> t
         epochs.text,
     )
     with _applied(epochs, net.changes):
-        engine = epochs.machine.engine
+        engine = epochs.handle.engine
         bench = Bench(engine) if isinstance(engine, LocalMaintainedEngine) else make_bench(epochs, between)
         return tuple(_judge(epochs, between, bench, guard, facts) for guard, facts in found)
 
@@ -80,7 +80,7 @@ def rehearse_rules(
     # The session is an epoch behind the bench: what lies between is to be done, not undone.
     ahead = replace(unknown, inputs_inserted=inputs_deleted, inputs_deleted=inputs_inserted)
     bench = make_bench(epochs, unknown, ahead, after)
-    now, then = epochs.machine.engine, bench.engine
+    now, then = epochs.handle.engine, bench.engine
     inserted: dict[str, Int64s] = {}
     deleted: dict[str, Int64s] = {}
     for name, relation in program.relations.items():
@@ -90,7 +90,7 @@ def rehearse_rules(
             if facts:
                 side[name] = np.array(sorted(facts), np.int64).reshape(len(facts), relation.arity)
     between = replace(unknown, inserted=inserted, deleted=deleted)
-    found = broken(guards, before, epochs.machine.codec, inserted, deleted)
+    found = broken(guards, before, epochs.handle.codec, inserted, deleted)
     return tuple(_judge(epochs, between, bench, guard, facts) for guard, facts in found)
 
 
@@ -129,7 +129,7 @@ def _question(guard: Guard, facts: tuple[str, ...], epoch: int) -> Question:
 
 def _try_out(epochs: Epochs, changes: Mapping[str, RelationChange]) -> EpochResult:
     """Return what changes would do."""
-    engine = epochs.machine.engine
+    engine = epochs.handle.engine
     if isinstance(engine, LocalMaintainedEngine):
         with engine.trial(changes, _SETTINGS) as result:
             return result
@@ -143,7 +143,7 @@ def _try_out(epochs: Epochs, changes: Mapping[str, RelationChange]) -> EpochResu
 @contextmanager
 def _applied(epochs: Epochs, changes: Mapping[str, RelationChange]) -> Iterator[None]:
     """Take the engine to the next epoch, and back again whatever happens."""
-    engine = epochs.machine.engine
+    engine = epochs.handle.engine
     mark = engine.numbering.mark()
     engine.apply(changes, _SETTINGS, SilentObserver())
     try:

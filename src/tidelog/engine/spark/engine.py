@@ -30,11 +30,11 @@ from tidelog.engine.spark.cluster import open_storage, reason_against_barrier
 from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.dataframes import FrameStratum, reason_against_frames
 from tidelog.engine.spark.frames import read_codes, write_codes
-from tidelog.engine.spark.holding import Holding
 from tidelog.engine.spark.job import Job, run_apart, run_job
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.placement import reason_for_driver
+from tidelog.engine.spark.relation_facts import RelationFacts
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.slots import settled_slots
 from tidelog.engine.spark.split import split_rules
@@ -91,7 +91,7 @@ class SparkEngine:
         self._folder = open_storage(options, self)
         self._partners = options.partners or settled_slots(options.spark)
         self._holdings = {
-            name: Holding(name, relation.arity, self._folder)
+            name: RelationFacts(name, relation.arity, self._folder)
             for name, relation in self._program.relations.items()
         }
         self._inputs: dict[str, list[Columns]] = {}

@@ -27,7 +27,7 @@ _MOST_STEPS: Final = 400
 _MOST_LOOKED_AT: Final = 5000
 
 
-class Storyteller:
+class ProofBuilder:
     """Tells explanations of a world; the engine must still stand in it.
 
     `taken` are the suspects that are taken back in it. The facts of the older epoch that `difference`

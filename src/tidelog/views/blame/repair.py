@@ -30,7 +30,7 @@ _FAULTS_PER_WORLD: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Demands:
+class SearchLimits:
     """What is asked of repairs: `excluded` are sets of which not all may be taken back."""
 
     count: int = 1
@@ -57,14 +57,14 @@ class Search:
     """Looks for repairs of a case."""
 
     case: Case
-    demands: Demands
+    limits: SearchLimits
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         suspects = self.case.suspects
         self._fixed = frozenset(n for n, suspect in enumerate(suspects) if suspect.is_untouchable)
         self._faults = self.case.faults
-        self._end = self.case.end = time.monotonic() + self.demands.seconds
+        self._end = self.case.end = time.monotonic() + self.limits.seconds
 
     @cached_property
     def _master(self) -> Master:
@@ -73,7 +73,7 @@ class Search:
 
     def _new_master(self) -> Master:
         master = Master([suspect.cost for suspect in self.case.suspects], self._fixed)
-        for taken in self.demands.excluded:
+        for taken in self.limits.excluded:
             master.exclude(taken)
         return master
 
@@ -85,7 +85,7 @@ class Search:
                 " what is missing is explained by all changes it may depend on"
             )
         best = self._first_guess()
-        if best is None and self.demands.count == 1:
+        if best is None and self.limits.count == 1:
             best = self._quick()
             if best is not None and (best.is_optimal or time.monotonic() > self._end):
                 return [best] if best.is_optimal else self._late([], best, best.bound)
@@ -156,7 +156,7 @@ class Search:
         answers: list[Found] = []
         taken: frozenset[int] = frozenset()
         bound = 0.0
-        while len(answers) < self.demands.count:
+        while len(answers) < self.limits.count:
             try:
                 if self._look_at(taken, self._master) is None:
                     answers.append(Found(taken, self._cost(taken), bound))
@@ -186,7 +186,7 @@ class Search:
     def _first_guess(self) -> Found | None:
         """Return a repair to start with where reasons are weak: for relations that are opaque."""
         relations = {name for name, _ in (*self._faults.unwanted, *self._faults.missing)}
-        if not relations & self.case.ground.unsure or self.demands.excluded:
+        if not relations & self.case.ground.unsure or self.limits.excluded:
             return None
         found = self.by_ddmin()
         return found[0] if found else None
@@ -194,12 +194,12 @@ class Search:
     def _late(self, answers: list[Found], best: Found | None, bound: float) -> list[Found]:
         """Return what there is when time is over, with the bound that was proven."""
         if answers:
-            self.notes.append(f"only {len(answers)} of {self.demands.count} repairs were found in time")
+            self.notes.append(f"only {len(answers)} of {self.limits.count} repairs were found in time")
             return answers
         bound = max(bound, self._least)
         how = "" if best is not None else "; this one was found by delta debugging"
         self.notes.append(
-            f"the time of {self.demands.seconds:g} s is over: no repair costs less than {bound:g}{how}"
+            f"the time of {self.limits.seconds:g} s is over: no repair costs less than {bound:g}{how}"
         )
         found = [best] if best is not None else self.by_ddmin()
         return [replace(each, bound=max(bound, each.bound)) for each in found]

@@ -12,7 +12,7 @@ from tidelog.engine.spark.work import file_name
 from tidelog.storage.kernel import CodeArray
 
 
-class Holding:
+class RelationFacts:
     """The facts of one relation, moved when they are needed elsewhere."""
 
     def __init__(self, name: str, arity: int, folder: Folder) -> None:
