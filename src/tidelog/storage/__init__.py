@@ -1,4 +1,4 @@
-"""Rows, membership and indexes over codes; knows no rules."""
+"""Rows, membership and indexes over codes; it knows nothing about rules."""
 
 from tidelog.storage.index import Index
 from tidelog.storage.relation import StoredRelation

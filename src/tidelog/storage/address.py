@@ -16,7 +16,7 @@ from tidelog.storage.kernel import Integer, chosen
 
 
 def address_of(array: npt.NDArray[Any]) -> int:
-    """Return where the first element of a contiguous array stands."""
+    """Return the address of the first element of a contiguous array."""
     return int(array.__array_interface__["data"][0])
 
 
@@ -29,7 +29,7 @@ def _array_pointer(_typing_context: Any, _address: Any) -> Any:
 
 
 def _plain_array_pointer(address: Integer) -> ctypes.c_void_p:
-    """Return an address as `numba.carray` takes it."""
+    """Return an address in the form that `numba.carray` takes."""
     return ctypes.c_void_p(int(address))
 
 

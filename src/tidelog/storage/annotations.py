@@ -28,9 +28,9 @@ def relax(
 ) -> int:  # fmt: skip
     """Offer each row a level; write the rows whose tentative level became smaller; return how many.
 
-    A level smaller than the row's replaces it, an equal one adds a derivation, a larger one is
-    nothing. A row that has a tentative level is judged by that one; `tentative` holds levels plus
-    one, zero meaning none.
+    A level smaller than the row's replaces it, an equal one adds a derivation, a larger one changes
+    nothing. A row with a tentative level is judged by that one; `tentative` has levels plus one, and
+    zero for none.
     """
     found = 0
     for position in range(numbers.shape[0]):
@@ -66,7 +66,7 @@ def first_touched(flags: Bools, numbers: Int64s, fresh: Int64s) -> int:
 
 @kernel
 def take_offers(tentative: Int32s, numbers: Int64s, offer: int, taken: Int64s) -> int:
-    """Write each row that still has this offer once and return how many; their offers are negated."""
+    """Write each row that still has this offer, once, and negate its offer; return how many."""
     found = 0
     for position in range(numbers.shape[0]):
         row = numbers[position]

@@ -55,7 +55,7 @@ def _read_modify_write(operation: str) -> Any:
 def _plain_swap_if_equal(
     array: npt.NDArray[np.uint64], index: Integer | np.uint64, expected: np.uint64, desired: np.uint64
 ) -> np.uint64:
-    """Store `desired` at `index` if `expected` stands there; return what stood there."""
+    """Store `desired` at `index` if `expected` is there; return what was there."""
     found = np.uint64(array[index])
     if found == expected:
         array[index] = desired
@@ -63,14 +63,14 @@ def _plain_swap_if_equal(
 
 
 def _plain_add(array: npt.NDArray[np.signedinteger[Any]], index: Integer, amount: Integer) -> Integer:
-    """Add `amount` to the element at `index`; return what stood there before."""
+    """Add `amount` to the element at `index`; return what was there before."""
     found: Integer = array[index]
     array[index] = found + amount
     return found
 
 
 def _plain_set_bits(array: npt.NDArray[np.uint64], index: Integer, bits: np.uint64) -> np.uint64:
-    """Set bits of the element at `index`; return what stood there before."""
+    """Set bits of the element at `index`; return what was there before."""
     found = np.uint64(array[index])
     array[index] = found | bits
     return found

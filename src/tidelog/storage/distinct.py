@@ -25,9 +25,9 @@ def _mark_cells(rows: CodeArray, columns: Int32s, cells: Bools) -> int:
 
 
 def count_distinct(rows: CodeArray, columns: tuple[int, ...]) -> float:
-    """Return about how many distinct values the given columns of the rows have.
+    """Return about how many distinct values these columns of the rows have.
 
-    Linear counting: keys are hashed into cells, and the share of empty cells tells how many keys
+    Linear counting: keys are hashed into cells, and the share of empty cells shows how many keys
     there were. Of a long relation only the first million rows are read and the result is scaled
     by what their second half added to the first.
     """
@@ -53,9 +53,8 @@ def _hash_sample(rows: CodeArray, columns: Int32s, step: int, hashes: Slots) -> 
 def rows_per_key(rows: CodeArray, columns: tuple[int, ...]) -> float:
     """Return how many rows share the key of a row picked at random.
 
-    That is what a join meets whose bindings are facts themselves: where a few keys have most of the
-    rows, it is far more than the mean over keys. Estimated from how often the keys of sampled rows
-    are equal.
+    This is what a join meets if its bindings are facts themselves: if a few keys have most of the rows, it is
+    far more than the mean over keys. It is estimated from how often the keys of sampled rows are equal.
     """
     count = len(rows)
     size = min(count, _SAMPLE)

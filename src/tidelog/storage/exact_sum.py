@@ -2,7 +2,7 @@
 
 A double is an integer times a power of two, and all of them are multiples of 2 ** -1074. So a sum is
 one long integer of 32-bit digits, each kept in 64 bits: adding a value touches three digits, deleting
-it is adding its negative, and after any number of both the digits are what the values left make.
+it is adding its negative, and after any number of both the digits are the sum of the remaining values.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ _DIGIT_MASK = (1 << 32) - 1
 _MANTISSA_BITS = 52
 _MANTISSA_MASK = (1 << 52) - 1
 _EXPONENT_MASK = 0x7FF
-# A digit has room for so many values before its carry must go on.
+# A digit has room for this many values before its carry must be propagated.
 _CHANGES_PER_CARRY = 1 << 28
 # Columns of the counts of values that are not finite.
 _INFINITE, _NEGATIVE_INFINITE, _NOT_A_NUMBER = 0, 1, 2
@@ -33,7 +33,7 @@ _NEGATIVE_INFINITY_CODE = -0x0010_0000_0000_0000
 def add_floats(
     digits: Int64s, special: Int64s, pending: Int64s, groups: Int64s, codes: Int64s, diffs: Int64s
 ) -> None:
-    """Add each float, given as its bits, to the accumulator of its group as often as its diff says.
+    """Add each float, as its bits, to the accumulator of its group as often as its diff says.
 
     Requires `digits`, `special` and `pending` to have a row for each group, and diffs of at most 2 ** 28.
     """
@@ -67,7 +67,7 @@ def add_floats(
 
 @kernel
 def carry_digits(digits: Int64s) -> None:
-    """Bring all digits but the last into 0 .. 2 ** 32 - 1; the last one has the sign."""
+    """Normalise all digits but the last to 0 .. 2 ** 32 - 1; the last one has the sign."""
     carry = 0
     for place in range(DIGITS - 1):
         total = digits[place] + carry
@@ -158,7 +158,7 @@ def has_bits_below(number: Int64s, lowest: int) -> bool:
 
 
 class ExactSums:
-    """Exact sums of floats by group number; values are added and taken away as their bits.
+    """Exact sums of floats by group number; values are added and removed as their bits.
 
     sums = ExactSums()
     sums.change(np.array([0, 0]), bits_of([1e100, 1.0]), np.array([1, 1]))
@@ -172,13 +172,13 @@ class ExactSums:
         self._pending: Int64s = np.zeros(0, np.int64)
 
     def reserve(self, groups: int) -> None:
-        """Make room for so many groups, the new ones empty."""
+        """Make room for this many groups, the new ones empty."""
         known = self._pending.shape[0]
         if groups > known:
             enlarge(self, ("_digits", "_special", "_pending"), groups, known)
 
     def change(self, groups: Int64s, codes: Int64s, diffs: Int64s) -> None:
-        """Insert (or, with negative diffs, delete) values given as their bits."""
+        """Insert (or, with negative diffs, delete) values as their bits."""
         add_floats(self._digits, self._special, self._pending, groups, codes, diffs)
 
     def codes(self, groups: Int64s) -> Int64s:

@@ -28,7 +28,7 @@ def hash_row(rows: CodeArray, row: Integer) -> np.uint64:
 
 @inlined
 def hash_columns(rows: CodeArray, row: Integer, columns: Int32s) -> np.uint64:
-    """Return the 32-bit hash of the given columns of a row, as uint64."""
+    """Return the 32-bit hash of these columns of a row, as uint64."""
     state = np.uint64(columns.shape[0])
     for position in range(columns.shape[0]):
         state = mix(state ^ np.uint64(rows[row, columns[position]]))

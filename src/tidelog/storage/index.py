@@ -25,7 +25,7 @@ _PIECE = 1 << 18
 
 
 class Index:
-    """Postings by key; `key` are column positions, the other columns stand in the entries.
+    """Postings by key; `key` are column positions, the other columns are in the entries.
 
     `is_dense` says that the single key column is the group number itself; otherwise `slots`
     and `keys` lead from a key to its group. The arrays are replaced as the index grows.
@@ -71,7 +71,7 @@ class Index:
             self._appended(numbers)
 
     def _appended(self, numbers: Int64s) -> None:
-        """Do what an index of another kind does after rows were appended to these groups."""
+        """Update what other kinds of indexes keep after rows were appended to these groups."""
 
     def statistics(self) -> tuple[int, int]:
         """Return the number of rows and of distinct keys."""
@@ -102,7 +102,7 @@ class Index:
             self._enlarge_arena(extra)
 
     def admit(self, code: int, rows: int) -> None:
-        """Make room for a key of one column, in a relation of so many rows, that has no group yet."""
+        """Make room for a key of one column without a group yet, in a relation of this many rows."""
         if self.is_dense and 0 <= code < max(_DENSE_FACTOR * rows, _DENSE_FLOOR):
             self._enlarge_groups(code + 1)
         elif self.is_dense:
@@ -122,7 +122,7 @@ class Index:
             self.slots = table
 
     def _leave_dense(self) -> None:
-        """Find the groups met so far through slots from now on, no longer by code."""
+        """Find groups through slots from now on, no longer by code."""
         codes = np.flatnonzero(self.groups[:, LENGTH])
         groups = self.groups[codes]
         self.is_dense = False

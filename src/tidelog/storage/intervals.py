@@ -1,9 +1,9 @@
 """Intervals that contain a key, found by a scan tree over the ends of the intervals.
 
 Records are (group..., low, high, rest...): the interval [low, high] in its group. They are sorted, so
-those of one group that begin at or before a key are neighbours; a tree over them holds the largest end
-of each part, so that parts which end before the key are never entered. A search takes a logarithmic time
-for each interval found.
+those of one group that begin at or before a key are neighbours; a tree over them has the largest end of
+each part, so that parts that end before the key are never entered. A search takes logarithmic time for
+each interval found.
 
 New records become a batch of their own, and batches of similar size are merged; deleted records stay
 until then, or until half of their batch is deleted.
@@ -16,7 +16,7 @@ import numpy as np
 from tidelog.storage.kernel import Bools, Int64s, Integer, inlined, kernel
 from tidelog.storage.leapfrog_join import LOWEST
 
-# So many records share a leaf of the tree.
+# How many records share a leaf of the tree.
 _LEAF = 8
 _FACTOR = 4
 
@@ -163,7 +163,7 @@ class IntervalBatch:
 
 @dataclass(frozen=True)
 class Hits:
-    """Records that contain a point: their content, and where they stand in the index."""
+    """Records that contain a point: their content, and where they are in the index."""
 
     records: Int64s
     places: tuple[tuple[IntervalBatch, Int64s], ...]
@@ -190,7 +190,7 @@ class IntervalIndex:
 
     @property
     def size(self) -> int:
-        """Return the number of records, deleted ones that are still stored included."""
+        """Return the number of records, including deleted ones that are still stored."""
         return sum(len(batch.records) for batch in self.batches)
 
     def add(self, records: Int64s) -> None:
@@ -213,7 +213,7 @@ class IntervalIndex:
         return Hits(records, tuple(places))
 
     def delete(self, hits: Hits) -> None:
-        """Delete what was found; nothing may have been added in between."""
+        """Delete the records that were found; nothing may have been added since."""
         for batch, numbers in hits.places:
             batch.delete(numbers)
         kept = [batch for batch in self.batches if len(batch)]

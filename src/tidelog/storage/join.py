@@ -1,10 +1,10 @@
 """Kernels that turn batches of bindings into larger batches.
 
-A batch is a two-dimensional array, one row per binding. What a kernel reads is named by a
-*source*: 0 to w-1 is a column of the batch, w and above a column of the matched entry, and
--1-n the n-th constant. A filter is (comparison, left source, right source).
+A batch is a two-dimensional array with one row per binding. A *source* names what a kernel reads: 0 to
+w-1 is a column of the batch, w and above a column of the matched entry, and -1-n the n-th constant. A filter
+is (comparison, left source, right source).
 
-A kernel stops when the output is full; `state` remembers where to go on.
+A kernel stops when the output is full; `state` remembers where to continue.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ LESS_EQUAL = 3
 
 @inlined
 def _code(batch: CodeArray, row: Integer, constants: Int64s, source: Integer) -> np.int64:
-    """Return the code that a source of a key names."""
+    """Return the code that a key's source names."""
     return np.int64(constants[-1 - source]) if source < 0 else np.int64(batch[row, source])
 
 
@@ -212,7 +212,7 @@ def join_dense_pairs(
 ) -> int:  # fmt: skip
     """Write pairs of one column of each binding and one of each matching entry; return how many.
 
-    This is `join_postings` for the commonest case, with nothing left to decide per row: the key is
+    This is `join_postings` for the most common case, with nothing left to decide per row: the key is
     one column and its own group number, every entry is in view, and there are no filters. The
     binding's column `kept` comes first unless `taken_first`. `state` is as there.
     """

@@ -2,14 +2,14 @@
 
 A derivation is a rule and the rows of its literals. It was possible in the old epoch if all literals held
 then, and is possible now if all hold now. Its level is the largest among its facts of the rule's own
-stratum, 0 without any; it gives its head one more. Two levels, as it was and as it is now, ABSENT_LEVEL
-where it is not possible, tell all that anybody asks:
+stratum, or 0 without any; it gives its head one more. Two levels, the old one and the new one, with
+ABSENT_LEVEL where it is not possible, answer every question:
 
     lost      was < now == absent    tight if `was + 1` is the level of the head
     gained    now < was == absent    offers `now + 1`
     improved  now < was < absent     offers `now + 1`
 
-While an epoch is under way, "was" and "now" are what is known so far. How to read a row depends on the sweep:
+During an epoch, "was" and "now" are what is known so far. How a row is read depends on the sweep:
 
     reading   at a literal of an earlier stratum   at a fact of the own stratum
               was         now                      was                        now
@@ -19,7 +19,7 @@ While an epoch is under way, "was" and "now" are what is known so far. How to re
     SETTLING  new epoch   new epoch                level before if current    its level
 
 A derivation that changes at several literals counts at one of them: the first that changed in an earlier
-stratum, else the first affected fact (these were found at lower levels), else the first current one.
+stratum, otherwise the first affected fact (found at lower levels), otherwise the first current one.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ from tidelog.storage.structs import ByteArray, Elements, Int32Array, Table, Word
 # The level of a row that is not a fact.
 ABSENT_LEVEL = np.int64(2**31 - 1)
 
-# Marks of rows; what is being processed is current: just found to be affected, or just settled.
+# Marks of rows; a row is current while it is processed: just found to be affected, or just settled.
 UNTOUCHED = 0
 AFFECTED = 1
 CURRENT = 2
@@ -50,7 +50,7 @@ SETTLING = 3
 
 @struct
 class Literal:
-    """A literal of a rule; what is named for an array is its address, and earlier strata have no marks.
+    """A literal of a rule; fields named for arrays are addresses, and earlier strata have no marks.
 
     A literal of an earlier stratum that need not be checked holds in both epochs.
     """
@@ -71,7 +71,7 @@ literals_at = table_of(Literal)
 class Question(NamedTuple):
     """What is asked about derivations of a rule: its literals, and how they are found and read.
 
-    `place` is the literal through which they are found; at -1 they are not found through any.
+    `place` is the literal through which they are found, or -1 if they are not found through one.
     """
 
     literals: Table[Literal]
@@ -90,7 +90,7 @@ def _earlier_level(literal: Literal, levels: Elements, row: Integer) -> np.int64
 
 @inlined
 def _read(literal: Literal, row: Integer, reading: Integer) -> tuple[np.int64, np.int64, Integer]:
-    """Return the level of a literal's fact as it was and as it is now, and when it finds derivations."""
+    """Return the old and the new level of a literal's fact, and when it finds derivations."""
     if literal.is_own == 0:
         now = _earlier_level(literal, literal.levels, row)
         if reading in (HOLDING, SETTLING):
@@ -112,13 +112,13 @@ def _read(literal: Literal, row: Integer, reading: Integer) -> tuple[np.int64, n
 def judge_row(
     question: Question, rows: Table[np.int64] | CodeArray, offset: Integer
 ) -> tuple[np.int64, np.int64]:
-    """Return the level of a derivation as it was and as it is now; `rows[offset]` is its first literal's.
+    """Return the old and the new level of a derivation; `rows[offset]` is the row of its first literal.
 
-    Both are absent for a derivation that counts at another literal, or was not possible (LOSING), or is not
+    Both are absent if the derivation counts at another literal, was not possible (LOSING), or is not
     possible now (other readings).
     """
     literals, first, count, place, reading = question
-    # With no literal to be found through, nothing comes before it.
+    # If it is not found through a literal, nothing comes before it.
     is_by_own = place >= 0 and literals[first + place].is_own != 0
     own_turn = CURRENT if is_by_own else _BY_EARLIER
     was = np.int64(0)
@@ -141,9 +141,9 @@ def judge_row(
 def judge_batch(
     literals: Int64s, batch: CodeArray, first: int, place: int, reading: int, was: Int32s, now: Int32s
 ) -> None:
-    """Write what `judge_row` says of each row of a batch, whose column `first` is that of the first literal.
+    """Write what `judge_row` returns for each row of a batch; column `first` is that of the first literal.
 
-    Requires `literals` to say where the structs of the rule's literals are: `addresses_of` a table of them.
+    Requires `literals` to have the `addresses_of` a table of the rule's literals.
     """
     table, count = literals_at(literals, 0), literals[0, 1]
     question = Question(table, np.int64(0), count, np.int64(place), np.int64(reading))

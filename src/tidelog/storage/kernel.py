@@ -25,9 +25,9 @@ Slots = npt.NDArray[np.uint64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.uint8]
-# What kernels count with: an integer of Python outside, of an array inside.
+# What kernels count with: a Python integer outside, an array element inside.
 Integer = int | np.signedinteger[Any]
-# Nobody calls a part from Python or C; making that possible takes a sixth of compiling it.
+# Parts are never called from Python or C; making that possible would take a sixth of the compile time.
 _WITHOUT_WRAPPERS: Final[dict[str, Any]] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -57,7 +57,7 @@ _ONE_AT_A_TIME = threading.RLock()
 
 
 def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` as it runs uncompiled: never two at once, so that `atomic` needs no care.
+    """Return `function` as it runs uncompiled: one call at a time, so that `atomic` can be plain.
 
     Integers wrap silently, as compiled ones do; hashing relies on it.
     """

@@ -1,4 +1,4 @@
-"""Which row has each key of a relation whose facts must differ in their keys."""
+"""The row of each key, in a relation whose facts must have different keys."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _NOBODY = -1
 class KeyOwners:
     """The row of a relation that has a key, by key, while the relation changes.
 
-    Deleted rows give their keys back before inserted ones ask for theirs.
+    Deleted rows release their keys before inserted rows claim theirs.
     """
 
     def __init__(self, relation: StoredRelation, columns: Sequence[int]) -> None:
@@ -24,7 +24,7 @@ class KeyOwners:
         self._owners: Int64s = np.zeros(0, np.int64)
 
     def change(self, deleted: Int64s, inserted: Int64s) -> tuple[int, int] | None:
-        """Delete and insert rows; return two rows with one key if there are such."""
+        """Delete and insert rows; return two rows with the same key, if there are any."""
         if deleted.size:
             keys = self._numbers(deleted)
             self._owners[keys[self._owners[keys] == deleted]] = _NOBODY

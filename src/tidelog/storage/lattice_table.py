@@ -22,8 +22,8 @@ def improve_keys(
 ) -> int:
     """Give each key the least of its values; write the keys whose value became smaller, each once.
 
-    Return how many. `counts` has how many candidates attain the value, of those since it last
-    became smaller.
+    Return how many. `counts` has the number of candidates that attain the value, since it last became
+    smaller.
     """
     found = 0
     for position in range(keys.shape[0]):
@@ -45,8 +45,8 @@ def improve_keys(
 class LatticeTable:
     """Candidates for a relation with one lattice column, joined as they come.
 
-    It is told candidates as a relation is (`insert`), and at the end of an iteration `settle` replaces
-    the facts of the keys that got a better value.
+    Candidates are inserted as into a relation; at the end of an iteration `settle` replaces the facts of the
+    keys that got a better value.
     """
 
     def __init__(self, stored: StoredRelation, column: int, order: ValueOrder) -> None:
@@ -62,11 +62,11 @@ class LatticeTable:
         self._is_changed: Bools = np.zeros(0, np.uint8)
         self._changed: list[Int64s] = []
 
-    # What steps look at in the relation that takes their candidates.
+    # What steps read of the relation that takes their candidates.
     alive = np.empty(0, np.uint8)
 
     def insert(self, candidates: CodeArray, weights: Int32s = NO_COUNTS, first_new: int = 0) -> int:  # noqa: ARG002 - as a relation takes them
-        """Join candidates; return how many keys got a better value than in this iteration before."""
+        """Join candidates; return how many keys got a better value than they had in this iteration."""
         keys = self._keys.locate(np.ascontiguousarray(candidates[:, self._plain]))
         capacity, known = self._keys.rows.shape[0], self._best.size
         if capacity > known:

@@ -1,15 +1,14 @@
 """The leapfrog triejoin: all atoms of a body at once, one variable after the other.
 
-For each variable, the cursors of the atoms that have it leap over one another until they agree; then
-the next variable is looked for below. One text serves every body, and serves recording too. What a
-cursor did is recorded as an interval of keys: as long as its trie does not change there, it would do the
-same again.
+For each variable, the cursors of the atoms that have it leap over one another until they agree; then the
+next variable is searched below. The same code serves every body, and recording too. What a cursor did is
+recorded as an interval of keys: as long as its trie does not change there, it would do the same again.
 
     opened, standing on v            from the lowest key to v
     moved on from v to w             [v, w]
     sought s, standing on w          [s, w]
 
-Without a recorder (None) kernels are compiled as if there were none.
+Without a recorder (None) kernels are compiled without any recording.
 """
 
 from typing import NamedTuple
@@ -118,7 +117,7 @@ def _count_step(
 def _meet(one: Run, two: Run, highest: Integer, like: CodeArray) -> tuple[Integer, Integer, Integer, bool]:
     """Let places in two runs of values leap over one another until their values agree.
 
-    Return the places, the number of leaps, and whether both stand on a value that is not above `highest`.
+    Return the places, the number of leaps, and whether both are at a value that is not above `highest`.
     Most steps of most joins are made here.
     """
     one_at, two_at = one.place, two.place
@@ -169,7 +168,7 @@ def _agree_two(join: Join, first: Integer, highest: Integer) -> bool:
 
 @inlined
 def _agree(join: Join, variable: Integer, recorder: Recorder | None) -> bool:
-    """Let the cursors of a variable leap until all stand on one value that it may have."""
+    """Let the cursors of a variable leap until all are at one value that it may have."""
     first, last = _parts_of(join, variable)
     highest = join.variables[variable]["high"]
     if recorder is None and _has_two_batches(join, variable):
@@ -200,7 +199,7 @@ def _agree(join: Join, variable: Integer, recorder: Recorder | None) -> bool:
 
 @inlined
 def _advance(join: Join, variable: Integer, is_fresh: bool, recorder: Recorder | None) -> bool:
-    """Stand on the first value that a variable may have, or on the next one."""
+    """Move to the first value that a variable may have, or to the next one."""
     first, last = _parts_of(join, variable)
     if not is_fresh:
         atom, level = join.parts[first]["atom"], join.parts[first]["level"]
@@ -222,7 +221,7 @@ def _advance(join: Join, variable: Integer, is_fresh: bool, recorder: Recorder |
 
 @inlined
 def _go_down(join: Join, atom: Integer, level: Integer) -> bool:
-    """Go down the levels from `level` on whose value is known; at the last one look for the row."""
+    """Descend through the levels from `level` on whose value is known; at the last one find the row."""
     depth = join.atoms[atom]["depth"]
     while level < depth and join.levels[atom, level]["fixed"] >= 0:
         if not find_key(join, atom, level, join.registers[join.levels[atom, level]["fixed"]]):
@@ -237,7 +236,7 @@ def _go_down(join: Join, atom: Integer, level: Integer) -> bool:
 
 @inlined
 def _take(join: Join, variable: Integer) -> bool:
-    """Give a variable the value its cursors stand on; say whether the rest of the body allows it yet."""
+    """Give a variable the value its cursors are at; say whether the rest of the body allows it so far."""
     first, last = _parts_of(join, variable)
     register = join.state[0]["first_variable"] + variable
     join.registers[register] = join.levels[join.parts[first]["atom"], join.parts[first]["level"]]["key"]
@@ -254,7 +253,7 @@ def _take(join: Join, variable: Integer) -> bool:
 
 @inlined
 def begin(join: Join, batch: CodeArray, row: Integer, columns: Integer) -> bool:
-    """Take an outer binding and let every atom go down as far as it leads."""
+    """Take an outer binding and let every atom descend as far as it determines the levels."""
     for column in range(columns):
         join.registers[column] = batch[row, column]
     if not _holds(join, 0, join.variables[0]["first_check"]):
@@ -285,7 +284,7 @@ def _write(join: Join, out: CodeArray, row: Integer) -> None:
 
 @inlined
 def _row_of(join: Join, atom: Integer, place: Integer) -> np.int64:
-    """Return the row at a place of the last level of an atom with a single batch, 0 if nobody needs it."""
+    """Return the row at a place of the last level of an atom with a single batch, 0 if it is not needed."""
     if join.atoms[atom]["needs_row"] == 0:
         return np.int64(0)
     return row_at(join, atom, join.atoms[atom]["first_batch"], place)
@@ -293,10 +292,10 @@ def _row_of(join: Join, atom: Integer, place: Integer) -> np.int64:
 
 @inlined
 def _sweep(join: Join, variable: Integer, out: CodeArray, written: Integer) -> np.int64:
-    """Write the bindings of the last variable from where its two cursors agree on; return how many there are.
+    """Write the bindings of the last variable, from where its two cursors agree; return how many there are.
 
-    Both cursors have a single batch and stand on their last level. If the output is full the cursors stay
-    on the last value written.
+    Both cursors have a single batch and are on their last level. If the output is full, they stay at the
+    last value written.
     """
     first, _ = _parts_of(join, variable)
     one, two = join.parts[first], join.parts[first + 1]
@@ -337,7 +336,7 @@ def _sweep(join: Join, variable: Integer, out: CodeArray, written: Integer) -> n
 
 @inlined
 def _sweeps_at(join: Join) -> np.int64:
-    """Return the last variable if it is asked for and is the last level of just two batches, else -1."""
+    """Return the last variable if it is needed and is the last level of just two batches, otherwise -1."""
     last = join.variables.shape[0] - 2
     if last < 0 or join.state[0]["witness"] <= last or not _has_two_batches(join, last):
         return np.int64(-1)
@@ -389,8 +388,8 @@ def write_bindings(
 def leapfrog(batch: CodeArray, join: Join, out: CodeArray) -> int:
     """Write bindings until the output is full or all outer ones are done; return how many.
 
-    Ensures that every binding of the variables is found exactly once for each outer one, those from the
-    join's `witness` on excepted.
+    Ensures that every binding of the variables is found exactly once for each outer one, except for the
+    variables from the join's `witness` on.
     """
     state = join.state[0]
     state["sweeps_at"] = _sweeps_at(join)

@@ -1,8 +1,8 @@
 """Cursors over tries, the parts of leapfrog kernels: open, next and seek.
 
-The cursor of an atom stands on a value of each level it has opened. An atom's trie is a few batches, and
-each of them stands somewhere; the atom's key on a level is the least value that any of them stands on.
-All functions that move a cursor say whether it stands on a value afterwards.
+The cursor of an atom is at a value of each level it has opened. An atom's trie is a few batches, each with
+a place of its own; the atom's key on a level is the least value that any of them is at. All functions that
+move a cursor say whether it is at a value afterwards.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ _BYTES = np.empty(0, np.uint8)
 
 @inlined
 def _least_key(join: Join, atom: Integer, level: Integer) -> bool:
-    """Set the key of an atom's level to the least value its batches stand on."""
+    """Set the key of an atom's level to the least value that its batches are at."""
     found = False
     least = HIGHEST
     for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
@@ -35,7 +35,7 @@ def _least_key(join: Join, atom: Integer, level: Integer) -> bool:
 
 @inlined
 def open_level(join: Join, atom: Integer, level: Integer) -> bool:
-    """Stand on the first value below the value that the level above stands on."""
+    """Move to the first value below the value that the level above is at."""
     for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
         at = join.cursors[batch, level]
         at["place"] = 0
@@ -55,7 +55,7 @@ def open_level(join: Join, atom: Integer, level: Integer) -> bool:
 
 @inlined
 def next_key(join: Join, atom: Integer, level: Integer) -> bool:
-    """Stand on the value after the current one."""
+    """Move to the value after the current one."""
     key = join.levels[atom, level]["key"]
     for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
         at = join.cursors[batch, level]
@@ -66,10 +66,10 @@ def next_key(join: Join, atom: Integer, level: Integer) -> bool:
 
 @inlined
 def leap(values: Integer, place: Integer, end: Integer, sought: Integer, like: CodeArray) -> np.int64:
-    """Return the first place before `end` whose value is not below `sought`, `end` if there is none.
+    """Return the first place before `end` whose value is not below `sought`, or `end`.
 
-    Requires the value at `place` to be below. Steps of doubling length and then halving ones: the cost is
-    the logarithm of the way gone, so that many leaps over one level together cost no more than its length.
+    Requires the value at `place` to be below. Steps double in length and then halve: the cost is the
+    logarithm of the distance, so that many leaps over one level together cost no more than its length.
     """
     low = np.int64(place)
     step = 1
@@ -88,7 +88,7 @@ def leap(values: Integer, place: Integer, end: Integer, sought: Integer, like: C
 
 @inlined
 def seek_key(join: Join, atom: Integer, level: Integer, sought: Integer) -> bool:
-    """Stand on the least value that is not below `sought`; it never goes back."""
+    """Move to the least value that is not below `sought`; the cursor never moves back."""
     for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
         at = join.cursors[batch, level]
         if at["place"] < at["end"] and elements_at(at["values"], join.like)[at["place"]] < sought:
@@ -98,7 +98,7 @@ def seek_key(join: Join, atom: Integer, level: Integer, sought: Integer) -> bool
 
 @inlined
 def find_key(join: Join, atom: Integer, level: Integer, sought: Integer) -> bool:
-    """Open a level and stand on exactly this value; say whether it is there."""
+    """Open a level and move to exactly this value; say whether it is there."""
     if not open_level(join, atom, level) or not seek_key(join, atom, level, sought):
         return False
     return bool(join.levels[atom, level]["key"] == sought)
@@ -106,7 +106,7 @@ def find_key(join: Join, atom: Integer, level: Integer, sought: Integer) -> bool
 
 @inlined
 def row_at(join: Join, atom: Integer, batch: Integer, place: Integer) -> np.int64:
-    """Return the row in view at a place of a batch's last level, -1 if there is none.
+    """Return the row in view at a place of a batch's last level, or -1.
 
     At most one of the rows with the same codes is in view.
     """
@@ -126,7 +126,7 @@ def row_at(join: Join, atom: Integer, batch: Integer, place: Integer) -> np.int6
 
 @inlined
 def find_row(join: Join, atom: Integer) -> np.int64:
-    """Return the row in view that the last level of an atom stands on, -1 if none is."""
+    """Return the row in view that the last level of an atom is at, or -1."""
     level = join.atoms[atom]["depth"] - 1
     for batch in range(join.atoms[atom]["first_batch"], join.atoms[atom]["last_batch"]):
         at = join.cursors[batch, level]

@@ -27,12 +27,12 @@ def _record(*names: str) -> np.dtype[np.void]:
 
 # An atom: its batches among all cursors, its number of levels, and which rows are in view. These are the
 # rows from `lowest` to `highest - 1`; `alive` is the address of one byte for each row, `levels` that of
-# one level, 0 where it does not matter. `needs_row` says whether the row must be looked for at all.
+# one level, 0 where it does not matter. `needs_row` says whether the row must be found at all.
 ATOM: Final = _record(
     "first_batch", "last_batch", "depth", "lowest", "highest", "alive", "levels", "needs_row"
 )
-# A level of an atom: the least value that any of its batches stands on; the register whose value it must
-# have, -1 where a variable is looked for; and the index that its intervals go to, -1 for none.
+# A level of an atom: the least value that any of its batches is at; the register whose value it must have,
+# or -1 if a variable is searched; and the index that its intervals go to, or -1.
 LEVEL: Final = _record("key", "fixed", "index")
 # A variable: its first part and its first check, each up to those of the next one, and what it may be.
 VARIABLE: Final = _record("first_part", "first_check", "low", "high")
@@ -50,8 +50,8 @@ STATE: Final = _record(
 class Join(NamedTuple):
     """The atoms, cursors and registers of one join; `like` is any array of the codes' width.
 
-    `levels[atom, level]` describes an atom's trie, `cursors[batch, level]` where each of its batches
-    stands. A last record of `variables` closes the parts and checks. `sources` names the register of each
+    `levels[atom, level]` describes an atom's trie, `cursors[batch, level]` the place of each of its
+    batches. A last record of `variables` closes the parts and checks. `sources` names the register of each
     output column. `state` is a single record.
     """
 
@@ -96,7 +96,7 @@ class JoinShape:
 
 
 def make_join(shape: JoinShape, like: CodeArray) -> Join:
-    """Return a join whose atoms see all rows; its cursors come by `with_tries`."""
+    """Return a join whose atoms see all rows; `with_tries` adds its cursors."""
     atoms = np.zeros(len(shape.atoms), ATOM)
     atoms["depth"] = [len(operands) for operands in shape.atoms]
     atoms["highest"] = HIGHEST
@@ -110,7 +110,7 @@ def make_join(shape: JoinShape, like: CodeArray) -> Join:
                 parts[register - shape.first_variable].append((atom, level))
             else:
                 levels[atom, level]["fixed"] = register
-    # A comparison is made once its last variable has a value; before the first one, if it has none.
+    # A comparison is made once its last variable has a value, or at the start if it has no variable.
     ready = [max(0, max(check[1:]) - shape.first_variable + 1) for check in shape.checks]
     variables = np.zeros(shape.variables + 1, VARIABLE)
     variables["first_part"] = np.cumsum([0, *map(len, parts)])

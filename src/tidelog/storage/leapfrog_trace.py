@@ -1,9 +1,9 @@
 """Leapfrog joins that record what they depend on, and that are run again only where it changed.
 
 A body is joined over two versions of its tries, the old and the new one. A window is a binding of the
-first variables and an interval of the next one. Inside it both versions are joined again: values that
-only one has are followed down to whole bindings, lost or gained; below a value that both have nothing is
-done, for what changed there has windows of its own.
+first variables and an interval of the next one. Inside it both versions are joined again: values that only
+one of them has are followed down to whole bindings, lost or gained; below a value that both have nothing is
+done, because what changed there has windows of its own.
 
 So a window is an outer binding of a leapfrog join whose first variable has two bounds. The trie of an atom
 has the levels of its variables only, in their order, and a record is the index of an interval, the
@@ -23,7 +23,7 @@ COUNTS = np.dtype([(name, np.int64) for name in ("lost", "gained", "records", "i
 
 @inlined
 def _stand(join: Join, windows: Int64s, window: Integer) -> bool:
-    """Take the binding and the bounds of a window; say whether the version has the binding."""
+    """Set the binding and the bounds of a window; say whether the version has the binding."""
     prefix = windows.shape[1] - 2
     found = begin(join, windows, window, prefix)
     join.variables[0]["low"] = windows[window, prefix]
@@ -45,7 +45,7 @@ def _follow(join: Join, out: Int64s, written: Integer, recorder: Recorder) -> np
 
 @inlined
 def _compare(old: Join, new: Join, has_old: bool, lost: Int64s, gained: Int64s, recorder: Recorder) -> None:
-    """Join both versions between the bounds of the first variable; write what one alone has."""
+    """Join both versions between the bounds of the first variable; write what only one of them has."""
     counts = recorder.counts[0]
     register = new.state[0]["first_variable"]
     has_new_key, has_old_key, is_fresh = True, has_old, True
@@ -98,7 +98,7 @@ def join_windows(
 def branch_levels(rows: CodeArray, numbers: Int32s, columns: Int32s, join: Join, levels: Int64s) -> None:
     """Write for each row the first level on which the trie of a join's only atom does not have its branch.
 
-    A row that the trie has altogether changes its last level.
+    A row that is already in the trie changes its last level.
     """
     for position in range(numbers.shape[0]):
         level = 0

@@ -1,6 +1,6 @@
 """Membership: slots from a row's content to its number.
 
-Probes go in blocks: first all home slots of a block are touched, so that their cache misses
+Rows are probed in blocks: first all home slots of a block are touched, so that their cache misses
 overlap, then each probe is finished.
 
 Several threads may insert at once. A row is written before its slot is claimed by compare-and-swap, so no
@@ -17,7 +17,7 @@ from tidelog.storage.slots import BLOCK, EMPTY, ONE, after, filled, home, number
 
 @inlined
 def same_rows(left: CodeArray, left_row: Integer, right: CodeArray, right_row: Integer) -> bool:
-    """Say whether two rows hold the same codes."""
+    """Say whether two rows have the same codes."""
     for column in range(left.shape[1]):
         if left[left_row, column] != right[right_row, column]:
             return False
@@ -46,7 +46,7 @@ def _begin(slots: Slots, rows: CodeArray, first: Integer, count: Integer, hashes
 
 @inlined
 def _take_number(numbers: Int64s, shared: Int64s, step: int) -> Integer:
-    """Return the next row number of this thread, fetching a block of `step` when it has none."""
+    """Return the next row number of this thread; fetch a block of `step` numbers if it has none left."""
     if numbers[0] == numbers[1]:
         numbers[0] = atomic.add(shared, 0, step)
         numbers[1] = numbers[0] + step
@@ -86,7 +86,7 @@ def insert_rows(
 
     `numbers` are the next row number of this thread and the end of its block; further blocks of `step` come
     from `shared`. `counts`, unless empty, receives the derivations of rows numbered `first_new` or more,
-    `weights` of them for a candidate. `alive`, unless empty, marks deleted rows, which are inserted anew.
+    `weights` of them for a candidate. `alive`, unless empty, marks deleted rows, which are inserted again.
     Requires room for all candidates of all threads.
     """
     hashes = np.empty(BLOCK, np.uint64)
@@ -111,7 +111,7 @@ def insert_rows(
                         numbers[0] = number + 1
                         inserted += 1
                         break
-                    # Another thread was first: whatever it entered, this is where to look again.
+                    # Another thread was first: look at whatever it entered here.
                     place = home(slots, digest)
                 elif not same_rows(rows, row, candidates, candidate):
                     place = after(slots, digest, place)

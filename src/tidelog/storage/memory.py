@@ -1,9 +1,9 @@
 """Arrays for large states: zeroed, untouched until used, on large pages where the system has them.
 
 A table of hundreds of megabytes that is probed at random spends more time on address translation
-than on anything else with pages of 4 KiB. And since a page that was never written takes no memory,
-a large array that grows is given far more room than it needs yet: growing by copying would touch
-every page again.
+than on anything else with pages of 4 KiB. And since a page that was never written takes no memory, a
+large array that grows gets far more room than it needs yet: growing by copying would touch every page
+again.
 """
 
 import mmap
@@ -19,7 +19,7 @@ _LARGE_BYTES: Final = 1 << 22
 _HAS_LARGE_PAGES: Final = hasattr(mmap, "MADV_HUGEPAGE")
 # Linux' flag for address space that is not counted against memory before it is written.
 _NO_RESERVE: Final = 0x4000
-# How much address space a growing array is given beyond what it needs.
+# How much address space a growing array gets beyond what it needs.
 _HEADROOM: Final = 8
 
 
@@ -47,7 +47,7 @@ def enlarge(owner: object, names: Iterable[str], capacity: int, used: int) -> No
 
 
 def roomy(needed: int, current: int, row_bytes: int) -> int:
-    """Return the capacity to give an array that has `current` rows and needs `needed`."""
+    """Return the capacity for an array that has `current` rows and needs `needed`."""
     capacity = max(needed, current + current // 2)
     if capacity * row_bytes < _LARGE_BYTES or not _HAS_LARGE_PAGES:
         return capacity

@@ -1,4 +1,4 @@
-"""Dense numbers for keys: by a table where the keys are dense integers themselves, else by hashing."""
+"""Dense numbers for keys: by a table if the keys are dense integers themselves, otherwise by hashing."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,14 +7,14 @@ from tidelog.storage.kernel import CodeArray, Int32s, Int64s, kernel
 from tidelog.storage.memory import enlarged
 from tidelog.storage.relation import StoredRelation
 
-# A table may have so many places for each key, and so many beyond that.
+# A table may have this many places for each key, and this many more.
 _PLACES_PER_KEY = 8
 _SPARE_PLACES = 1 << 16
 
 
 @kernel
 def number_keys(keys: CodeArray, table: Int32s, known: CodeArray, count: int, numbers: Int64s) -> int:
-    """Write the number of each key, giving new ones to keys not met before; return how many there are.
+    """Write the number of each key, a new one for keys not seen before; return how many there are.
 
     Requires a place in `table` for every key (zero: no number yet) and room in `known` for all of them.
     """
@@ -31,7 +31,7 @@ def number_keys(keys: CodeArray, table: Int32s, known: CodeArray, count: int, nu
 
 
 class NodeNumbers:
-    """Numbers keys from 0 in the order in which they are met.
+    """Numbers keys from 0 in the order in which they appear.
 
     numbers = NodeNumbers(1, np.int32)
     numbers.locate(np.array([[7], [3], [7]], np.int32))  ->  [0, 1, 0]
@@ -50,7 +50,7 @@ class NodeNumbers:
         return self._known if self._hashed is None else self._hashed.rows
 
     def locate(self, keys: CodeArray) -> Int64s:
-        """Return the number of each key, new ones for keys not met before."""
+        """Return the number of each key, a new one for keys not seen before."""
         if self._hashed is None and not self._make_room(keys):
             self._hashed = StoredRelation(1, self._known.dtype, counting=True)
             self._hashed.locate(self._known[: self.count])
@@ -63,7 +63,7 @@ class NodeNumbers:
         return numbers
 
     def _make_room(self, keys: CodeArray) -> bool:
-        """Give every key a place in the table; say whether they are dense enough for that."""
+        """Make a place in the table for every key; say whether the keys are dense enough for that."""
         if not len(keys):
             return True
         needed = self.count + len(keys)

@@ -1,7 +1,7 @@
 """An index whose postings are ordered by a column, for joins with an inequality.
 
-A posting is a sorted run of entries followed by a short tail of entries as they came. A range of
-the column is found by halving in the sorted run; the tail is read whole. When the tail outgrows a
+A posting is a sorted run of entries followed by a short tail of entries in order of insertion. A range of
+the column is found by binary search in the sorted run; the tail is read as a whole. When the tail outgrows a
 fraction of the run, the two are merged.
 """
 
@@ -14,7 +14,7 @@ from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, in
 from tidelog.storage.memory import enlarged
 from tidelog.storage.postings import LENGTH, START
 
-# What a bound says of the ordered column.
+# Kinds of bounds on the ordered column.
 ABOVE = 0
 AT_LEAST = 1
 BELOW = 2
@@ -47,7 +47,7 @@ class OrderedIndex(Index):
         merge_tails(self.groups, self.arena, self.sorted_lengths, self.position, numbers)
 
     def cover_groups(self) -> None:
-        """Let `sorted_lengths` have an element for each group."""
+        """Extend `sorted_lengths` to all groups."""
         if self.sorted_lengths.shape[0] < self.groups.shape[0]:
             self.sorted_lengths = enlarged(
                 self.sorted_lengths, self.groups.shape[0], self.sorted_lengths.shape[0]
@@ -66,7 +66,7 @@ class OrderedIndex(Index):
 def merge_tails(
     groups: Int64s, arena: CodeArray, sorted_lengths: Int64s, position: int, numbers: Int64s
 ) -> None:
-    """Sort the tails of these groups and merge them into their runs, where they are long enough."""
+    """Sort the tails of these groups and merge them into their runs, if they are long enough."""
     for place in range(numbers.shape[0]):
         group = numbers[place]
         length = groups[group, LENGTH]
@@ -122,8 +122,8 @@ def join_ordered(
 ) -> int:  # fmt: skip
     """Write each binding beside the entries of its group that are within the bounds; return how many.
 
-    As `join.join_postings`, for an ordered index: `bounds` are (kind, source) on the ordered column and
-    stand among the filters too. `state` counts entries read of the current binding.
+    Like `join.join_postings`, for an ordered index: `bounds` are (kind, source) on the ordered column and
+    are among the filters too. `state` counts entries read of the current binding.
     """
     written = 0
     row = state[0]

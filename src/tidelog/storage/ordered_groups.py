@@ -1,8 +1,8 @@
-"""The least key of each group while keys are inserted and deleted.
+"""The least key of each group, as keys are inserted and deleted.
 
 Every distinct (group, key) is an entry with a multiplicity. The entries of a group that were ever
-present form a skew heap, linked by entry numbers; an entry whose multiplicity is zero stays in it
-until it comes to the top. So a change costs a probe and, amortised, the logarithm of the group.
+present form a skew heap, linked by entry numbers; an entry whose multiplicity is zero stays in it until
+it reaches the top. So a change costs a probe and, amortised, the logarithm of the group.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _NONE = -1
 
 
 class Heaps(NamedTuple):
-    """The heaps of all groups: entries as (group, key), and for each how often it is there and its links."""
+    """The heaps of all groups: entries as (group, key), and for each its multiplicity and its links."""
 
     rows: Int64s
     multiplicities: Int64s
@@ -29,7 +29,7 @@ class Heaps(NamedTuple):
 
 @kernel
 def merge_heaps(heaps: Heaps, first: int, second: int) -> int:
-    """Return the root of two heaps made one; the numbers are those of roots, -1 for an empty heap."""
+    """Merge two heaps and return the root; the numbers are those of roots, -1 for an empty heap."""
     if first < 0:
         return second
     if second < 0:
@@ -38,7 +38,7 @@ def merge_heaps(heaps: Heaps, first: int, second: int) -> int:
         first, second = second, first
     root = first
     while True:
-        # What was on the right is merged further and goes to the left: that keeps paths short.
+        # What was on the right is merged further and moved to the left: that keeps paths short.
         rest = heaps.right[first]
         heaps.right[first] = heaps.left[first]
         if rest < 0:
@@ -78,7 +78,7 @@ def least_entries(heaps: Heaps, groups: Int64s, found: Int64s) -> None:
 
 
 class OrderedGroups:
-    """Keys by group, with how often each is there.
+    """Keys by group, with multiplicities.
 
     groups = OrderedGroups()
     groups.reserve(1)
@@ -94,7 +94,7 @@ class OrderedGroups:
         )
 
     def reserve(self, groups: int) -> None:
-        """Make room for so many groups, the new ones empty."""
+        """Make room for this many groups, the new ones empty."""
         known = self._heaps.roots.shape[0]
         if groups > known:
             self._heaps = self._heaps._replace(roots=enlarged(self._heaps.roots, groups, known))
@@ -115,7 +115,7 @@ class OrderedGroups:
         change_entries(self._heaps, entries, diffs)
 
     def least(self, groups: Int64s) -> Int64s:
-        """Return the least key of each group; for an empty one it means nothing."""
+        """Return the least key of each group; meaningless for an empty one."""
         found = np.empty(groups.shape[0], np.int64)
         least_entries(self._heaps, groups, found)
         keys: Int64s = self._entries.rows[np.maximum(found, 0), 1]

@@ -1,8 +1,8 @@
 """Membership of a dense binary relation: one bit per possible pair.
 
-A relation that holds a good part of all pairs of its values (a transitive closure often does)
-needs fewer bits than a table of slots needs words, and the bits stay in the cache. They tell
-whether a row is present but not its number.
+A relation that has a good part of all pairs of its values (a transitive closure often does) needs fewer
+bits than a table of slots needs words, and the bits stay in the cache. They say whether a row is present,
+but not its number.
 """
 
 import numpy as np
@@ -52,9 +52,9 @@ def insert_pairs(
     """Insert the candidates from `position` on that are not present.
 
     Return the number of candidates handled: fewer than there are when one lies outside the bits.
-    Threads share the work as in `membership.insert_rows`; whoever sets a bit first owns the row.
+    Threads share the work as in `membership.insert_rows`; the thread that sets a bit first owns the row.
     """
-    # One pass: bits mostly stay in the cache, and touching them ahead costs more than it hides.
+    # One pass: bits mostly stay in the cache, and prefetching them costs more than it saves.
     following, end = numbers[0], numbers[1]
     candidate = position
     while candidate < candidates.shape[0]:

@@ -14,7 +14,7 @@ Records = npt.NDArray[np.void]
 
 
 class Step(IntEnum):
-    """What an arc makes of its source's value and its own weight."""
+    """How an arc combines the value of its source with its own weight."""
 
     ADD = 0
     SMALLER = 1
@@ -33,8 +33,8 @@ class Graph(NamedTuple):
     """Nodes, their base values and arcs as records, and the lists of arcs at each node.
 
     The lists run from `first_out` and `first_in` of a node along `next_out` and `next_in` of arcs; those by
-    target may be missing. `settings` is one record: which of two values is the better one, and
-    the numbers that sums must not leave.
+    target may be missing. `settings` is one record: which of two values is the better one, and the limits
+    that sums must not exceed.
     """
 
     nodes: Records
@@ -60,9 +60,9 @@ class Room(NamedTuple):
 
 
 def make_graph(dtype: npt.DTypeLike, *, is_greatest: bool) -> Graph:
-    """Return a graph of values of one type, still without nodes and arcs."""
+    """Return a graph of values of one type, without nodes and arcs."""
     kind = np.dtype(dtype)
-    # Of 16 bytes, since nodes are met in any order.
+    # 16 bytes, since nodes are visited in any order.
     node = np.dtype(
         [("value", kind), ("parent", np.int32), ("marks", np.uint8), ("has_value", np.uint8)], align=True
     )
@@ -123,7 +123,7 @@ def link_arcs(ends: Int32s, first_arc: int, last_arc: int, first: Int32s, follow
 
 @kernel
 def unlink_arcs(deleted: Int64s, arcs: Records, ends: Int32s, first: Int32s, following: Int32s) -> None:
-    """Take deleted arcs from the lists of the nodes at one of their ends."""
+    """Remove deleted arcs from the lists of the nodes at one of their ends."""
     for number in deleted:
         node = ends[number]
         before = NONE
@@ -141,7 +141,7 @@ def unlink_arcs(deleted: Int64s, arcs: Records, ends: Int32s, first: Int32s, fol
 
 @kernel
 def find_arc(graph: Graph, source: int, target: int, weight: Any, step: int) -> Integer:
-    """Return an arc between two nodes with this weight and step, -1 if there is none."""
+    """Return an arc between two nodes with this weight and step, or -1."""
     number = graph.first_out[source]
     while number >= 0:
         arc = graph.arcs[number]
@@ -157,7 +157,7 @@ def find_arc(graph: Graph, source: int, target: int, weight: Any, step: int) -> 
 def delete_arcs(
     graph: Graph, sources: Int64s, targets: Int64s, weights: Values, steps: Bools, deleted: Int64s
 ) -> None:
-    """Mark one arc as deleted for each that is asked for, and write its number (-1 if there is none)."""
+    """Mark one arc as deleted for each request, and write its number (-1 if there is none)."""
     for position in range(sources.shape[0]):
         arc = find_arc(graph, sources[position], targets[position], weights[position], steps[position])
         deleted[position] = arc

@@ -1,13 +1,13 @@
 """Best values along the arcs of a graph that changes: shortest, widest and longest paths, components.
 
-A node's value is the best of its base value and of what the arcs into it make of the values of their
-sources. A node remembers the arc its value came by, and these parents form a forest. When arcs
-go, exactly the nodes below them in the forest lose their value and ask the arcs into them again;
-whatever improves then is spread in order of value. So the work follows the nodes that change.
+A node's value is the best of its base value and of what its incoming arcs offer from the values of their
+sources. A node remembers the arc its value came by, and these parents form a forest. When arcs are deleted,
+exactly the nodes below them in the forest lose their value and look at their incoming arcs again; whatever
+improves then is spread in order of value. So the work follows the nodes that change.
 
-Where no arc makes a value better than that of its source, values are spread best first, and each node
-is settled once. Otherwise they are spread in rounds, and more rounds than nodes mean that
-values improve for ever.
+If no arc makes a value better than that of its source, values are spread best first, and each node is
+settled once. Otherwise they are spread in rounds, and more rounds than nodes mean that values improve for
+ever.
 """
 
 from enum import IntEnum
@@ -36,14 +36,14 @@ _NOT_QUEUED: Final = 0xFF - QUEUED
 _ADD, _SMALLER = int(Step.ADD), int(Step.SMALLER)
 _DONE, _ENDLESS, _OVERFLOW = int(Outcome.DONE), int(Outcome.ENDLESS), int(Outcome.OVERFLOW)
 
-# A record of an array. The parts below take records, which are addresses: to hand on a graph for each arc
+# A record of an array. The parts below take records, which are addresses: passing on a graph for each arc
 # would count references to all its arrays.
 Record = Any
 
 
 @kernel
 def remember(node: Record, number: Integer, room: Room) -> None:
-    """Write down what a node had before it is touched for the first time."""
+    """Save what a node had before it is touched for the first time."""
     if node["marks"] & TOUCHED == 0:
         node["marks"] |= TOUCHED
         place = room.touched[room.counts[0]["touched"]]
@@ -63,7 +63,7 @@ def _invalidate(node: Record, number: Integer, counts: Record, invalid: Int64s) 
 
 @kernel
 def invalidate(graph: Graph, seeds: Int64s, room: Room, invalid: Int64s) -> None:
-    """Take the value from the seeds and from all nodes below them in the forest."""
+    """Remove the value of the seeds and of all nodes below them in the forest."""
     counts = room.counts[0]
     done = counts["invalid"]
     for seed in seeds:
@@ -88,7 +88,7 @@ def invalidate(graph: Graph, seeds: Int64s, room: Room, invalid: Int64s) -> None
 
 @kernel
 def made_of(value: Any, weight: Any, step: int) -> Any:
-    """Return what an arc makes of a value."""
+    """Return the value that an arc makes from its source's value."""
     if step == _ADD:
         return value + weight
     if step == _SMALLER:
@@ -98,9 +98,9 @@ def made_of(value: Any, weight: Any, step: int) -> Any:
 
 @kernel
 def overflows(value: Any, weight: Any, step: int, lowest: Any, highest: Any) -> bool:
-    """Say whether adding a weight leaves the numbers between the two limits.
+    """Say whether adding a weight leaves the range between the two limits.
 
-    Comparing the sum would not tell: compiled code takes it for granted that nothing wraps.
+    Comparing the sum would not do: compiled code assumes that nothing wraps.
     """
     is_beyond: bool = False
     if step == _ADD and weight > 0:
@@ -124,7 +124,7 @@ def _improves(value: Any, node: Record, settings: Record) -> bool:
 
 @inlined
 def _offers(arc: Record, value: Any, target: Record, settings: Record, counts: Record) -> bool:
-    """Say whether what an arc makes of its source's value is better than what its target has."""
+    """Say whether an arc offers its target a better value than it has."""
     weight, step = arc["weight"], arc["step"]
     if arc["alive"] == 0:
         return False
@@ -144,7 +144,7 @@ def _give(node: Record, value: Any, parent: Integer) -> None:
 
 @inlined
 def _take(target: Record, value: Any, arc: Record, number: Integer) -> None:
-    """Let the target of an arc take what the arc makes of its source's value."""
+    """Give the target of an arc the value that the arc offers."""
     _give(target, made_of(value, arc["weight"], arc["step"]), number)
 
 
@@ -162,7 +162,7 @@ def _pass_on(graph: Graph, place: Integer, value: Any, room: Room) -> bool:
 
 @kernel
 def ask_again(graph: Graph, invalid: Int64s, room: Room) -> None:
-    """Give invalid nodes the best value that nodes which are not invalid offer."""
+    """Give invalid nodes the best value that valid nodes offer."""
     settings, counts = graph.settings[0], room.counts[0]
     for number in invalid:
         node = graph.nodes[number]
@@ -188,7 +188,7 @@ def _enter(heap_values: Values, heap_nodes: Int64s, place: Integer, value: Any, 
 def push(
     heap_values: Values, heap_nodes: Int64s, size: int, value: Any, node: int, is_greatest: bool
 ) -> None:
-    """Enter a node into a heap of so many entries."""
+    """Enter a node into a heap of this many entries."""
     place = size
     while place > 0:
         above = (place - 1) >> 1
@@ -201,7 +201,7 @@ def push(
 
 @kernel
 def pop(heap_values: Values, heap_nodes: Int64s, size: int, is_greatest: bool) -> None:
-    """Move the best entry of a heap of so many entries to its last place."""
+    """Move the best entry of a heap of this many entries to its last place."""
     best_value, best_node = heap_values[0], heap_nodes[0]
     last = size - 1
     value, node = heap_values[last], heap_nodes[last]
@@ -274,7 +274,7 @@ def flood(graph: Graph, starts: Int64s) -> None:
 
 @inlined
 def _queue(node: Record, number: Integer, queue: Int64s, size: Integer) -> Integer:
-    """Enter a node into a queue of so many unless it is there; return how many there are then."""
+    """Enter a node into a queue, unless it is there; return the new length."""
     if node["marks"] & QUEUED != 0:
         return size
     node["marks"] |= QUEUED
@@ -316,7 +316,7 @@ def spread_in_rounds(graph: Graph, starts: Int64s, room: Room) -> int:
 
 @kernel
 def improve(graph: Graph, arcs: Int64s, nodes: Int64s, room: Room, improved: Int64s) -> int:
-    """Offer the targets of arcs what their sources have, and nodes their base values.
+    """Offer the targets of arcs the values of their sources, and nodes their base values.
 
     Write the nodes that improved, and return how many.
     """
@@ -338,7 +338,7 @@ def improve(graph: Graph, arcs: Int64s, nodes: Int64s, room: Room, improved: Int
 
 @kernel
 def improve_bases(graph: Graph, nodes: Int64s, bases: Values) -> None:
-    """Give nodes the best of their bases and of what they are offered."""
+    """Give nodes the best of their base values and their offers."""
     is_greatest = graph.settings[0]["is_greatest"]
     for position in range(nodes.shape[0]):
         base = graph.bases[nodes[position]]

@@ -1,4 +1,4 @@
-"""A graph that keeps the best value of every node while arcs and base values are inserted and deleted."""
+"""A graph that keeps the best value of every node, as arcs and base values are inserted and deleted."""
 
 from dataclasses import dataclass
 
@@ -33,7 +33,7 @@ from tidelog.storage.path_spread import (
     spread_in_rounds,
 )
 
-# So few arcs are sorted; more are counted by node.
+# Up to this many arcs are sorted; more are counted by node.
 _FEW_ARCS = 1 << 12
 _NO_NODES = np.empty(0, np.int64)
 
@@ -58,7 +58,7 @@ class Touched:
 
 
 class Unsuitable(Exception):  # noqa: N818 - a property of the arcs, no error
-    """The arcs cannot be followed here: values neither go one way along them nor are plain sums."""
+    """The arcs cannot be followed here: their values are neither monotone nor plain sums."""
 
 
 class Endless(Exception):  # noqa: N818 - told to the user by whoever knows the program
@@ -84,13 +84,13 @@ class Paths:
         self._keeps_sources = keeps_sources
         self._best_first = True
         self._has_limits = False
-        # All arcs hand values on as they are, and none was deleted.
+        # All arcs pass values on unchanged, and none was deleted.
         self._is_flat = True
         self.count = 0
 
     @property
     def values(self) -> Values:
-        """Return the value of each node; it means nothing where there is none."""
+        """Return the value of each node; meaningless for nodes without a value."""
         values: Values = self._graph.nodes["value"]
         return values
 
@@ -101,7 +101,7 @@ class Paths:
         return flags
 
     def reserve(self, nodes: int) -> None:
-        """Make room for so many nodes, the new ones without arcs and value."""
+        """Make room for this many nodes, the new ones without arcs and value."""
         known = self._graph.nodes.shape[0]
         if nodes > known:
             self._enlarge(("nodes", "bases", "first_out", "first_in"), nodes, known)
@@ -143,7 +143,7 @@ class Paths:
         return np.arange(first, last)
 
     def _check(self, arcs: Arcs) -> None:
-        """See how values may be spread along arcs; raise `Unsuitable` if they cannot be."""
+        """Find out how values may be spread along arcs; raise `Unsuitable` if they cannot be."""
         is_greatest, kind = self._is_greatest, self.values.dtype
         worse, better = (Step.SMALLER, Step.GREATER) if is_greatest else (Step.GREATER, Step.SMALLER)
         is_sum = arcs.steps == Step.ADD
@@ -159,12 +159,12 @@ class Paths:
             raise Unsuitable
 
     def set_bases(self, nodes: Int64s, bases: Values, has_base: npt.NDArray[np.bool_]) -> None:
-        """Give nodes base values, or take them away, before `evaluate`."""
+        """Set or remove base values of nodes before `evaluate`."""
         self._graph.bases["value"][nodes] = bases
         self._graph.bases["is_there"][nodes] = has_base
 
     def improve_bases(self, nodes: Int64s, bases: Values) -> None:
-        """Give nodes base values before `evaluate`, the best of those a node is given."""
+        """Set base values of nodes before `evaluate`; a node keeps the best of several."""
         improve_bases(self._graph, nodes, bases)
 
     def evaluate(self) -> None:
@@ -186,7 +186,7 @@ class Paths:
     def change(
         self, deleted: Arcs, inserted: Arcs, nodes: Int64s, bases: Values, has_base: npt.NDArray[np.bool_]
     ) -> Touched:
-        """Delete and insert arcs, give nodes other base values, and bring all values up to date."""
+        """Delete and insert arcs, set other base values, and update all values."""
         graph = self._graph
         room = make_room(graph)
         counts = room.counts[0]

@@ -1,9 +1,9 @@
 """Kernels of an index: from a key to the contiguous posting of its rows.
 
-A posting is a run of entries in one arena; an entry holds the columns that are not in the key
-and, last, the row's number, so a join reads memory in order and can still tell old rows from
-new ones. A full posting moves to one of twice the capacity; the place it leaves is used again: free
-places of one capacity are linked through their first cells.
+A posting is a run of entries in one arena; an entry has the columns that are not in the key and, last, the
+row's number, so a join reads memory in order and can still distinguish old rows from new ones. A full
+posting moves to one of twice the capacity; the place it leaves is reused: free places of one capacity are
+linked through their first cells.
 
 Groups are the distinct keys. A key of one column whose codes are dense is its own group
 number; other keys are found through slots.
@@ -45,7 +45,7 @@ def number_groups(
 ) -> int:  # fmt: skip
     """Write the group number of each row's key into `numbers`; return the number of groups.
 
-    Keys not met before get the next numbers and are copied to `keys`.
+    Keys not seen before get the next numbers and are copied to `keys`.
     Requires room in `slots` and `keys` for `last - first` more keys.
     """
     hashes = np.empty(BLOCK, np.uint64)

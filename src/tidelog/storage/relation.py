@@ -46,12 +46,12 @@ class StoredRelation:
     therefore a range of numbers, and the facts of earlier iterations a prefix. `alive` exists
     only once a row was deleted.
 
-    A relation stays the same object when its rows are widened, moved together or evaluated anew. Its
-    `version` tells one such content from all others: row numbers and indexes belong to a version, and are
-    right again when that content is taken back.
+    A relation stays the same object when its rows are widened, moved together or evaluated again. Its
+    `version` identifies one such content: row numbers and indexes belong to a version, and are valid again
+    when that content is restored.
     """
 
-    # As `first_new`: no row is new, so nothing adds to the count of a row that is there.
+    # As `first_new`: no row is new, so nothing adds to the count of an existing row.
     NEVER = 1 << 62
 
     def __init__(self, arity: int, dtype: npt.DTypeLike, *, counting: bool = False) -> None:
@@ -95,7 +95,7 @@ class StoredRelation:
             self._enlarge_membership(needed)
 
     def _enlarge_membership(self, needed: int) -> None:
-        """Double the slots, or turn to bits where they take less memory."""
+        """Double the slots, or switch to bits where they take less memory."""
         if self.may_use_pairs and not self.counts.size and not self.alive.size:
             self._pairs = fitting_pairs(self.rows, self.count, needed)
             if self._pairs is not None:
@@ -111,13 +111,13 @@ class StoredRelation:
 
     @property
     def slots(self) -> Slots:
-        """Return the table from rows to their numbers, made anew if bits took its place."""
+        """Return the table from rows to their numbers, rebuilt if bits have replaced it."""
         if self._pairs is not None:
             self.stop_using_pairs()
         return self._slots
 
     def stop_using_pairs(self) -> None:
-        """Go back to slots, for good: they also tell a row's number."""
+        """Switch back to slots, permanently: they also have a row's number."""
         self.may_use_pairs = False
         if self._pairs is not None:
             self._pairs = None
@@ -130,8 +130,8 @@ class StoredRelation:
     def insert(self, candidates: CodeArray, weights: Int32s = NO_COUNTS, first_new: int = 0) -> int:
         """Insert candidate rows and return how many were new.
 
-        The candidates have the relation's width; duplicates among them count once. Indexes are
-        brought up to date by `Index.add_rows`.
+        The candidates have the relation's width; duplicates among them count once. `Index.add_rows`
+        updates indexes.
         """
         self.reserve(candidates.shape[0])
         numbers = np.array([self.count, self.rows.shape[0]], np.int64)
@@ -146,7 +146,7 @@ class StoredRelation:
         return self.count - before
 
     def insert_shared(self, candidates: CodeArray, weights: Int32s, first_new: int, numbers: Int64s) -> int:
-        """Insert from one of several threads; `open_shared` came before, `close_shared` follows.
+        """Insert from one of several threads, between `open_shared` and `close_shared`.
 
         Return the number of candidates handled; the rest lies outside the bits of a dense
         relation and is inserted after `stop_using_pairs`.
@@ -177,12 +177,12 @@ class StoredRelation:
         return needed <= self.rows.shape[0] and has_room
 
     def reserve_shared(self, extra: int, blocks: Sequence[Int64s]) -> None:
-        """Make room as `room_shared` asks; no thread may be inserting meanwhile."""
+        """Make room as `room_shared` requires; no thread may be inserting meanwhile."""
         self.close_shared(blocks)
         self.reserve(max(len(blocks) * (extra + 2 * _NUMBERS_PER_BLOCK), self.count // 2))
 
     def stop_using_pairs_shared(self, extra: int, blocks: Sequence[Int64s]) -> None:
-        """Go back to slots between the insertions of several threads."""
+        """Switch back to slots between the insertions of several threads."""
         self.close_shared(blocks)
         self.stop_using_pairs()
         self.reserve_shared(extra, blocks)
@@ -223,7 +223,7 @@ class StoredRelation:
         return numbers
 
     def track_deletions(self) -> None:
-        """From now on say of each row whether it is visible, which all are until then."""
+        """Record from now on which rows are visible; until now all are."""
         if not self.alive.size:
             self.alive = zeros((self.rows.shape[0],), np.dtype(np.uint8))
             self.alive[: self.count] = 1
@@ -241,7 +241,7 @@ class StoredRelation:
             self.delete_rows(absent)
 
     def forget_deleted_levels(self) -> None:
-        """Take the level from rows that were deleted during an evaluation."""
+        """Remove the level of rows that were deleted during an evaluation."""
         if self.deleted and self.levels.size:
             absent = np.flatnonzero(self.alive[: self.count] == 0)
             self.levels[absent] = ABSENT
@@ -254,7 +254,7 @@ class StoredRelation:
         self.alive[numbers] = 0
 
     def find(self, probes: CodeArray) -> Int64s:
-        """Return the number of the row equal to each probe, -1 where there is none."""
+        """Return the number of the row equal to each probe, or -1."""
         found = np.empty(probes.shape[0], np.int64)
         find_bindings(probes, _NO_CONSTANTS, self._columns, self.slots, self.rows, found)
         if self.alive.size:
@@ -271,7 +271,7 @@ class StoredRelation:
         return index
 
     def trie(self, columns: tuple[int, ...]) -> Trie:
-        """Return the trie whose levels are the columns in this order; who reads it adds the rows."""
+        """Return the trie whose levels are the columns in this order; its readers add the rows."""
         return self.tries.setdefault(columns, Trie(columns))
 
     def ordered_index(self, key: tuple[int, ...], column: int) -> OrderedIndex:
@@ -295,7 +295,7 @@ class StoredRelation:
 
     @property
     def is_sparse(self) -> bool:
-        """Say whether so many rows are dead that `copied` gives notable memory back."""
+        """Say whether so many rows are dead that `copied` would save notable memory."""
         return self.deleted >= LEAST_DEAD and 4 * self.deleted >= self.count
 
     def copied(self, dtype: npt.DTypeLike) -> "StoredRelation":
@@ -309,9 +309,9 @@ class StoredRelation:
         return packed
 
     def snapshot(self) -> "StoredRelation":
-        """Return a relation with the same content, to keep while this one takes another."""
+        """Return a relation with the same content, to keep while this one gets another content."""
         return copy(self)
 
     def take(self, other: "StoredRelation") -> None:
-        """Take over the content of another relation, which is not used any more, with its version."""
+        """Take over the content and version of another relation, which must not be used any more."""
         self.__dict__.update(other.__dict__)

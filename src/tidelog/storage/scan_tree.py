@@ -1,8 +1,8 @@
-"""A sorted multiset that knows what all its values make together.
+"""A sorted multiset with a summary of all its values.
 
-Every node of a balanced tree keeps the summary of the values below it, in order. Inserting or deleting
-a value makes the summaries on one path anew, so a change costs the logarithm of the number of values,
-whatever associative operation makes the summaries: it needs no inverse and need not commute.
+Every node of a balanced tree keeps the summary of the values below it, in order. Inserting or deleting a
+value recomputes the summaries on one path, so a change costs the logarithm of the number of values. The
+summaries may come from any associative operation: it needs no inverse and need not commute.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Summary = TypeVar("Summary")
 
 @dataclass(slots=True)
 class _Node(Generic[Summary]):
-    """A distinct value, how often it is there, and what all values of its subtree make."""
+    """A distinct value, its multiplicity, and the summary of its subtree."""
 
     key: Any
     value: Any
@@ -30,7 +30,7 @@ class _Node(Generic[Summary]):
 class ScanTree(Generic[Summary]):
     """Values by key, summarised.
 
-    `summarise(value, count)` is the summary of so many copies of a value, `merge(left, right)` that
+    `summarise(value, count)` is the summary of `count` copies of a value, `merge(left, right)` that
     of two neighbours; neither may change its arguments.
 
         tree = ScanTree(lambda text, count: text * count, lambda left, right: left + right)
@@ -49,7 +49,7 @@ class ScanTree(Generic[Summary]):
         self._root = self._changed(self._root, key, value, diff)
 
     def whole(self) -> Summary | None:
-        """Return what all values make, None if there is none."""
+        """Return the summary of all values, or None if there are none."""
         return None if self._root is None else self._root.whole
 
     def _changed(
@@ -75,7 +75,7 @@ class ScanTree(Generic[Summary]):
         return self._summed(node)
 
     def _turned(self, node: "_Node[Summary]", above: "_Node[Summary]") -> "_Node[Summary]":
-        """Put a child above its parent."""
+        """Rotate a child above its parent."""
         if above is node.left:
             node.left, above.right = above.right, node
         else:

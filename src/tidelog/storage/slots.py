@@ -13,13 +13,13 @@ HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
 EMPTY = np.uint64(0)
 ONE = np.uint64(1)
-# So many probes are begun together, so that their cache misses overlap.
+# This many probes are begun together, so that their cache misses overlap.
 BLOCK = 64
 
 
 @inlined
 def home(slots: Slots, digest: np.uint64) -> np.uint64:
-    """Return the first place at which a digest may stand, or the empty slot where it would."""
+    """Return the first place at which a digest may be, or the empty slot where it would be."""
     return _search(slots, digest, digest & np.uint64(slots.shape[0] - 1))
 
 
@@ -49,7 +49,7 @@ def touch_homes(slots: Slots, hashes: Slots, count: Integer) -> np.uint64:
 
 @inlined
 def number_at(slots: Slots, place: np.uint64) -> np.int64:
-    """Return the number in a slot, -1 if it is empty."""
+    """Return the number in a slot, or -1 if it is empty."""
     return np.int64(slots[place] & LOW) - 1
 
 

@@ -28,7 +28,7 @@ _WORD = 8
 
 
 class StructType(types.Type):
-    """A struct as kernels know it: where its words begin."""
+    """A struct in kernels: the address of its words."""
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:
         self.fields = fields
@@ -36,7 +36,7 @@ class StructType(types.Type):
 
 
 class TableType(types.Type):
-    """A table as kernels know it: where its first struct, or number, begins."""
+    """A table in kernels: the address of its first struct or number."""
 
     def __init__(self, element: Any) -> None:
         self.dtype = element
@@ -51,7 +51,7 @@ class _PointerModel(models.PrimitiveModel):
 
 
 def _seen_as(element: Any) -> Any:
-    """Return what kernels take an element for: integers narrower than 64 bits are widened."""
+    """Return the type of an element in kernels: integers narrower than 64 bits are widened."""
     return types.int64 if element in {types.uint8, types.int32} else element
 
 
@@ -136,7 +136,7 @@ def _write_field(context: Any, builder: Any, sign: Any, arguments: Any, name: st
 
 
 def compiled_table_of(element: Any) -> Any:
-    """Return what makes a table of elements from addresses of tables and its number among them."""
+    """Return the function that opens a table, from the addresses of tables and its number among them."""
 
     @intrinsic
     def table_at(_typing_context: Any, arrays: Any, _number: Any) -> Any:
@@ -162,7 +162,7 @@ def compiled_elements_at(_typing_context: Any, _address: Any, like: Any) -> Any:
 
 @intrinsic
 def compiled_codes_like(_typing_context: Any, array: Any) -> Any:
-    """Return a table without any place, of codes as wide as those of an array."""
+    """Return an empty table of codes as wide as those of an array."""
 
     def generate(context: Any, _builder: Any, sign: Any, _arguments: Any) -> Any:
         return context.get_constant_null(sign.return_type)

@@ -11,8 +11,8 @@ A struct is declared as a class with a field for each of its 64-bit words. A wor
 
 Outside of kernels a table is a NumPy array of `words_of(Relation)`. A kernel takes the addresses of many
 tables as one array and uses fields by name: `relations_at(arrays, 0)[relation].levels[row]`. To the compiler
-a table is a pointer, so that a named tuple of many of them is cheap to pass on; an array would bring its
-owner, shape and strides along. Whoever makes the table keeps all arrays alive while the kernel runs.
+a table is a pointer, so that a named tuple of many of them is cheap to pass on; an array would come with
+its owner, shape and strides. The maker of the table keeps all arrays alive while the kernel runs.
 """
 
 import ctypes
@@ -150,7 +150,7 @@ def _words(table: Structs) -> Int64s:
 
 
 def addresses_of(*tables: npt.NDArray[Any]) -> Int64s:
-    """Return where contiguous arrays are and how long they are, as kernels take them."""
+    """Return the addresses and lengths of contiguous arrays, as kernels take them."""
     return np.array([(address_of(table), len(table)) for table in tables], np.int64).reshape(-1, 2)
 
 
@@ -180,7 +180,7 @@ def _compiled(declared: Any) -> Any:
 
 
 def table_of(declared: Callable[[], Row]) -> Callable[[Int64s, Integer], Table[Row]]:
-    """Return what gives kernels one of many tables, from `addresses_of` them and its number among them.
+    """Return the function by which kernels open one of many tables, from `addresses_of` and its number.
 
     With `np.int64` in place of a struct it is a table of numbers.
     """

@@ -18,7 +18,7 @@ _MOST_BITS = 11
 _FACTOR = 4
 
 # A level of a batch: the addresses of its values and of their starts, the number of values, the address of
-# the row numbers; and for a cursor over it where it stands, and where it must stop.
+# the row numbers; and for a cursor over it where it is, and where it must stop.
 CURSOR: Final = np.dtype(
     [(name, np.int64) for name in ("values", "starts", "size", "numbers", "place", "end")]
 )
@@ -26,7 +26,7 @@ CURSOR: Final = np.dtype(
 
 @kernel
 def sort_numbers(rows: CodeArray, numbers: Int32s, columns: Int32s) -> Int32s:
-    """Return the row numbers in the order of the rows' columns, equal rows as they came.
+    """Return the row numbers in the order of the rows' columns; equal rows keep their order.
 
     Radix sort from the last column to the first; digits in which all codes agree are skipped.
     """
@@ -144,7 +144,7 @@ class TrieBatch:
         self.first = first
         self.last = last
         self.numbers = numbers
-        # Copies: upper levels need far less than the room they were written into.
+        # Copies, since upper levels need far less than the room they were written into.
         sizes = [int(count) for count in counts]
         self.values = [values[d * total : d * total + size].copy() for d, size in enumerate(sizes)]
         self.starts = [
@@ -163,7 +163,7 @@ class TrieBatch:
 class Trie:
     """An index that is sorted: `columns` is the order in which the columns are its levels.
 
-    Deleted rows stay in it; who reads a row number asks whether the row is alive.
+    Deleted rows stay in it; readers must check whether a row is alive.
     """
 
     def __init__(self, columns: Sequence[int]) -> None:
@@ -180,9 +180,9 @@ class Trie:
         append_batch(self.batches, batch, rows, self.columns)
 
     def view(self, rows: CodeArray, first: int, last: int) -> list[TrieBatch]:
-        """Return batches that hold the rows numbered `first` to `last - 1`, and perhaps others.
+        """Return batches with the rows numbered `first` to `last - 1`, and perhaps others.
 
-        A range that no batch matches and that is small beside those it cuts gets a batch of its own.
+        A range that matches no batch, and is small compared with those it cuts, gets a batch of its own.
         """
         chosen = [batch for batch in self.batches if batch.first < last and first < batch.last]
         outside = sum(len(batch) for batch in chosen) - (last - first)
@@ -198,7 +198,7 @@ def sorted_batch(rows: CodeArray, first: int, last: int, columns: Int32s) -> Tri
 
 
 def append_batch(batches: list[TrieBatch], batch: TrieBatch, rows: CodeArray, columns: Int32s) -> None:
-    """Append a batch to others, as one with those before it that are not much larger."""
+    """Append a batch to others; merge it with those before it that are not much larger."""
     first, numbers = batch.first, batch.numbers
     while batches and len(batches[-1]) < _FACTOR * len(numbers):
         before = batches.pop()

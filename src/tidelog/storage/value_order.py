@@ -1,4 +1,4 @@
-"""Numeric values as integers of which the least is the wanted one."""
+"""Numeric values as integers, the least of which is the best value."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class ValueOrder:
         return self._turn(~keys if self.is_greatest else keys)
 
     def _turn(self, numbers: Int64s) -> Int64s:
-        # Each of the two turns is its own inverse.
+        # Each of the two conversions is its own inverse.
         match self.kind:
             case Kind.UNSIGNED:
                 return unsigned_order(numbers)
