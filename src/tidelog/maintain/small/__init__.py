@@ -1,1 +1,1 @@
-"""Small epochs of a stratum in one kernel: what the vector path does batch by batch, row by row."""
+"""Small epochs in one kernel: it does row by row what the sweeps do batch by batch."""

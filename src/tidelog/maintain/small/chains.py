@@ -55,7 +55,7 @@ class Instructions:
         self._places = {code: place for place, code in enumerate(self.constants)}
 
     def add(self, operators: Sequence[Operator]) -> int:
-        """Append a chain and return where it begins; raise `NotSmall` if it cannot be done."""
+        """Append a chain and return where it begins; raise `NotSmall` if the kernel cannot run it."""
         beginning = operators[0]
         if not isinstance(beginning, Start) or len(beginning.outputs) > layout.REGISTERS:
             raise NotSmall
@@ -148,7 +148,7 @@ class _Chain:
     def bounds(
         self, comparison: Comparison, ordered: set[str], known: AbstractSet[Operand]
     ) -> Iterator[tuple[int, int]]:
-        """Yield what a comparison says of the ordered column, if the other side is bound before."""
+        """Yield the bound that a comparison sets for the ordered column, if its other side is bound."""
         is_strict = comparison.op == "<"
         if comparison.op in {"<", "<="}:
             left, right = comparison.left, comparison.right
@@ -180,7 +180,7 @@ class _Chain:
             self.emit(layout.COMPARE, *self.comparison(comparison))
 
     def value(self, term: Term) -> int:
-        """Emit what computes a term and return the register it is in."""
+        """Emit the instructions for a term and return its register."""
         match term:
             case Variable():
                 return self.registers[term.name]

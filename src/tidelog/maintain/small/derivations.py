@@ -20,7 +20,7 @@ from tidelog.storage.kernel import Integer, inlined
 
 @inlined
 def _lose(tables: Tables, epoch: Epoch, rule: Rule, level: Integer) -> int:
-    """Take a lost derivation that gave its head a level from it if it was tight."""
+    """Take a lost derivation of this level from its head if it was tight."""
     head = tables.relations[rule.head]
     row = find_row(tables, head)
     if row < 0 or head.levels[row] != level:
@@ -30,7 +30,7 @@ def _lose(tables: Tables, epoch: Epoch, rule: Rule, level: Integer) -> int:
 
 @inlined
 def _offer(tables: Tables, epoch: Epoch, rule: Rule, level: Integer, reading: Integer) -> int:
-    """Offer a head the level that a derivation gives it, unless the head found the derivation by itself."""
+    """Offer a head the level of a derivation, unless the head found the derivation by itself."""
     head = tables.relations[rule.head]
     row = locate_row(tables, head)
     if row < 0:
@@ -38,7 +38,7 @@ def _offer(tables: Tables, epoch: Epoch, rule: Rule, level: Integer, reading: In
     if (
         reading == GAINING
         and head.marks[row] == AFFECTED
-        # Going backward it found this derivation, unless the rule is asked only of input facts.
+        # Going backward it found this derivation, unless the rule is only asked for input facts.
         and (rule.asks_backward != 0 or head.previous[row] == 0)
     ):
         return DONE
@@ -47,7 +47,7 @@ def _offer(tables: Tables, epoch: Epoch, rule: Rule, level: Integer, reading: In
 
 @inlined
 def _conclude(tables: Tables, epoch: Epoch, chain: Chain, reading: Integer) -> int:
-    """Do to the head what the derivation whose outputs are gathered calls for; return a status."""
+    """Apply the derivation whose outputs are gathered to its head; return a status."""
     rule = tables.rules[chain.rule]
     question = Question(tables.literals, rule.first_literal, rule.literal_count, chain.place, reading)
     was, now = judge_row(question, tables.gathered, 1 if chain.place < 0 else rule.arity)
@@ -62,7 +62,7 @@ def _conclude(tables: Tables, epoch: Epoch, chain: Chain, reading: Integer) -> i
 
 @inlined
 def spend(counters: Counters) -> int:
-    """Return whether the work done so far is allowed, and small enough for this kernel."""
+    """Say whether the work so far is allowed, and small enough for this kernel."""
     if counters.work > counters.work_limit:
         return OVER_BUDGET
     if counters.work > counters.free_work + counters.work_per_level * counters.level_count:
@@ -72,7 +72,7 @@ def spend(counters: Counters) -> int:
 
 @inlined
 def walk(tables: Tables, epoch: Epoch, number: Integer, row: Integer, reading: Integer) -> int:
-    """Find the derivations of a chain from one row, and do to their heads what they call for."""
+    """Find the derivations of a chain from one row, and apply them to their heads."""
     chain, counters = tables.chains[number], tables.counters
     begin_chain(tables, chain, row)
     counters.pause = counters.work + PAUSE

@@ -1,4 +1,4 @@
-"""Runs small epochs of strata through the kernel, and says at which stratum it needs help."""
+"""Runs small epochs of strata through the kernel, and reports the stratum at which it stops."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -32,7 +32,7 @@ _JOURNAL_ROWS = 1 << 17
 # more bindings than this are joined faster together than one by one.
 _FREE_WORK = 60_000
 _WORK_PER_LEVEL = 4_000
-# So few changed rows are always tried here first.
+# Up to this many changed rows are always tried here first.
 _FEW_ROWS = 16
 _ATTEMPTS = 32
 _ROOM = 1024
@@ -89,7 +89,7 @@ class SmallEpochs:
         self._inputs = columns(self._tables.relations, *_INPUT_RANGES)
         self._changes = columns(self._tables.relations, *_RANGES)
         self._outcomes = columns(self._tables.strata, "reaching", "is_growing")
-        # The arrays of the tables at some version of them, and the addresses of all that kernels take.
+        # The arrays of the tables at one of their versions, and the addresses of all that kernels take.
         self._arrays: tuple[AnyArray, ...] = ()
         self._version = -1
         self._addresses = np.empty((0, 2), np.int64)
@@ -130,7 +130,7 @@ class SmallEpochs:
         self._sync.write(self._relations)
 
     def note(self, stratum: int, changes: Mapping[str, RowDelta], *, is_recomputed: bool) -> None:
-        """Take what the caller changed in a stratum; a recomputed one has new relations."""
+        """Note what the caller changed in a stratum; a recomputed one has new relations."""
         names = self._strata[stratum].relations
         for name, change in changes.items():
             self._enter(self._changes[self._tables.numbers[name]], change)
@@ -153,10 +153,10 @@ class SmallEpochs:
     def advance(self, stratum: int, *, is_decided: bool = False) -> tuple[int, int]:
         """Update strata from this one on; return why the kernel stopped, and where.
 
-        With `is_decided` the first one is tried whatever it is expected to take.
+        With `is_decided` the first one is tried whatever work is expected.
         """
         if not self._is_used.any():
-            # The kernel is not loaded, or even compiled, before there is something for it to do.
+            # The kernel is not loaded, or even compiled, until there is something for it to do.
             return layout.ASKS, self._next_reached(stratum)
         counters = self._counters
         while True:
@@ -177,7 +177,7 @@ class SmallEpochs:
             if attempts == _ATTEMPTS:
                 break
             self._make_room(stratum)
-            # Whether it should be done here was asked already.
+            # It was already decided that it is done here.
             is_decided = True
         if status in {layout.NEEDS_ROOM, layout.TOO_LARGE}:
             of_stratum = self._tables.strata[stratum]
@@ -186,7 +186,7 @@ class SmallEpochs:
         return status, stratum
 
     def _run(self, kernel: Callable[..., Result], *arguments: int) -> Result:
-        """Run a kernel over the tables and what the epoch writes to."""
+        """Run a kernel over the tables and the arrays that the epoch writes to."""
         if self._version != self._tables.version:
             self._version = self._tables.version
             self._arrays = self._tables.arrays(self._all_counters)
@@ -197,13 +197,13 @@ class SmallEpochs:
         return kernel(self._addresses, self._tables.like, *arguments)
 
     def takes(self, stratum: int, rows: int) -> bool:
-        """Say whether to try a change of this many rows here, with the stratum laid out."""
+        """Lay the stratum out, and say whether to try a change of this many rows here."""
         if self._is_beyond[stratum]:
             return False
         of_stratum = self._tables.strata[stratum]
         limit = int(of_stratum["row_limit"])
         if rows > max(limit, _FEW_ROWS):
-            # What was too large once may be small the next time.
+            # A change that was too large may be small the next time.
             of_stratum["row_limit"] = min(limit + max(limit // 8, 1), _QUEUE_ROWS)
             return False
         if not self._is_used[stratum] and not self._use(stratum):
@@ -213,7 +213,7 @@ class SmallEpochs:
         return True
 
     def _use(self, stratum: int) -> bool:
-        """Lay a stratum out and keep what it needs up to date; False if its rules are beyond the kernel."""
+        """Lay a stratum out and keep what it needs up to date; return False if the kernel cannot run it."""
         names, rules = self._strata[stratum].relations, self._rules[stratum]
         if self._tables.is_laid_out(stratum):
             self._tables.use(stratum)
@@ -224,9 +224,9 @@ class SmallEpochs:
         return True
 
     def _stop_using(self, names: AbstractSet[str]) -> None:
-        """Stop keeping up to date the strata that use relations that were replaced, until they are reached.
+        """Stop updating the strata that use replaced relations until they are reached again.
 
-        Their indexes do not exist any more, and after a recompute small epochs may never follow.
+        Their indexes no longer exist, and after a recompute there may never be a small epoch.
         """
         used = np.flatnonzero(self._is_used).tolist()
         stopped = [stratum for stratum in used if self._tables.needs(stratum, names)]
@@ -236,7 +236,7 @@ class SmallEpochs:
         self._tables.use_only(np.flatnonzero(self._is_used).tolist())
 
     def _next_reached(self, stratum: int) -> int:
-        """Return the first stratum from here on that is not left as it is."""
+        """Return the first stratum from here on that changes reach."""
         tables = self._tables
         inputs = self._inputs[:, 1] + self._inputs[:, 3]
         changed = self._changes[:, 1] + self._changes[:, 3]
@@ -250,7 +250,7 @@ class SmallEpochs:
         return len(self._strata)
 
     def alone(self, stratum: int) -> SmallStratum | None:
-        """Return the tables of one stratum on its own, None if its rules are beyond kernels."""
+        """Return the tables of one stratum on its own, or None if kernels cannot run its rules."""
         if stratum not in self._alone:
             own, parts = self._strata[stratum].relations, (self._relations, self._derivations)
             try:
@@ -260,11 +260,11 @@ class SmallEpochs:
         return self._alone[stratum]
 
     def work(self, stratum: int) -> int:
-        """Return the work of a stratum that the kernel did or gave up."""
+        """Return the work of a stratum that the kernel updated or gave up."""
         return int(self._tables.strata[stratum]["work"])
 
     def outcomes(self, first: int, last: int) -> Iterator[SmallOutcome]:
-        """Yield what was done to the strata of a range that anything reached."""
+        """Yield what was done to those strata of a range that any change reached."""
         done = self._outcomes[first:last]
         for number in np.flatnonzero(done[:, 0]).tolist():
             rows, work, level, is_growing = done[number].tolist()
@@ -294,7 +294,7 @@ class SmallEpochs:
             self._sync.read(self._relations)
 
     def undo(self) -> None:
-        """Go back to the old epoch in the strata that the kernel updated."""
+        """Restore the old epoch in the strata that the kernel updated."""
         if self._counters.touched_count:
             self._sync.write(self._relations)
             self._run(undo_strata)
@@ -308,7 +308,7 @@ class SmallEpochs:
         self._make_room_for_changed(int(self._counters.changed_count))
 
     def _make_room_for_changed(self, used: int) -> None:
-        """Let there be room for all rows that were noted or may enter the journal."""
+        """Make room for all rows that were noted or may enter the journal."""
         needed = self._noted + len(self._journal)
         if needed > self._changed.size:
             self._changed = np.concatenate([self._changed[:used], np.empty(2 * needed - used, np.int64)])

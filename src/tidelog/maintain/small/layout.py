@@ -28,10 +28,10 @@ DEPTH = 16
 
 @struct
 class Relation:
-    """A relation; what comes from `marks` to `before` exists only if its stratum is laid out.
+    """A relation; the fields from `marks` to `before` are only set if its stratum is laid out.
 
     Uses are chains of that stratum from a literal of the relation, backs chains from its head. The last
-    fields are ranges of the changed rows: what stops and starts being an input fact, and being a fact.
+    fields are ranges of the changed rows: those that stop and start being input facts, and being facts.
     """
 
     rows: Word
@@ -67,10 +67,10 @@ class Relation:
 
 @struct
 class Index:
-    """An index of a relation; `next` is another one of the same relation, -1 after the last.
+    """An index of a relation; `next` is another one of the same relation, or -1 for the last one.
 
     `sorted_lengths` and `position` belong to ordered ones: the lengths of the sorted runs, and where the
-    ordered column is in an entry. One that is not used is not kept up to date, and may not even exist.
+    ordered column is in an entry. An index that is not used is not kept up to date, and may not even exist.
     """
 
     slots: SlotArray
@@ -100,7 +100,7 @@ class Stratum:
     """A stratum: ranges of other tables, what the kernel may do to it, and what it did in this epoch.
 
     Reads are relations of earlier strata, forwards the literals over them with the chains from there. The
-    rate is the work that a row took so far.
+    rate is the work per row so far.
     """
 
     handler: Word
@@ -186,7 +186,7 @@ class Counters:
     """Where a kernel is, what it counts and what limits it.
 
     `instruction` and `open_joins` say how far the derivations of a chain have been listed; at `pause` the
-    caller looks at the work. The fields from `first_own` to `taken_count` belong to one stratum.
+    caller checks the work. The fields from `first_own` to `taken_count` belong to one stratum.
     """
 
     instruction: Word
@@ -224,7 +224,7 @@ class Tables(NamedTuple):
     """What kernels read of strata, and where they are in it.
 
     `values` are the registers of the chain that is followed, then the constants; `gathered` are the values
-    to look up, or the outputs of a derivation. Of `codes` only the type counts: that of all stored codes.
+    to look up, or the outputs of a derivation. Only the type of `codes` matters: that of all stored codes.
     """
 
     strata: Table[Stratum]
@@ -248,7 +248,7 @@ class Tables(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """What an epoch writes to: rows that wait, were taken from there, were touched, and are changed."""
+    """What an epoch writes to: rows that wait, were taken from the queue, were touched, and have changed."""
 
     queue: Table[np.int64]
     taken: Table[np.int64]
@@ -292,7 +292,7 @@ def open_epoch(arrays: Int64s) -> Epoch:
     )
 
 
-# Who updates a stratum if anything reaches it; FORCED: the caller, whether or not.
+# What updates a stratum if a change reaches it; FORCED: the caller, in any case.
 KERNEL = 0
 CALLER = 1
 FORCED = 2
@@ -320,8 +320,8 @@ DIVIDE = 3
 REMAINDER = 4
 COPY = 5
 
-# How the kernel ended. DONE: all strata are. Otherwise the stratum it came to is as it was: it is the
-# caller's, predicted or found to be more than the kernel should do, or the kernel lacks something.
+# How the kernel ended. DONE: all strata are up to date. Otherwise the stratum it stopped at is unchanged: it
+# is the caller's, it is predicted or found to be too much work, or the kernel lacks something.
 DONE = 0
 OVER_BUDGET = 1
 TOO_LARGE = 2
@@ -337,7 +337,7 @@ RELATION_BITS = 8
 LEVEL_LIMIT = 1 << 22
 RELATION_LIMIT = 1 << RELATION_BITS
 
-# What a level costs beside its rows, in bindings, and how many of them are walked before work is looked at.
+# What a level costs beside its rows, in bindings, and how many are walked between checks of the work.
 LEVEL_WORK = 4
 PAUSE = 1024
 NEVER = 2**62

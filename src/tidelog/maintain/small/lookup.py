@@ -1,4 +1,4 @@
-"""Kernel parts: the rows and postings that equal values in registers."""
+"""Kernel parts: find the rows and postings that equal values in registers."""
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def find_visible(tables: Tables, relation: Relation) -> Integer:
 
 @inlined
 def locate_row(tables: Tables, relation: Relation) -> Integer:
-    """Return the number of the row that was gathered, appended as absent if it is not there.
+    """Return the number of the row that was gathered; append it as absent if it is missing.
 
     A negative number is a status, negated.
     """

@@ -1,4 +1,4 @@
-"""Kernels: proofs of many facts of a stratum at once, and which of their facts hold whatever changes."""
+"""Kernels: proofs of many facts of a stratum at once, and which of their facts hold in every world."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from tidelog.storage.judge_row import HOLDING, Question, judge_row
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 from tidelog.storage.structs import ByteArray, Int32Array, Table, Word, struct, table_of
 
-# What a fact without a derivation has instead of a rule: it is an input fact, or is taken for granted.
+# In place of a rule, for a fact without a derivation: it is an input fact, or is assumed.
 INPUT = -1
 ASSUMED = -2
 
@@ -24,7 +24,7 @@ FOUND_FIRST = 3
 
 @struct
 class ProofMarks:
-    """What is known of the rows of a relation while faults are looked into; see `views.blame.marks`."""
+    """What is known about the rows of a relation while faults are explained; see `views.blame.marks`."""
 
     changed: ByteArray
     seen: Int32Array
@@ -78,7 +78,7 @@ class Search(NamedTuple):
 
 @inlined
 def _score(tables: Tables, search: Search, rule: Rule, level: Integer) -> Integer:
-    """Return how many facts of a derivation may be others in other worlds, -1 if it does not hold.
+    """Return how many facts of a derivation may differ in other worlds, or -1 if it does not hold.
 
     It holds if its facts of this stratum have lower levels than its head.
     """
@@ -121,7 +121,7 @@ def _find_proof(tables: Tables, search: Search, relation: Relation, line: Intege
 
 @inlined
 def _is_news(marks: ProofMarks, row: Integer, search: Integer) -> bool:
-    """Say whether a fact is to be proved that nobody has seen in this search; it is seen then."""
+    """Say whether a fact has yet to be proved in this search, and mark it as seen."""
     if marks.is_affected == 0 or marks.certain[row] != 0:
         return False
     if marks.seen[row] == search:
@@ -142,7 +142,7 @@ def _meet(search: Search, relation: Integer, row: Integer, is_negated: Integer) 
 
 @inlined
 def _note_premises(tables: Tables, search: Search, line: Integer) -> None:
-    """Let the facts of a derivation wait for their proofs, or note that they are met."""
+    """Queue the facts of a derivation for their proofs, or note that they are met."""
     progress = search.progress
     rule = tables.rules[search.found[line, FOUND_RULE]]
     for other in range(rule.literal_count):
@@ -206,7 +206,7 @@ def _is_certain(relation: Relation, marks: ProofMarks, row: Integer) -> bool:
         return True
     if marks.is_opaque != 0:
         return False
-    # An input fact that nobody suspects.
+    # An input fact that is not a suspect.
     return bool(relation.levels[row] == 0 and marks.suspect[row] == 0)
 
 
@@ -228,7 +228,7 @@ def _rests_on_certain(tables: Tables, marks_of: Table[ProofMarks], line: Int64s)
 
 @kernel
 def spread_certainty(arrays: Int64s, like: CodeArray, searched: Int64s, found: Int64s, order: Int64s) -> None:
-    """Mark the facts whose proofs rest on nothing that may be otherwise.
+    """Mark the facts whose proofs rest only on facts that hold in every world.
 
     Requires `order` to name lines of `found` by increasing level, and the facts met in other strata to
     be marked.

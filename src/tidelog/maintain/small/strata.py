@@ -1,8 +1,8 @@
 """Kernel: one epoch of all strata, as far as it goes without help.
 
-What changes in a stratum reaches those that read it, so strata are updated in order; nothing is done
-for one that nothing reaches. The kernel stops before a stratum that is not its own, with all that
-happened so far in its tables, and goes on from there when it is called again.
+Changes of a stratum reach those that read it, so strata are updated in order; nothing is done for one that
+no change reaches. The kernel stops before a stratum that is not its own, with all results so far in its
+tables, and continues from there when it is called again.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ _MOST_WORK = 4e18
 
 @inlined
 def _reaching(tables: Tables, stratum: Stratum) -> Integer:
-    """Return how many changed rows a stratum has to do with."""
+    """Return how many changed rows reach a stratum."""
     rows = np.int64(0)
     for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
         relation = tables.relations[number]
@@ -42,7 +42,7 @@ def _reaching(tables: Tables, stratum: Stratum) -> Integer:
 
 @inlined
 def _is_growing(tables: Tables, stratum: Stratum) -> bool:
-    """Say whether nothing can be lost: no deletion at a positive atom, no insertion at a negated one."""
+    """Say whether all changes add: no deletion at a positive atom, no insertion at a negated one."""
     for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
         if tables.relations[number].input_deleted_count > 0:
             return False
@@ -56,7 +56,7 @@ def _is_growing(tables: Tables, stratum: Stratum) -> bool:
 
 @inlined
 def point_literal(tables: Tables, literal: Literal) -> None:
-    """Say where the annotations of the rows of a literal are."""
+    """Set the addresses of the annotations of a literal's rows."""
     relation = tables.relations[literal.relation]
     literal.levels = relation.levels
     literal.previous = relation.previous
@@ -66,7 +66,7 @@ def point_literal(tables: Tables, literal: Literal) -> None:
 
 @inlined
 def _prepare(tables: Tables, stratum: Stratum) -> None:
-    """Begin to count for a stratum, and say at which literals over earlier strata a derivation may fail."""
+    """Reset the counters, and mark the literals over earlier strata at which derivations may fail."""
     counters = tables.counters
     counters.first_own = stratum.first_relation
     counters.work = 0
@@ -94,7 +94,7 @@ def _change(relation: Relation, row: Integer) -> int:
 
 @inlined
 def _count_changes(tables: Tables, epoch: Epoch, begin: Integer, writes: Integer) -> None:
-    """Count the rows that were or became facts and, once the places are known, write them."""
+    """Count the rows that became facts or stopped being facts and, once the places are known, write them."""
     for position in range(begin, tables.counters.touched_count):
         touched = epoch.journal[position]
         relation = tables.relations[touched.relation]
@@ -111,7 +111,7 @@ def _count_changes(tables: Tables, epoch: Epoch, begin: Integer, writes: Integer
 
 @inlined
 def _note_changes(tables: Tables, epoch: Epoch, stratum: Stratum, begin: Integer) -> None:
-    """Write the rows that were or became facts, those of one relation side by side."""
+    """Write the rows that became facts or stopped being facts, those of one relation together."""
     _count_changes(tables, epoch, begin, 0)
     place = tables.counters.changed_count
     for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
@@ -151,7 +151,7 @@ def _undo(tables: Tables, epoch: Epoch, begin: Integer) -> None:
 
 @kernel
 def undo_strata(arrays: Int64s, like: CodeArray) -> None:
-    """Go back to the old epoch in all strata that the kernel updated."""
+    """Restore the old epoch in all strata that the kernel updated."""
     _undo(open_tables(arrays, like), open_epoch(arrays), np.int64(0))
 
 
@@ -188,7 +188,7 @@ def _may_run(tables: Tables, stratum: Stratum) -> int:
 def update_strata(arrays: Int64s, like: CodeArray, stratum_count: int) -> int:
     """Update strata from `counters.stratum` on, and return why it stopped there.
 
-    A stratum that is expected to take `counters.most_work` is the caller's to decide, unless it is decided
+    The caller decides about a stratum that is expected to take `counters.most_work`, unless it was decided
     that the first one is done here. Requires annotations and `alive` of all relations of the kernel's strata
     to be as long as their rows, and indexes to cover all rows; `changed` has room for all of `journal`.
     """

@@ -45,13 +45,13 @@ class SmallStratum(StrataTables):
         names = list(dict.fromkeys([*own, *(x.relation for rule in rules for x in rule.literals)]))
         super().__init__(names, relations, [len(own)], [set(names) - set(own)])
         self.forward = _Layout(self, 0, own, rules, derivations).enter()
-        # Kernels meet rows that are facts in other worlds.
+        # Kernels also visit rows that are facts in other worlds.
         self.literals["must_check"] = 1
         self._sync = Sync(self, marks_of=None)
         self._idle: list[tuple[AnyArray, ...]] = []
 
     def refresh(self, relations: Mapping[str, StoredRelation]) -> None:
-        """Bring addresses, sizes and counts up to date; indexes cover all rows then."""
+        """Update addresses, sizes and counts; afterwards indexes cover all rows."""
         self._sync.write(relations)
 
     def chains_back(self, name: str) -> Int64s:
@@ -60,7 +60,7 @@ class SmallStratum(StrataTables):
         return self.backs[relation["first_back"] : relation["first_back"] + relation["back_count"]]
 
     def run(self, kernel: Callable[..., Result], *arguments: object) -> Result:
-        """Run a kernel over the tables; threads that do so at once have registers of their own."""
+        """Run a kernel over the tables; concurrent threads have registers of their own."""
         try:
             arrays = self._idle.pop()
         except IndexError:
@@ -72,7 +72,7 @@ class SmallStratum(StrataTables):
             self._idle.append(arrays)
 
     def list(self, chains: Int64s, rows: Int64s, found: Int64s, ends: Int64s) -> int:
-        """Write the outputs of chains from rows as `list_derivations` does."""
+        """Write the outputs of chains from rows; see `list_derivations`."""
         return int(self.run(list_derivations, chains, rows, found, ends))
 
     def prove(
@@ -80,7 +80,7 @@ class SmallStratum(StrataTables):
     ) -> tuple[Int64s, Structs]:
         """Return a line for each fact of the stratum that proofs of some facts use, and what else they use.
 
-        The facts are relations and rows; `room` is a number of facts that are expected to do.
+        The facts are relations and rows; `room` is the expected number of facts.
         """
         waiting = np.zeros(max(room, len(begun)), words_of(Waiting))
         waiting[: len(begun)] = np.array(begun, waiting.dtype)
@@ -96,7 +96,7 @@ class SmallStratum(StrataTables):
             found = np.concatenate([found, np.full_like(found, -1)])
 
     def spread_certainty(self, marks: Structs, lines: Int64s, order: Int64s) -> None:
-        """Mark the facts among proved ones whose proofs rest on nothing that may be otherwise."""
+        """Mark the proved facts whose proofs rest only on facts that hold in every world."""
         self.run(spread_certainty, addresses_of(marks), lines, order)
 
 
@@ -107,7 +107,7 @@ def enter_stratum(
     rules: Sequence[FlatRule],
     derivations: LocalDerivations,
 ) -> bool:
-    """Enter a stratum into the tables; return False if a rule needs what the kernel does not have."""
+    """Enter a stratum into the tables; return False if the kernel cannot run one of its rules."""
     if len(own) > layout.RELATION_LIMIT:
         return False
     known = len(tables.keys)
@@ -136,7 +136,7 @@ class _Layout:
     def enter(self) -> dict[tuple[int, int], int]:
         """Enter all tables at once, and return the chains by rule and place of a literal.
 
-        A rule beyond kernels leaves the tables as they were, but for indexes.
+        A rule that kernels cannot run leaves the tables unchanged, except for indexes.
         """
         tables = self.tables
         # Variants come after all first choices: they may use only indexes that are there anyway.

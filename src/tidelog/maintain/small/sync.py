@@ -27,9 +27,9 @@ _index_arrays_of = attrgetter(*_INDEX_ARRAYS)
 class Sync:
     """Writes addresses and counts of relations and indexes to the tables, and reads counts back.
 
-    An array that is replaced has another address. The arrays of the last time are kept, so that their ids
-    are not given to others, and nothing is done where the ids are still the same. Without `marks_of` the
-    kernel only reads.
+    A replaced array has another address. The arrays of the last time are kept alive, so that their ids are
+    not reused, and nothing is done where the ids are still the same. Without `marks_of` the kernel only
+    reads.
     """
 
     def __init__(self, tables: StrataTables, marks_of: Callable[[str], EpochMarks] | None) -> None:
@@ -53,7 +53,7 @@ class Sync:
         self._seen_indexes: list[list[int]] = []
 
     def write(self, relations: Mapping[str, StoredRelation]) -> None:
-        """Bring what is used of the tables up to date; indexes cover all rows then."""
+        """Update the used part of the tables; afterwards indexes cover all rows."""
         tables = self._tables
         if self._version != tables.version:
             self._look_at_use()
@@ -67,7 +67,7 @@ class Sync:
         if stored and counts != self._seen:
             self._counts[self._numbers] = counts
         self._seen = counts
-        # An index changes with the rows of its relation, or is made.
+        # An index changes with the rows of its relation, or is new.
         states = [(x.version, x.count, len(x.indexes)) for x in stored]
         if states != self._states:
             known: Sequence[object] = self._states or [None] * len(states)
@@ -93,7 +93,7 @@ class Sync:
         self._ids, self._seen, self._seen_indexes, self._states = [], [], [], []
 
     def write_some(self, relations: Mapping[str, StoredRelation], names: Iterable[str]) -> None:
-        """Bring the tables up to date after the caller changed some relations."""
+        """Update the tables after the caller changed some relations."""
         tables, chosen = self._tables, set(names)
         for name in chosen & tables.read.keys():
             self._point(name, relations[name])
@@ -125,7 +125,7 @@ class Sync:
             _write_addresses(row, _MARK_ARRAYS, _mark_arrays_of(marks))
 
     def _write_indexes(self, relations: Mapping[str, StoredRelation], names: AbstractSet[str]) -> None:
-        """Bring the indexes of some relations up to date."""
+        """Update the indexes of some relations."""
         tables = self._tables
         for (name, key), number in tables.used.items():
             if name in names:
@@ -169,7 +169,7 @@ class Sync:
 
 
 def _tell_index(relation: StoredRelation, name: IndexName, counts: Sequence[int]) -> None:
-    """Tell an index how many groups and rows a kernel has made of it."""
+    """Tell an index how many groups and rows a kernel has added to it."""
     index = relation.indexes[name]
     first = index.rows_indexed
     index.group_count, index.rows_indexed = counts

@@ -61,7 +61,7 @@ class StrataTables:
         )
 
     def arrays(self, counters: Structs) -> tuple[AnyArray, ...]:
-        """Return the arrays that `layout.open_tables` takes, with registers for one caller alone."""
+        """Return the arrays that `layout.open_tables` takes, with registers for one caller."""
         values = np.concatenate([np.empty(layout.REGISTERS, np.int64), self.constants])
         widest = max(self.widest_output, int(self.relations["arity"].max(initial=0)))
         cursors = np.empty(layout.DEPTH, words_of(layout.Cursor))
@@ -85,7 +85,7 @@ class StrataTables:
         return int((self.rules["arity"] + self.rules["literal_count"]).max(initial=0)) + 1
 
     def keep(self, stratum: int, laid_out: "LaidOut") -> None:
-        """Say what a stratum that was laid out needs, and use it."""
+        """Record what a stratum that was laid out needs, and use it."""
         self._strata[stratum] = laid_out
         self.use(stratum)
 
@@ -111,11 +111,11 @@ class StrataTables:
             self.use(stratum)
 
     def needs(self, stratum: int, names: AbstractSet[str]) -> bool:
-        """Say whether a stratum that is laid out has to do with any of these relations."""
+        """Say whether a stratum that is laid out uses any of these relations."""
         return not self._strata[stratum].names.isdisjoint(names)
 
     def number_index(self, relation: str, name: IndexName) -> int:
-        """Return the number of an index, entered into the table if it is not there."""
+        """Return the number of an index; enter it into the table if it is missing."""
         number = self.keys.get((relation, name))
         if number is None:
             number = len(self.keys)
@@ -131,7 +131,7 @@ class StrataTables:
         return number
 
     def forget_indexes(self, known: int) -> None:
-        """Take the indexes from the table that were entered after so many of them."""
+        """Remove the indexes from the table that were entered after this many."""
         for relation, name in reversed(list(self.keys)[known:]):
             number = self.keys.pop((relation, name))
             self.relations[self.numbers[relation]]["first_index"] = self.indexes[number]["next"]
