@@ -352,7 +352,7 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", help="All derivations of the fact.")] = False,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="With --all: so many at most.")
+        int | None, typer.Option("--limit", min=1, metavar="N", help="With --all: at most this many.")
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     dot: Annotated[bool, typer.Option("--dot", help="Print a graph for Graphviz.")] = False,
@@ -379,7 +379,7 @@ def why_not(  # noqa: PLR0913 - one parameter per option of the command line
     fact: Fact,
     *,
     depth: Annotated[
-        int, typer.Option("--depth", min=1, metavar="N", help="Ask about missing facts in turn, so deep.")
+        int, typer.Option("--depth", min=1, metavar="N", help="Ask about missing facts in turn, this deep.")
     ] = 1,
     limit: Annotated[
         int, typer.Option("--limit", min=1, metavar="N", help="Near misses shown for each rule.")

@@ -70,11 +70,11 @@ SessionEngine = Annotated[SessionEngineChoice, typer.Option("--engine", help="Wh
 Jobs = Annotated[str, typer.Option("-j", "--jobs", metavar="N", help="Number of threads; auto is all cores.")]
 MemoryLimit = Annotated[
     str | None,
-    typer.Option("--memory-limit", metavar="SIZE", help="Stop beyond this much memory, as 4G."),
+    typer.Option("--memory-limit", metavar="SIZE", help="Stop beyond this much memory, such as 4G."),
 ]
 IterationLimit = Annotated[
     int | None,
-    typer.Option("--iteration-limit", metavar="N", help="Stop a stratum after so many iterations."),
+    typer.Option("--iteration-limit", metavar="N", help="Stop a stratum after this many iterations."),
 ]
 Strategy = Annotated[
     str | None,

@@ -36,7 +36,7 @@ def run(
     *,
     master: Master = None,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="End after so many rounds of an interval.")
+        int | None, typer.Option("--rounds", min=1, help="End after this many rounds of an interval.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:

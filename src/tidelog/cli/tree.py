@@ -37,7 +37,7 @@ Language = Annotated[
         "--language",
         "-l",
         metavar="NAME",
-        help="python, json, or a tree-sitter grammar; told by the file unless given.",
+        help="python, json, or a tree-sitter grammar; by default the one that the file suggests.",
     ),
 ]
 SchemaFile = Annotated[

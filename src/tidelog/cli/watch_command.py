@@ -49,7 +49,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     ] = None,
     why: Annotated[
         int,
-        typer.Option("--why", metavar="DEPTH", min=0, help="Tell why, so many rules deep, with lines."),
+        typer.Option("--why", metavar="DEPTH", min=0, help="Say why, this many rules deep, with lines."),
     ] = 0,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Do not list what was found at the beginning.")
