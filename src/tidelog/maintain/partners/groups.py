@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tidelog.engine.code_rows import as_columns, fact_columns, fact_rows
+from tidelog.engine.code_rows import agreeing, as_columns, fact_columns, fact_rows
 from tidelog.engine.epoch import (
     Action,
     EpochResult,

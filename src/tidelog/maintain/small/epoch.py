@@ -20,7 +20,7 @@ from tidelog.storage.kernel import Int64s
 from tidelog.storage.structs import addresses_of, columns, first_struct, words_of
 
 if TYPE_CHECKING:
-    from tidelog.maintain.engine import MaintainedEngine
+    from tidelog.maintain.engine import LocalMaintainedEngine
     from tidelog.maintain.strata import KeptStratum
 
 Float64s = npt.NDArray[np.float64]
@@ -65,7 +65,7 @@ class SmallEpochs:
     def __init__(
         self,
         strata: "Sequence[KeptStratum]",
-        engine: "MaintainedEngine",
+        engine: "LocalMaintainedEngine",
         marks_of: Callable[[str], EpochMarks],
     ) -> None:
         self._strata = [kept.stratum for kept in strata]
