@@ -35,7 +35,8 @@ def merge_alternatives(best: Chain, others: Sequence[Chain]) -> Chain:
 
 
 def _begins_with_join(operators: Sequence[Operator]) -> bool:
-    return bool(operators) and isinstance(first := operators[0], Join) and bool(first.key)
+    first = operators[0] if operators else None
+    return isinstance(first, Join) and bool(first.key) and first.ordered is None
 
 
 def _common_length(chains: Sequence[Sequence[Operator]]) -> int:

@@ -9,7 +9,7 @@ afterwards, by the annotations of those rows.
 from tidelog.plan.body import Body, row_name
 from tidelog.plan.flatten import FlatRule, RuleLiteral, flatten_rule
 from tidelog.plan.operators import Leapfrog, Operator, View
-from tidelog.plan.order import best_chain, best_chain_in_pairs, chains_by_first_atom
+from tidelog.plan.order import best_chain, best_chain_in_pairs, chains_by_first_atom, with_alternatives
 from tidelog.plan.statistics import Statistics
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import walk
@@ -21,7 +21,8 @@ def derivation_chain(
     rule: FlatRule, literal: RuleLiteral | None, program: nodes.Program, statistics: Statistics
 ) -> tuple[Operator, ...]:
     """Return the best chain from facts of a literal, or of the head, to derivations."""
-    return best_chain(_body(rule, literal, program, statistics)).operators
+    body = _body(rule, literal, program, statistics)
+    return with_alternatives(body, best_chain(body)).operators
 
 
 def chain_variants(

@@ -12,7 +12,7 @@ from tidelog.plan.body import Body, Chain, Work
 from tidelog.plan.chain import ChainBuilder, build_chain
 from tidelog.plan.leapfrog import choose_leapfrog, delta_first
 from tidelog.plan.leapfrog_bounds import is_cyclic
-from tidelog.plan.operators import View
+from tidelog.plan.operators import Join, View
 
 # Up to this many atoms after the first, there are few enough orders to try them all.
 _EXHAUSTIVE_ATOMS = 4
@@ -31,22 +31,33 @@ def best_chain(body: Body, fixed: tuple[int, ...] | None = None) -> Chain:
     if body.scans_delta:
         choice = delta_first(body, choice)
     if choice.parts is None:
-        return replace(_with_alternatives(body, pairs), reason=choice.reason)
+        return replace(pairs, reason=choice.reason) if choice.reason else pairs
     leaping = build_chain(body, choice.parts, best_chain)
     return replace(leaping, work=Work(0, leaping.cost + choice.steps), reason=choice.reason)
 
 
-def _with_alternatives(body: Body, best: Chain) -> Chain:
-    """Return a chain that joins a cyclic body with alternatives to the first join behind the delta.
+def with_alternatives(body: Body, best: Chain) -> Chain:
+    """Return the best chain of a cyclic body with alternatives to the first join behind where it starts.
 
     In other bodies the atoms that could come next have nothing new in common: the order hardly matters.
+    Chains that follow changes use the indexes there are, since one more costs memory for good.
     """
     start, rest = _behind_delta(body)
-    if body.numbered or len(rest) == len(body.views) or not 2 <= len(rest) <= MOST_ALTERNATIVES:
+    has_start = bool(body.outer) or len(rest) < len(body.views)
+    if not has_start or not 2 <= len(rest) <= MOST_ALTERNATIVES:
         return best
-    if not is_cyclic(body.variables):
+    if not is_cyclic([*body.variables, frozenset(body.outer)]):
         return best
-    return merge_alternatives(best, _chains_by_first_atom(start, rest))
+    others = _chains_by_first_atom(start, rest)
+    if body.numbered:
+        others = [chain for chain in others if _is_indexed(body, chain)]
+    return merge_alternatives(best, others)
+
+
+def _is_indexed(body: Body, chain: Chain) -> bool:
+    """Say whether there are indexes for all joins of a chain."""
+    joins = (operator for operator in chain.operators if isinstance(operator, Join))
+    return all(body.statistics.is_indexed(join.relation, join.key) for join in joins)
 
 
 def best_chain_in_pairs(body: Body) -> Chain:
