@@ -115,3 +115,29 @@ def test_decomposable_recursion_needs_no_barrier(spark):
 
     assert found == expected
     assert Where.DECOMPOSED in {placement.where for placement in placements}
+
+
+FRAMES = """
+.decl e(x: number, X: number)
+.input e
+.decl none(x: number)
+.decl turned(x: number, y: number)
+turned(X, x) :- e(x, X), x < X.
+.decl always(x: number)
+always(1) :- e(1, _), e(_, 2).
+always(2) :- !none(1), !none(_).
+.decl apart(x: number, y: number)
+apart(x, y) :- e(x, x), e(y, _), !e(9, 9), y = 1.
+"""
+
+
+def test_rules_of_all_shapes_are_frames(spark):
+    """Names that differ in case alone, atoms without variables and bodies without atoms are frames too."""
+    inputs = {"e": [(1, 2), (2, 2), (3, 1)]}
+
+    relations, placements = evaluate(spark, build(FRAMES), inputs, {})
+
+    assert {p.where for p in placements} <= {Where.DATAFRAME, Where.NOWHERE}
+    assert relations == run(FRAMES, inputs=inputs)
+    assert relations["turned"] == {(2, 1)}
+    assert relations["apart"] == {(2, 1)}

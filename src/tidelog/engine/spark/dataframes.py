@@ -34,7 +34,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-# The one column of a frame that stands for an expression without columns.
+# The one column of a frame that represents an expression without columns.
 _ANY: Final = "%any"
 
 
