@@ -26,7 +26,7 @@ class InputFacts:
 
     def __init__(self, program: Program, state: LocalState) -> None:
         self.state = state
-        subsumed = {s.less.relation for stratum in program.strata for s in stratum.subsumptions}
+        subsumed = {each.less.relation for each in program.subsumptions}
         self.apart = {
             name: StoredRelation(relation.arity, np.int64, counting=True)
             for name, relation in program.relations.items()

@@ -39,8 +39,8 @@ class TracePlan:
 
 
 def reason_against_trace(rule: FlatRule, inside: Collection[str], program: Program) -> str | None:
-    """Return why a rule is not maintained by its trace, or None if it is; `inside` is its own stratum."""
-    atoms = _atoms(rule)
+    """Return why a rule is not maintained by its trace, None if it is; `inside` is its own stratum."""
+    atoms = rule.atoms
     if any(literal.relation in inside for literal in rule.literals):
         return "it is recursive"
     if not atoms:
@@ -56,7 +56,7 @@ def reason_against_trace(rule: FlatRule, inside: Collection[str], program: Progr
 def plan_trace(rule: FlatRule, program: Program, statistics: Statistics) -> TracePlan:
     """Return the layout of a rule's trace; the rule must be one that can have a trace."""
     body = _trace_body(rule, program, statistics)
-    atoms = _atoms(rule)
+    atoms = rule.atoms
     order, _ = best_variable_order(tuple(range(len(atoms))), body)
     places = {name: place for place, name in enumerate(order)}
     return TracePlan(
@@ -91,12 +91,8 @@ def completion_chain(
     return best_chain_in_pairs(body).operators
 
 
-def _atoms(rule: FlatRule) -> tuple[Atom, ...]:
-    return tuple(literal for literal in rule.body if isinstance(literal, Atom))
-
-
 def _trace_body(rule: FlatRule, program: Program, statistics: Statistics) -> Body:
-    atoms = _atoms(rule)
+    atoms = rule.atoms
     views = tuple(View.FULL for _ in atoms)
     outputs = tuple(sorted(variables_of(*atoms)))
     return replace(Body(atoms, views, outputs, program, statistics, counting=True), head=rule.relation)

@@ -86,7 +86,7 @@ def _names(text: str) -> frozenset[str]:
 def _whole_relations(program: nodes.Program) -> frozenset[str]:
     """Return the relations of which every fact is needed, with all that they depend on."""
     whole = {name for name, relation in program.relations.items() if relation.law or relation.keys}
-    whole.update(subsumption.less.relation for subsumption in _subsumptions(program))
+    whole.update(subsumption.less.relation for subsumption in program.subsumptions)
     for rule in program.rules:
         whole.update(_read_as_a_whole(rule))
         if any(keeps_state(node, program) for node in walk((rule,))):
@@ -104,11 +104,6 @@ def _read_as_a_whole(rule: nodes.Rule) -> Iterator[str]:
     """Yield the relations that a rule negates or aggregates."""
     yield from (literal.atom.relation for literal in rule.body if isinstance(literal, nodes.NegatedAtom))
     yield from relations_read(aggregates_in((rule,)))
-
-
-def _subsumptions(program: nodes.Program) -> Iterator[nodes.Subsumption]:
-    for stratum in program.strata:
-        yield from stratum.subsumptions
 
 
 # --- which columns -----------------------------------------------------------------------------
@@ -274,7 +269,7 @@ def _stratify(
         nodes.Stratum(
             tuple(sorted(part, key=place.__getitem__)),
             tuple(rule for rule in rules if rule.head.relation in part),
-            tuple(each for each in _subsumptions(program) if each.less.relation in part),
+            tuple(each for each in program.subsumptions if each.less.relation in part),
             is_recursive=len(part) > 1 or not recursive.isdisjoint(part),
         )
         for part in found

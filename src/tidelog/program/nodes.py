@@ -353,6 +353,11 @@ class Program:
         """Return all rules in the order of their strata."""
         return tuple(rule for stratum in self.strata for rule in stratum.rules)
 
+    @property
+    def subsumptions(self) -> tuple[Subsumption, ...]:
+        """Return all subsumptions in the order of their strata."""
+        return tuple(each for stratum in self.strata for each in stratum.subsumptions)
+
     def law_of(self, stratum: Stratum) -> str | None:
         """Return what decides which facts of a stratum stay, in words; None if they simply add up."""
         for name in stratum.relations:

@@ -9,8 +9,7 @@ class RuleIds:
     """Gives ids that no rule and no subsumption of the program has, each once."""
 
     def __init__(self, program: Program) -> None:
-        taken = [rule.id for rule in program.rules]
-        taken.extend(each.id for stratum in program.strata for each in stratum.subsumptions)
+        taken = [rule.id for rule in program.rules] + [each.id for each in program.subsumptions]
         self._free = count(max(taken, default=-1) + 1)
 
     def take(self) -> RuleId:

@@ -6,10 +6,9 @@ import numpy as np
 
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.steps import BUFFER_ROWS, Step
+from tidelog.engine.local.steps import BUFFER_ROWS, KERNEL_OPS, Step
 from tidelog.plan.operators import Layout, Leapfrog, Operand, TrieAtom
 from tidelog.program.nodes import Constant
-from tidelog.storage.join import EQUAL, LESS, LESS_EQUAL, UNEQUAL
 from tidelog.storage.kernel import CodeArray
 from tidelog.storage.leapfrog import leapfrog
 from tidelog.storage.leapfrog_join import JoinShape, Records, make_join, with_tries
@@ -17,7 +16,6 @@ from tidelog.storage.trie import TrieBatch
 
 # How much a step of the join adds to the work of maintenance, where a binding of another join adds 1.
 _STEPS_PER_BINDING = 2
-_OPS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": LESS_EQUAL}
 
 
 class LeapfrogStep(Step):
@@ -105,7 +103,7 @@ def _shape(operator: Leapfrog, layout: Layout, code_of: Callable[[Constant], int
         variables=len(operator.order),
         atoms=[[places[operand] for operand in atom.operands] for atom in operator.atoms],
         constants=constants,
-        checks=[(_OPS[check.op], places[check.left], places[check.right]) for check in operator.filters],
+        checks=[(KERNEL_OPS[each.op], places[each.left], places[each.right]) for each in operator.filters],
         outputs=[places[operand] for operand in operator.outputs],
         witness=operator.witness,
     )

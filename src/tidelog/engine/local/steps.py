@@ -23,7 +23,7 @@ Sink = Callable[[CodeArray], None]
 # Rows per buffer: large enough to hide the cost of a kernel call, small enough for the cache.
 BUFFER_ROWS = 1 << 14
 
-_OPS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": LESS_EQUAL}
+KERNEL_OPS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": LESS_EQUAL}
 _COMPARE = {EQUAL: np.equal, UNEQUAL: np.not_equal, LESS: np.less, LESS_EQUAL: np.less_equal}
 
 
@@ -61,7 +61,7 @@ class Sources:
 
     def filters(self, comparisons: Sequence[ops.Comparison]) -> Int32s:
         """Return comparisons as rows (comparison, left, right)."""
-        rows = [(_OPS[c.op], self.number(c.left), self.number(c.right)) for c in comparisons]
+        rows = [(KERNEL_OPS[c.op], self.number(c.left), self.number(c.right)) for c in comparisons]
         return np.array(rows, np.int32).reshape(-1, 3)
 
     def constants(self) -> Int64s:

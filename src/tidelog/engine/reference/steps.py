@@ -36,7 +36,7 @@ class Steps:
     def fit_columns(
         self, columns: Iterable[tuple[int, nodes.Term]], fact: Fact, binding: Binding
     ) -> Step | None:
-        """Return how to go on when terms stand for the values in columns of a fact, None if they cannot."""
+        """Return how to go on when terms match the values in columns of a fact, None if they do not."""
         extended, later = dict(binding), list[nodes.Literal]()
         try:
             for column, term in columns:

@@ -60,8 +60,8 @@ class LocalEngineState(Protocol):
 class LocalFacts:
     """Facts of the local engine in user values; see `FactSource`, and `Searching`.
 
-    `strata` numbers the strata of relations. With `across` levels are heights: they compare between
-    strata. The state must stay in its epoch while it is read.
+    With `across` levels are heights: they compare between strata. The state must stay in its epoch while it
+    is read.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class LocalFacts:
             name: number for number, stratum in enumerate(program.strata) for name in stratum.relations
         }
         # Elsewhere the input facts are those of level 0.
-        subsumed = {each.less.relation for stratum in program.strata for each in stratum.subsumptions}
+        subsumed = {each.less.relation for each in program.subsumptions}
         self._apart = frozenset(
             relation.name
             for relation in program.relations.values()

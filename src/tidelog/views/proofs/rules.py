@@ -101,10 +101,9 @@ class RuleBook:
             for rule in rules:
                 read = relations_read((*rule.head.terms, *rule.body))
                 found.setdefault(name, set()).update(read)
-        for stratum in self.program.strata:
-            for each in stratum.subsumptions:
-                read = relations_read((*each.less.terms, *each.greater.terms, *each.body))
-                found.setdefault(each.less.relation, set()).update(read)
+        for each in self.program.subsumptions:
+            read = relations_read((*each.less.terms, *each.greater.terms, *each.body))
+            found.setdefault(each.less.relation, set()).update(read)
         return found
 
     def cone(self, relation: str) -> frozenset[str]:
@@ -121,7 +120,7 @@ class RuleBook:
     @cached_property
     def _lawful(self) -> frozenset[str]:
         """Return the relations whose facts do not simply add up."""
-        subsumed = {each.less.relation for stratum in self.program.strata for each in stratum.subsumptions}
+        subsumed = {each.less.relation for each in self.program.subsumptions}
         return frozenset(
             relation.name
             for relation in self.program.relations.values()

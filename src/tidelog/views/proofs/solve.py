@@ -158,14 +158,14 @@ class Solver(Steps):
         return best
 
     def _look_up(self, choice: Choice, binding: Binding) -> LookUp | None:
-        """Return the facts that an atom may stand for, None if the source cannot search for them."""
+        """Return the facts that may match an atom, None if the source cannot search for them."""
         searching = self._searching
         if searching is None or choice.relation is None or not searching.searches(choice.relation):
             return None
         return searching.look_up(choice.relation, self._values(choice.known, binding))
 
     def _size(self, choice: Choice, look_up: LookUp | None, binding: Binding) -> int:
-        """Return about how many facts an atom may stand for."""
+        """Return about how many facts may match an atom."""
         if look_up is not None:
             return look_up.size
         if choice.relation is None or not self.book.is_stored(choice.relation):
