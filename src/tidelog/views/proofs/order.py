@@ -45,8 +45,9 @@ class PartnerAtom:
 class Choice:
     """A literal that can be taken next, and the rest of the body.
 
-    The columns of an atom whose terms have values are `known`, the others `free`. The atoms of the rest
-    that it leaves no variable of are its partners; `left` is the rest without them.
+    The columns of an atom whose terms have values are `known`, the others `free`; where all of these hold
+    different variables, `fresh` has their columns. The atoms of the rest that it leaves no variable of are
+    its partners; `left` is the rest without them.
     """
 
     literal: Literal
@@ -54,6 +55,7 @@ class Choice:
     relation: str | None = None
     known: Columns = ()
     free: Columns = ()
+    fresh: Mapping[str, int] | None = None
     partners: tuple[PartnerAtom, ...] = ()
     left: Body = ()
 
@@ -103,7 +105,8 @@ class LiteralOrder:
         found = [_find_partner(each, fresh, bound) if self._is_stored(each) else None for each in rest]
         left = tuple(each for each, partner in zip(rest, found, strict=True) if partner is None)
         partners = tuple(partner for partner in found if partner is not None)
-        return Choice(literal, rest, literal.relation, known, free, partners, left)
+        plain = fresh if len(fresh) == len(free) else None
+        return Choice(literal, rest, literal.relation, known, free, plain, partners, left)
 
     def _is_stored(self, literal: Literal) -> TypeGuard[Atom]:
         return isinstance(literal, Atom) and self._book.is_stored(literal.relation)

@@ -137,7 +137,15 @@ class Solver(Steps):
         if not found.size:
             return
         left, partners = self._partners(chosen, binding)
-        for fact in found.facts(below, partners, self.work):
+        facts = found.facts(below, partners, self.work)
+        if chosen.fresh is not None:
+            for fact in facts:
+                extended = dict(binding)
+                for name, column in chosen.fresh.items():
+                    extended[name] = fact[column]
+                yield extended, left
+            return
+        for fact in facts:
             self._below = below
             step = self.fit_columns(chosen.free, fact, binding)
             if step is not None:
