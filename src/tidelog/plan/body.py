@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from tidelog.plan.flatten import FlatRule
+from tidelog.plan.flatten import FlatRule, as_operand
 from tidelog.plan.operators import Layout, Operand, Operator, View
 from tidelog.plan.statistics import Statistics
-from tidelog.program.nodes import Atom, Constant, Literal, Program, Term, Variable, Wildcard
+from tidelog.program.nodes import Atom, Constant, Literal, Program, Wildcard
 
 
 class Work(NamedTuple):
@@ -74,7 +74,10 @@ class Body:
     @cached_property
     def operands(self) -> tuple[tuple[Operand | None, ...], ...]:
         """Return the operands in the columns of each atom, None for a wildcard."""
-        return tuple(tuple(_operand_or_none(term) for term in atom.terms) for atom in self.atoms)
+        return tuple(
+            tuple(None if isinstance(term, Wildcard) else as_operand(term) for term in atom.terms)
+            for atom in self.atoms
+        )
 
     @cached_property
     def variables(self) -> tuple[frozenset[str], ...]:
@@ -108,15 +111,3 @@ def rule_body(rule: FlatRule, views: tuple[View, ...], program: Program, statist
 def row_name(literal: int) -> str:
     """Return the variable for the row number of a body's literal."""
     return f"%row{literal}"
-
-
-def _operand_or_none(term: Term) -> Operand | None:
-    match term:
-        case Variable():
-            return term.name
-        case Constant():
-            return term
-        case Wildcard():
-            return None
-        case _:
-            raise AssertionError(f"flat atoms hold no {term}")

@@ -83,7 +83,7 @@ class FlatRule:
 
 def as_operand(term: nodes.Term) -> Operand:
     """Return a variable or a constant as operators have it."""
-    assert isinstance(term, nodes.Variable | nodes.Constant), f"heads and targets hold no {term}"
+    assert isinstance(term, nodes.Variable | nodes.Constant), f"flat rules hold no {term} here"
     return term.name if isinstance(term, nodes.Variable) else term
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from tidelog.plan.body import Body, Chain
-from tidelog.plan.leapfrog_bounds import Edge, is_cyclic, most_bindings
+from tidelog.plan.leapfrog_bounds import is_cyclic, most_bindings
 from tidelog.plan.leapfrog_operator import Group, free_variables, operands_of
 from tidelog.plan.operators import View
 from tidelog.plan.statistics import UNKNOWN_SIZE
@@ -73,7 +73,7 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
     components = components_of(body)
     if not any(len(component) > 1 for component in components):
         return Choice(None, "")
-    edges = [_edge(number, body) for number in range(len(body.atoms))]
+    edges = body.variables
     cyclic = is_cyclic([*edges, frozenset(body.outer)])
     if request is JoinRequest.PAIRS:
         return Choice(None, "in pairs: a pragma excludes leapfrog" if cyclic else "")
@@ -152,15 +152,11 @@ def _shape(*, cyclic: bool) -> str:
     return "the body is cyclic" if cyclic else "few keys have most of the facts"
 
 
-def _edge(number: int, body: Body) -> Edge:
-    return variables_of(body.atoms[number])
-
-
 def components_of(body: Body) -> list[list[int]]:
     """Return the atoms in groups that share variables not bound yet, the one with the delta first."""
     groups: list[tuple[set[str], list[int]]] = []
     for number in range(len(body.atoms)):
-        names = set(_edge(number, body)) - set(body.outer)
+        names = set(body.variables[number]) - set(body.outer)
         members = [number]
         rest = []
         for others, numbers in groups:

@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tidelog.plan.flatten import as_operand
 from tidelog.plan.operators import Comparison, Layout, Leapfrog, Operand, TrieAtom, View
-from tidelog.program.nodes import Atom, Constant, Variable, Wildcard
+from tidelog.program.nodes import Atom, Wildcard
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,35 +17,17 @@ class Group:
 
 
 def free_variables(atoms: Mapping[int, Atom], bound: Collection[str]) -> tuple[str, ...]:
-    """Return the variables that atoms bind, in the order written; each wildcard counts as a variable."""
-    found: dict[str, None] = {}
-    for number, atom in atoms.items():
-        found.update(
-            dict.fromkeys(
-                operand
-                for operand in operands_of(number, atom)
-                if isinstance(operand, str) and operand not in bound
-            )
-        )
-    return tuple(found)
+    """Return the variables that atoms bind, in the order written; a wildcard counts as one of its own."""
+    operands = (each for number, atom in atoms.items() for each in operands_of(number, atom))
+    return tuple(dict.fromkeys(each for each in operands if isinstance(each, str) and each not in bound))
 
 
 def operands_of(number: int, atom: Atom) -> tuple[Operand, ...]:
-    """Return the operand in each column of an atom; wildcards get names."""
-    return tuple(_operand(number, column, atom) for column in range(len(atom.terms)))
-
-
-def _operand(number: int, column: int, atom: Atom) -> Operand:
-    term = atom.terms[column]
-    match term:
-        case Constant():
-            return term
-        case Variable():
-            return term.name
-        case Wildcard():
-            return f"%any{number}.{column}"
-        case _:
-            raise AssertionError(f"flat atoms hold no {term}")
+    """Return what is in each column of an atom; wildcards get names."""
+    return tuple(
+        f"%any{number}.{column}" if isinstance(term, Wildcard) else as_operand(term)
+        for column, term in enumerate(atom.terms)
+    )
 
 
 def leapfrog_operator(
