@@ -10,10 +10,10 @@ import numpy as np
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described, to_float, written
-from tidelog.session.bench import Bench, bench_at
-from tidelog.session.between import Between, find_between
+from tidelog.session.epoch_diff import EpochDiff, find_epoch_diff
 from tidelog.session.epochs import Epochs
 from tidelog.session.faults import FaultFinder
+from tidelog.session.trial_engine import TrialEngine, trial_engine_at
 from tidelog.session.wishes import Method, Question, SomeEpochs, Wishes
 from tidelog.storage.kernel import Int64s
 from tidelog.views.blame.answers import AskedFaults, Blame, InputChange, Repair
@@ -34,16 +34,16 @@ class Inquiry:
     """A case with what it takes to name its changes to the user."""
 
     case: Case
-    between: Between
-    bench: Bench
+    diff: EpochDiff
+    trial: TrialEngine
     finder: FaultFinder
 
     def change(self, number: int) -> InputChange:
         """Return a suspect as the user knows it."""
         suspect = self.case.suspects[number]
         name, codes = suspect.key
-        if name == self.bench.guard and self.bench.rules:
-            _, text = self.bench.rules[codes[0]]
+        if name == self.trial.guard and self.trial.rules:
+            _, text = self.trial.rules[codes[0]]
             return InputChange("", (), suspect.is_insert, text, text, suspect.cost)
         columns = self.case.engine.program.relations[name].columns
         pairs = zip(codes, columns, strict=True)
@@ -62,7 +62,7 @@ class Inquiry:
         return AskedFaults(
             tuple(sorted(map(self.case.fact_text, asked.unwanted))),
             tuple(sorted(map(self.case.fact_text, asked.missing))),
-            (self.between.before, self.between.after),
+            (self.diff.before, self.diff.after),
         )
 
     def named(self, name: "str | InputChange", found: list[Diagnostic]) -> frozenset[int]:
@@ -99,14 +99,14 @@ class Inquiry:
             and any(pattern.matching(_row(key[1])))
         )
         if not matching and len(found) == before:
-            found.append(_no_change(text, self.between))
+            found.append(_no_change(text, self.diff))
         return matching
 
     def _is_rule(self, number: int, text: str) -> bool:
         name, codes = self.case.suspects[number].key
-        if name != self.bench.guard or not self.bench.rules:
+        if name != self.trial.guard or not self.trial.rules:
             return False
-        return text == "rules" or "".join(text.split()) == "".join(self.bench.rules[codes[0]][1].split())
+        return text == "rules" or "".join(text.split()) == "".join(self.trial.rules[codes[0]][1].split())
 
 
 def blame(epochs: Epochs, question: Question) -> Blame:
@@ -122,7 +122,7 @@ def blame_in(inquiry: Inquiry, method: Method = "reasons") -> Blame:
     case = inquiry.case
     search = BlameSearch(case)
     blamed = search.by_reasons() if method == "reasons" else search.by_ddmin()
-    notes = list(inquiry.bench.notes)
+    notes = list(inquiry.trial.notes)
     proofs = _proofs(case, blamed, notes)
     return Blame(
         inquiry.faults(), inquiry.changes(blamed), proofs, method, case.trials,
@@ -160,7 +160,7 @@ def repair_in(inquiry: Inquiry, wishes: Wishes, method: Method = "reasons") -> R
     case = inquiry.case
     search = Search(case, _take_wishes(inquiry, wishes))
     found = search.by_reasons() if method == "reasons" else search.by_ddmin()
-    notes = (*inquiry.bench.notes, *search.notes)
+    notes = (*inquiry.trial.notes, *search.notes)
 
     def answer(each: Found, *, is_found: bool = True) -> Repair:
         changes = tuple(change.inverse for change in inquiry.changes(each.taken))
@@ -215,37 +215,37 @@ def _take_wishes(inquiry: Inquiry, wishes: Wishes) -> SearchLimits:
 def _inquiry(epochs: Epochs, question: Question) -> Iterator[Inquiry]:
     """Give the case of a question, with the engine in the newer epoch while the block lasts."""
     before, after = _epochs(question.epoch, epochs.epoch)
-    between = find_between(epochs.history, before, after, epochs.epoch)
-    with bench_at(epochs, between) as bench:
-        yield inquire(epochs, between, bench, question)
+    diff = find_epoch_diff(epochs.history, before, after, epochs.epoch)
+    with trial_engine_at(epochs, diff) as trial:
+        yield inquire(epochs, diff, trial, question)
 
 
-def inquire(epochs: Epochs, between: Between, bench: Bench, question: Question) -> Inquiry:
-    """Return the case of a question; the bench's engine stands in the newer epoch."""
-    finder = FaultFinder(bench.engine.program, bench.codec or epochs.handle.codec)
-    faults = finder.faults(question.unwanted, question.missing, between, Ground(bench.engine))
-    return Inquiry(_make_case(epochs, between, bench, faults), between, bench, finder)
+def inquire(epochs: Epochs, diff: EpochDiff, trial: TrialEngine, question: Question) -> Inquiry:
+    """Return the case of a question; the trial engine is in the newer epoch."""
+    finder = FaultFinder(trial.engine.program, trial.codec or epochs.handle.codec)
+    faults = finder.faults(question.unwanted, question.missing, diff, Ground(trial.engine))
+    return Inquiry(_make_case(epochs, diff, trial, faults), diff, trial, finder)
 
 
-def _make_case(epochs: Epochs, between: Between, bench: Bench, faults: Faults) -> Case:
+def _make_case(epochs: Epochs, diff: EpochDiff, trial: TrialEngine, faults: Faults) -> Case:
     """Return the case of these faults."""
     suspects = [
         Suspect((name, tuple(row)), is_insert)
-        for is_insert, sides in ((True, between.inputs_inserted), (False, between.inputs_deleted))
+        for is_insert, sides in ((True, diff.inputs_inserted), (False, diff.inputs_deleted))
         for name, rows in sides.items()
-        if name in bench.engine.program.relations
+        if name in trial.engine.program.relations
         for row in rows.tolist()
     ]
-    rules = [Suspect((bench.guard, (number,)), is_added) for number, (is_added, _) in bench.rules.items()]
+    rules = [Suspect((trial.guard, (number,)), is_added) for number, (is_added, _) in trial.rules.items()]
     added, removed = (
         by_relation(each.key for each in rules if each.is_insert == is_added) for is_added in (True, False)
     )
-    known = bench.engine.program.relations
+    known = trial.engine.program.relations
     return Case(
-        bench.engine, bench.codec or epochs.handle.codec, (*suspects, *rules), faults,
-        {**{name: rows for name, rows in between.inserted.items() if name in known}, **added},
-        {**{name: rows for name, rows in between.deleted.items() if name in known}, **removed},
-        {(bench.guard, (number,)): f"rule {text}" for number, (_, text) in bench.rules.items()},
+        trial.engine, trial.codec or epochs.handle.codec, (*suspects, *rules), faults,
+        {**{name: rows for name, rows in diff.inserted.items() if name in known}, **added},
+        {**{name: rows for name, rows in diff.deleted.items() if name in known}, **removed},
+        {(trial.guard, (number,)): f"rule {text}" for number, (_, text) in trial.rules.items()},
     )  # fmt: skip
 
 
@@ -298,9 +298,9 @@ def _bad_cost(name: str, cost: float) -> Diagnostic:
     )
 
 
-def _no_change(text: str, between: Between) -> Diagnostic:
+def _no_change(text: str, diff: EpochDiff) -> Diagnostic:
     return Diagnostic(
         code="no-such-change",
-        message=f"no change between epochs {between.before} and {between.after} matches `{text}`",
+        message=f"no change between epochs {diff.before} and {diff.after} matches `{text}`",
         hint="name a changed fact, a pattern, an input relation, or the text of a rule",
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Program
-from tidelog.session.between import Between, Rows
+from tidelog.session.epoch_diff import EpochDiff, Rows
 from tidelog.session.ground import encode_pattern, find_relation
 from tidelog.session.wishes import SomeFaults
 from tidelog.source import Source
@@ -53,7 +53,7 @@ class FaultFinder:
         return Pattern(relation.name, codes, _equal_places(atom))
 
     def faults(
-        self, unwanted: SomeFaults | None, missing: SomeFaults | None, between: Between, ground: Ground
+        self, unwanted: SomeFaults | None, missing: SomeFaults | None, diff: EpochDiff, ground: Ground
     ) -> Faults:
         """Return the facts that are meant; all mistakes are raised together."""
         found: list[Diagnostic] = []
@@ -64,13 +64,13 @@ class FaultFinder:
                 pattern = self.pattern(text, found)
                 if pattern is None:
                     continue
-                rows = between.inserted if is_unwanted else between.deleted
+                rows = diff.inserted if is_unwanted else diff.deleted
                 matching = list(_matching(pattern, rows))
                 keys[is_unwanted].update(dict.fromkeys(matching))
                 if is_unwanted and None in pattern.codes:
                     patterns.append(pattern)
                 if not matching:
-                    found.append(_no_fault(text, pattern, between, ground, is_unwanted=is_unwanted))
+                    found.append(_no_fault(text, pattern, diff, ground, is_unwanted=is_unwanted))
         if not found and not keys[True] and not keys[False]:
             found.append(_nothing_asked())
         if found:
@@ -130,19 +130,19 @@ def _equal_places(atom: tree.Atom) -> tuple[tuple[int, ...], ...]:
 
 
 def _no_fault(
-    text: str, pattern: Pattern, between: Between, ground: Ground, *, is_unwanted: bool
+    text: str, pattern: Pattern, diff: EpochDiff, ground: Ground, *, is_unwanted: bool
 ) -> Diagnostic:
     """Say why no fact that differs between the epochs is meant."""
     if any(code is None for code in pattern.codes):
         what = "appeared" if is_unwanted else "vanished"
-        message = f"no fact that matches `{text}` {what} between epochs {between.before} and {between.after}"
+        message = f"no fact that matches `{text}` {what} between epochs {diff.before} and {diff.after}"
     else:
         codes = tuple(code for code in pattern.codes if code is not None)
         holds = ground.holds([(pattern.relation, codes)])[0]
         verb = "holds" if holds else "does not hold"
-        message = f"`{text}` {verb} in epoch {between.after}"
+        message = f"`{text}` {verb} in epoch {diff.after}"
         if holds == is_unwanted:
-            message += f", as it did in epoch {between.before}" if holds else f" and not in {between.before}"
+            message += f", as it did in epoch {diff.before}" if holds else f" and not in {diff.before}"
     return Diagnostic(
         code="no-fault",
         message=message,

@@ -10,14 +10,14 @@ from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChang
 from tidelog.engine.protocol import Codes, SilentObserver
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program.nodes import Program
-from tidelog.session.bench import Bench, make_bench
-from tidelog.session.between import Between, Rows
 from tidelog.session.blame import blame, blame_in, inquire, repair, repair_in
 from tidelog.session.changes import NetChange
+from tidelog.session.epoch_diff import EpochDiff, Rows
 from tidelog.session.epochs import Epochs
 from tidelog.session.faults import FaultFinder
 from tidelog.session.guards import Guard
 from tidelog.session.prepare import Prepared
+from tidelog.session.trial_engine import TrialEngine, make_trial_engine
 from tidelog.session.wishes import Question, Wishes
 from tidelog.storage.kernel import Int64s
 from tidelog.values import Codec, Fact
@@ -53,7 +53,7 @@ def rehearse_facts(epochs: Epochs, net: NetChange, guards: Sequence[Guard]) -> t
         return ()
     inputs_inserted = _rows({name: change.inserted for name, change in net.changes.items()}, program)
     inputs_deleted = _rows({name: change.deleted for name, change in net.changes.items()}, program)
-    between = Between(
+    diff = EpochDiff(
         epochs.epoch,
         epochs.epoch + 1,
         inserted,
@@ -65,8 +65,12 @@ def rehearse_facts(epochs: Epochs, net: NetChange, guards: Sequence[Guard]) -> t
     )
     with _applied(epochs, net.changes):
         engine = epochs.handle.engine
-        bench = Bench(engine) if isinstance(engine, LocalMaintainedEngine) else make_bench(epochs, between)
-        return tuple(_judge(epochs, between, bench, guard, facts) for guard, facts in found)
+        trial = (
+            TrialEngine(engine)
+            if isinstance(engine, LocalMaintainedEngine)
+            else make_trial_engine(epochs, diff)
+        )
+        return tuple(_judge(epochs, diff, trial, guard, facts) for guard, facts in found)
 
 
 def rehearse_rules(
@@ -76,11 +80,11 @@ def rehearse_rules(
     program, before, number = after.program, epochs.program, epochs.epoch
     inputs_inserted = _rows({name: change.inserted for name, change in net.changes.items()}, program)
     inputs_deleted = _rows({name: change.deleted for name, change in net.changes.items()}, program)
-    unknown = Between(number, number + 1, {}, {}, inputs_inserted, inputs_deleted, epochs.text, after.text)
-    # The session is an epoch behind the bench: what lies between is to be done, not undone.
+    unknown = EpochDiff(number, number + 1, {}, {}, inputs_inserted, inputs_deleted, epochs.text, after.text)
+    # The session is an epoch behind the trial engine: what lies between is to be done, not undone.
     ahead = replace(unknown, inputs_inserted=inputs_deleted, inputs_deleted=inputs_inserted)
-    bench = make_bench(epochs, unknown, ahead, after)
-    now, then = epochs.handle.engine, bench.engine
+    trial = make_trial_engine(epochs, unknown, ahead, after)
+    now, then = epochs.handle.engine, trial.engine
     inserted: dict[str, Int64s] = {}
     deleted: dict[str, Int64s] = {}
     for name, relation in program.relations.items():
@@ -89,9 +93,9 @@ def rehearse_rules(
         for side, facts in ((inserted, new - old), (deleted, old - new)):
             if facts:
                 side[name] = np.array(sorted(facts), np.int64).reshape(len(facts), relation.arity)
-    between = replace(unknown, inserted=inserted, deleted=deleted)
+    diff = replace(unknown, inserted=inserted, deleted=deleted)
     found = broken(guards, before, epochs.handle.codec, inserted, deleted)
-    return tuple(_judge(epochs, between, bench, guard, facts) for guard, facts in found)
+    return tuple(_judge(epochs, diff, trial, guard, facts) for guard, facts in found)
 
 
 def broken(
@@ -114,9 +118,11 @@ def broken(
             yield guard, tuple(write_fact(pattern.relation, fact) for fact in facts)
 
 
-def _judge(epochs: Epochs, between: Between, bench: Bench, guard: Guard, facts: tuple[str, ...]) -> Violation:
-    question = _question(guard, facts, between.after)
-    inquiry = inquire(epochs, between, bench, question)
+def _judge(
+    epochs: Epochs, diff: EpochDiff, trial: TrialEngine, guard: Guard, facts: tuple[str, ...]
+) -> Violation:
+    question = _question(guard, facts, diff.after)
+    inquiry = inquire(epochs, diff, trial, question)
     return _violation(guard, blame_in(inquiry), repair_in(inquiry, Wishes()))
 
 

@@ -16,7 +16,7 @@ Rows = Mapping[str, Int64s]
 
 
 @dataclass(frozen=True)
-class Between:
+class EpochDiff:
     """The net difference from one epoch to a later one, facts as rows of codes by relation.
 
     `inserted` and `deleted` are facts of all relations; `inputs_inserted` and `inputs_deleted` are
@@ -33,7 +33,7 @@ class Between:
     new_text: ProgramText
 
 
-def find_between(history: History, before: int, after: int, now: int) -> Between:
+def find_epoch_diff(history: History, before: int, after: int, now: int) -> EpochDiff:
     """Return what differs; a mistake if the session does not know these epochs any more."""
     deltas = [delta for delta in history.deltas if before < delta.epoch <= after]
     if not 0 <= before <= after <= now or len(deltas) != after - before:
@@ -41,7 +41,7 @@ def find_between(history: History, before: int, after: int, now: int) -> Between
         raise TidelogError([_unknown(before, after, known)])
     inserted, deleted = _net(deltas)
     inputs_inserted, inputs_deleted = _net([delta.changes for delta in deltas])
-    return Between(
+    return EpochDiff(
         before,
         after,
         inserted,

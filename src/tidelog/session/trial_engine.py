@@ -1,8 +1,8 @@
-"""An engine that stands in the newer of two epochs and can look at the worlds between them.
+"""An engine in the newer of two epochs that can look at the worlds between them.
 
-The session's own engine will do where it is the local one and the rules are the same all the way:
-it is taken to that epoch and back again, while the session's lock is held. Otherwise another one is
-made, over a program in which each rule that came or went reads a fact of its own:
+The session's own engine will do if it is the local one and the rules are the same all the way: it is
+taken to that epoch and back again, while the session's lock is held. Otherwise another one is made, over
+a program in which each rule that was added or removed reads a fact of its own:
 
     path(x, y) :- edge(x, y), changed_rule(1).
 
@@ -21,7 +21,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program import build_program
 from tidelog.program.nodes import Program
-from tidelog.session.between import Between, Rows, find_between
+from tidelog.session.epoch_diff import EpochDiff, Rows, find_epoch_diff
 from tidelog.session.epochs import Epochs
 from tidelog.session.load import name_inputs
 from tidelog.session.pending import codec_beside
@@ -36,8 +36,8 @@ GUARD = "changed_rule"
 
 
 @dataclass(frozen=True)
-class Bench:
-    """The engine, and the rules that came (True) or went (False) by the number of their fact."""
+class TrialEngine:
+    """The engine, and the rules that were added (True) or removed (False), by the number of their fact."""
 
     engine: LocalMaintainedEngine
     guard: str = GUARD
@@ -48,26 +48,26 @@ class Bench:
 
 
 @contextmanager
-def bench_at(epochs: Epochs, between: Between) -> Iterator[Bench]:
-    """Give the bench of an interval of epochs; the caller holds the lock."""
+def trial_engine_at(epochs: Epochs, diff: EpochDiff) -> Iterator[TrialEngine]:
+    """Yield the trial engine of an interval of epochs; the caller holds the lock."""
     engine = epochs.handle.engine
-    later = find_between(epochs.history, between.after, epochs.epoch, epochs.epoch)
-    has_same_rules = between.old_text.rules == later.new_text.rules == between.new_text.rules
+    later = find_epoch_diff(epochs.history, diff.after, epochs.epoch, epochs.epoch)
+    has_same_rules = diff.old_text.rules == later.new_text.rules == diff.new_text.rules
     if not isinstance(engine, LocalMaintainedEngine) or not has_same_rules:
-        yield make_bench(epochs, between, later)
+        yield make_trial_engine(epochs, diff, later)
         return
     there, back = (
         as_changes(later.inputs_deleted, later.inputs_inserted),
         as_changes(later.inputs_inserted, later.inputs_deleted),
     )
     if not there:
-        yield Bench(engine)
+        yield TrialEngine(engine)
         return
     settings, observer = MaintenanceSettings(), SilentObserver()
     mark = engine.numbering.mark()
     engine.apply(there, settings, observer)
     try:
-        yield Bench(engine)
+        yield TrialEngine(engine)
     finally:
         engine.apply(back, settings, observer)
         engine.numbering.rewind(mark)
@@ -96,13 +96,13 @@ def _columns(rows: Int64s) -> list[Int64s]:
 # --- an engine of its own ------------------------------------------------------------------------
 
 
-def make_bench(
+def make_trial_engine(
     epochs: Epochs,
-    between: Between,
-    later: Between | None = None,
+    diff: EpochDiff,
+    later: EpochDiff | None = None,
     after: Prepared | None = None,
-) -> Bench:
-    """Return a bench with an engine of its own, evaluated over the inputs of the newer epoch.
+) -> TrialEngine:
+    """Return a trial engine of its own, evaluated over the inputs of the newer epoch.
 
     `later` is what happened since then, `after` the program of an epoch that is still to come.
     """
@@ -110,7 +110,7 @@ def make_bench(
     guard = GUARD
     while guard in prepared.program.relations:
         guard += "_"
-    union = _Union(between, guard)
+    union = _Union(diff, guard)
     try:
         program, _ = build_program(union.tree)
     except TidelogError as error:
@@ -131,10 +131,10 @@ def make_bench(
     is_local = isinstance(handle.engine, LocalMaintainedEngine)
     reason = "rules changed" if is_local else "the session's engine keeps no derivations"
     notes = (f"the program was evaluated once more, because {reason}",)
-    return Bench(engine, guard, union.rules, notes, codec)
+    return TrialEngine(engine, guard, union.rules, notes, codec)
 
 
-def _inputs(epochs: Epochs, program: Program, later: Between | None) -> dict[str, Int64s]:
+def _inputs(epochs: Epochs, program: Program, later: EpochDiff | None) -> dict[str, Int64s]:
     """Return the input facts of the newer epoch."""
     found: dict[str, Int64s] = {}
     for name, state in epochs.handle.engine.export_state().relations.items():
@@ -166,13 +166,13 @@ def _facts(rows: Rows, name: str) -> set[tuple[int, ...]]:
 class _Union:
     """The programs of both epochs in one; rules that only one of them has read a fact each."""
 
-    def __init__(self, between: Between, guard: str) -> None:
+    def __init__(self, diff: EpochDiff, guard: str) -> None:
         self.rules: dict[int, tuple[bool, str]] = {}
         self._guard = guard
-        self._old = _rules_by_place(between.old_text.tree.items)
-        self._new = _rules_by_place(between.new_text.tree.items)
+        self._old = _rules_by_place(diff.old_text.tree.items)
+        self._new = _rules_by_place(diff.new_text.tree.items)
         self._span = Span(Source("changed rules", ""), 0, 0)
-        items = tuple(self._merged(between.new_text.tree.items, ()))
+        items = tuple(self._merged(diff.new_text.tree.items, ()))
         self.tree = tree.Tree((*self._declared(), *items) if self.rules else items)
 
     def _merged(self, items: tuple[tree.Item, ...], place: tuple[str, ...]) -> Iterator[tree.Item]:
