@@ -12,7 +12,7 @@ import numpy as np
 from tidelog.storage import atomic
 from tidelog.storage.hashing import hash_row
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
-from tidelog.storage.slots import BLOCK, EMPTY, ONE, after, filled, home, number_at, touch_homes
+from tidelog.storage.slots import BLOCK, EMPTY, ONE, after, filled, home, number_at
 
 
 @inlined

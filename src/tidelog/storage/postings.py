@@ -138,8 +138,8 @@ def append_entries(
         arena[place, width] = row
         groups[group, LENGTH] = length + 1
         position += 1
-    if touched < 0:
-        return position  # keeps the touching loads from being optimised away
+    if touched == 0 and position < 0:
+        return -1  # keeps the touching loads from being optimised away
     return position
 
 
@@ -154,4 +154,4 @@ def _touch_ends(groups: Int64s, arena: CodeArray, numbers: Int64s) -> np.int64:
         end = groups[group, START] + groups[group, LENGTH]
         if end < arena.shape[0]:
             touched |= np.int64(arena[end, 0])
-    return touched & np.int64(0x7FFFFFFF)
+    return touched
