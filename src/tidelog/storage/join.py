@@ -88,7 +88,7 @@ def find_bindings(
             for position in range(key.shape[0]):
                 state = mix(state ^ np.uint64(_code(batch, first + offset, constants, key[position])))
             hashes[offset] = state & LOW
-        touched |= touch_homes(slots, rows, hashes, count)
+        touched |= touch_homes(slots, hashes, count)
         for offset in range(count):
             place = home(slots, hashes[offset])
             number = number_at(slots, place)

@@ -12,7 +12,7 @@ import numpy as np
 from tidelog.storage import atomic
 from tidelog.storage.hashing import hash_row
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
-from tidelog.storage.slots import BLOCK, EMPTY, ONE, after, filled, home, number_at
+from tidelog.storage.slots import BLOCK, EMPTY, ONE, after, filled, home, number_at, touch_homes
 
 
 @inlined
@@ -88,7 +88,7 @@ def insert_rows(
         count = min(BLOCK, candidates.shape[0] - first)
         for offset in range(count):
             hashes[offset] = hash_row(candidates, first + offset)
-        touched |= touch_homes(slots, rows, hashes, count)
+        touched |= touch_homes(slots, hashes, count)
         for offset in range(count):
             candidate = first + offset
             weight = weights[candidate] if weights.shape[0] > 0 else np.int32(1)

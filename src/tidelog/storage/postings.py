@@ -54,7 +54,7 @@ def number_groups(
         end = min(start + BLOCK, last)
         for row in range(start, end):
             hashes[row - start] = hash_columns(rows, row, columns)
-        touched |= touch_homes(slots, keys, hashes, end - start)
+        touched |= touch_homes(slots, hashes, end - start)
         for row in range(start, end):
             digest = hashes[row - start]
             place = home(slots, digest)
@@ -99,12 +99,7 @@ def append_entries(
     Return the position of the first row that did not fit the arena, or the number of rows.
     """
     width = rest.shape[0]
-    touched = np.int64(0)
-    ahead = position
     while position < numbers.shape[0]:
-        if position == ahead:
-            ahead = min(position + BLOCK, numbers.shape[0])
-            touched |= _touch_ends(groups, arena, numbers[position:ahead])
         group = numbers[position]
         length = groups[group, LENGTH]
         if length == groups[group, CAPACITY]:
@@ -138,20 +133,4 @@ def append_entries(
         arena[place, width] = row
         groups[group, LENGTH] = length + 1
         position += 1
-    if touched == 0 and position < 0:
-        return -1  # keeps the touching loads from being optimised away
     return position
-
-
-@inlined
-def _touch_ends(groups: Int64s, arena: CodeArray, numbers: Int64s) -> np.int64:
-    """Load the ends of postings, so that their cache misses overlap; return what keeps the loads."""
-    touched = np.int64(0)
-    for position in range(numbers.shape[0]):
-        touched |= groups[numbers[position], LENGTH]
-    for position in range(numbers.shape[0]):
-        group = numbers[position]
-        end = groups[group, START] + groups[group, LENGTH]
-        if end < arena.shape[0]:
-            touched |= np.int64(arena[end, 0])
-    return touched

@@ -7,7 +7,7 @@ in an empty slot costs one cache miss, and growing the table reads no content at
 
 import numpy as np
 
-from tidelog.storage.kernel import CodeArray, Integer, Slots, inlined, kernel
+from tidelog.storage.kernel import Integer, Slots, inlined, kernel
 
 HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
@@ -38,20 +38,12 @@ def _search(slots: Slots, digest: np.uint64, place: np.uint64) -> np.uint64:
 
 
 @inlined
-def touch_homes(slots: Slots, content: CodeArray, hashes: Slots, count: Integer) -> np.uint64:
-    """Touch the home slots of a block of digests, then the content that those with the same digest lead to.
-
-    Return what keeps that from being optimised away.
-    """
+def touch_homes(slots: Slots, hashes: Slots, count: Integer) -> np.uint64:
+    """Touch the home slots of a block of digests; return what keeps that from being optimised away."""
     mask = np.uint64(slots.shape[0] - 1)
     touched = EMPTY
     for offset in range(count):
         touched |= slots[hashes[offset] & mask]
-    if content.shape[1] > 0:
-        for offset in range(count):
-            word = slots[hashes[offset] & mask]
-            if word >> HALF == hashes[offset] and word != EMPTY:
-                touched |= np.uint64(content[np.int64(word & LOW) - 1, 0]) | ONE
     return touched
 
 
