@@ -37,6 +37,14 @@ def number_rows(slots: Slots, rows: CodeArray, count: int) -> None:
 
 
 @inlined
+def _begin(slots: Slots, rows: CodeArray, first: Integer, count: Integer, hashes: Slots) -> np.uint64:
+    """Hash a block of rows and touch their home slots; return what keeps that from being optimised away."""
+    for offset in range(count):
+        hashes[offset] = hash_row(rows, first + offset)
+    return touch_homes(slots, hashes, count)
+
+
+@inlined
 def _take_number(numbers: Int64s, shared: Int64s, step: int) -> Integer:
     """Return the next row number of this thread; fetch a block of `step` numbers if it has none left."""
     if numbers[0] == numbers[1]:
@@ -86,9 +94,7 @@ def insert_rows(
     inserted = 0
     for first in range(0, candidates.shape[0], BLOCK):
         count = min(BLOCK, candidates.shape[0] - first)
-        for offset in range(count):
-            hashes[offset] = hash_row(candidates, first + offset)
-        touched |= touch_homes(slots, hashes, count)
+        touched |= _begin(slots, candidates, first, count, hashes)
         for offset in range(count):
             candidate = first + offset
             weight = weights[candidate] if weights.shape[0] > 0 else np.int32(1)
