@@ -2,6 +2,7 @@
 
 import _thread
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 
 from programs import ENGINES, build, read, run, run_program
 from strategies import RandomProgram, dense_programs, programs
-from tidelog.engine.local import LocalEngine, stratum, workers
+from tidelog.engine.local import LocalEngine, steps, stratum, workers
 from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.errors import TidelogError
@@ -422,3 +423,34 @@ def test_a_negated_pattern_with_a_term_without_a_value_does_not_hold(engine):
 
     assert found["r"] == {(2,)}
     assert found["s"] == set()
+
+
+# --- buffers ---------------------------------------------------------------------------------
+
+
+def test_buffers_grow_with_what_is_written():
+    """A step begins with a small buffer, which grows while batches fill it, and no further."""
+    buffer = steps.first_buffer(3, np.int32)
+    sizes = [len(buffer)]
+
+    for _ in range(4):
+        buffer = steps.next_buffer(buffer, len(buffer))
+        sizes.append(len(buffer))
+
+    assert sizes == [256, 2048, steps.BUFFER_ROWS, steps.BUFFER_ROWS, steps.BUFFER_ROWS]
+    assert steps.next_buffer(buffer, len(buffer) - 1) is buffer
+    assert buffer.shape[1] == 3
+
+
+def test_a_program_of_many_rules_reserves_little():
+    """The steps of rules that yield little take little: their buffers used to take gigabytes of addresses."""
+    rules = [f"p{n + 1}(x, z) :- p{n}(x, y), p{n}(y, z)." for n in range(100)]
+    declared = [f".decl p{n}(x: number, y: number)" for n in range(101)]
+    engine, _ = engine_of(build("\n".join([*declared, "p0(1, 2). p0(2, 3).", *rules])))
+
+    tracemalloc.start()
+    engine.evaluate(SilentObserver())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 4 << 20, peak

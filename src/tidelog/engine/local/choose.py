@@ -7,7 +7,7 @@ import numpy as np
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.lookups import groups_of
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.steps import BUFFER_ROWS, Sources, Step
+from tidelog.engine.local.steps import Sources, Step
 from tidelog.plan.operators import Choose, Join, Layout
 from tidelog.storage.choose import NO_ALTERNATIVE, note_shorter, take_chosen
 from tidelog.storage.kernel import CodeArray
@@ -40,7 +40,7 @@ class ChooseStep(Step):
             relation.index(join.key)
             self._lookups.append((relation, join.key, sources.numbers(join.operands)))
         self._constants = sources.constants()
-        self._part: CodeArray = np.empty((BUFFER_ROWS, len(layout)), state.dtype)
+        self._part: CodeArray = np.empty((0, len(layout)), state.dtype)
 
     def run(self, batch: CodeArray) -> None:
         """Push each binding to the alternative with the shortest posting; drop it if that is empty."""

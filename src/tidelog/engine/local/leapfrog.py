@@ -6,7 +6,7 @@ import numpy as np
 
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.steps import BUFFER_ROWS, KERNEL_OPS, Step
+from tidelog.engine.local.steps import KERNEL_OPS, Step, first_buffer, next_buffer
 from tidelog.plan.operators import Layout, Leapfrog, Operand, TrieAtom
 from tidelog.program.nodes import Constant
 from tidelog.storage.kernel import CodeArray
@@ -26,7 +26,7 @@ class LeapfrogStep(Step):
     ) -> None:
         self._state = state
         self._atoms = [_AtomTries(atom, state) for atom in operator.atoms]
-        self._out: CodeArray = np.empty((BUFFER_ROWS, len(operator.outputs)), state.dtype)
+        self._out = first_buffer(len(operator.outputs), state.dtype)
         shape = _shape(operator, layout, lambda constant: state.code_of(constant, expressions.codec))
         self._join = make_join(shape, self._out)
 
@@ -47,6 +47,7 @@ class LeapfrogStep(Step):
             progress["steps"] = 0
             if written:
                 self.next.run(self._out[:written])
+            self._out = next_buffer(self._out, written)
 
 
 class _AtomTries:

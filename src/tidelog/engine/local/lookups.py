@@ -6,7 +6,7 @@ import numpy as np
 
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.steps import BUFFER_ROWS, SelectingStep, Sources, Step
+from tidelog.engine.local.steps import SelectingStep, Sources, Step, first_buffer, next_buffer
 from tidelog.plan.operators import Check, Find, Join, Layout
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.join import (
@@ -47,7 +47,7 @@ class JoinStep(Step):
         self._sources = sources.numbers(join.outputs)
         self._constants = sources.constants()
         self._progress = np.zeros(2, np.int64)
-        self._out: CodeArray = np.empty((BUFFER_ROWS, len(join.outputs)), state.dtype)
+        self._out = first_buffer(len(join.outputs), state.dtype)
         self._pair = self._as_pair(len(layout))
         self._bounds = np.empty((0, 2), np.int32)
         if join.ordered is not None:
@@ -92,6 +92,7 @@ class JoinStep(Step):
             self._state.count_bindings(written)
             if written:
                 self.next.run(self._out[:written])
+            self._out = next_buffer(self._out, written)
 
 
 def groups_of(batch: CodeArray, constants: Int64s, key: Int32s, index: Index) -> Int64s:

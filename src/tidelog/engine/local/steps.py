@@ -22,6 +22,9 @@ Mask = npt.NDArray[np.bool_]
 Sink = Callable[[CodeArray], None]
 # Rows per buffer: large enough to hide the cost of a kernel call, small enough for the cache.
 BUFFER_ROWS = 1 << 14
+# What a buffer begins with: most steps of most programs never yield more at a time.
+_FIRST_ROWS = 1 << 8
+_BUFFER_GROWTH = 8
 
 KERNEL_OPS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": LESS_EQUAL}
 _COMPARE = {EQUAL: np.equal, UNEQUAL: np.not_equal, LESS: np.less, LESS_EQUAL: np.less_equal}
@@ -69,6 +72,18 @@ class Sources:
         return np.array(self._constants, np.int64)
 
 
+def first_buffer(columns: int, dtype: npt.DTypeLike) -> CodeArray:
+    """Return a buffer for the first batches of a step."""
+    return np.empty((_FIRST_ROWS, columns), dtype)
+
+
+def next_buffer(buffer: CodeArray, written: int) -> CodeArray:
+    """Return the buffer for the next batch: the same one, or a larger one if this batch filled it."""
+    if written < len(buffer) or len(buffer) >= BUFFER_ROWS:
+        return buffer
+    return np.empty((min(_BUFFER_GROWTH * len(buffer), BUFFER_ROWS), buffer.shape[1]), buffer.dtype)
+
+
 class Step(ABC):
     """One operator of a chain, with the step that follows it."""
 
@@ -108,7 +123,7 @@ class ScanStep:
         self._sources = sources.numbers(scan.outputs)
         self._constants = sources.constants()
         self._is_whole = not self._filters.size and list(self._sources) == list(range(relation.arity))
-        self._out = np.empty((0 if self._is_whole else BUFFER_ROWS, len(scan.outputs)), state.dtype)
+        self._out = first_buffer(len(scan.outputs), state.dtype)
         self._progress = np.zeros(1, np.int64)
         self.view = scan.view
         self.visible: Visible = state.visible[scan.relation]
@@ -139,6 +154,7 @@ class ScanStep:
             written = scan_rows(rows, alive, *read, self._progress, last, self._out)
             if written:
                 self.next.run(self._out[:written])
+            self._out = next_buffer(self._out, written)
 
 
 def _renamed(
