@@ -14,7 +14,7 @@ from tidelog.maintain.small.epoch import SmallEpochs
 from tidelog.plan import plan_stratum
 from tidelog.plan.operators import Choose, all_operators
 from tidelog.plan.statistics import KnownSizes
-from tidelog.storage.choose import take_chosen
+from tidelog.storage.join import select_rows
 
 HEADER = """
 .decl p(x: number, z: number)
@@ -129,10 +129,10 @@ def test_a_binding_that_one_alternative_has_nothing_for_ends_there(monkeypatch):
     sent = []
 
     def count_sent(*arguments: object) -> int:
-        sent.append(take_chosen(*arguments))
+        sent.append(select_rows(*arguments))
         return sent[-1]
 
-    monkeypatch.setattr(choose, "take_chosen", count_sent)
+    monkeypatch.setattr(choose, "select_rows", count_sent)
 
     found = run(HEADER + BODIES["triangle"], engine="local", inputs=facts)
 

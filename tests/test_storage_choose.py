@@ -4,9 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_rows import as_rows, as_tuples, row_lists, widths
 from kernel_oracles import oracle_of
-from tidelog.storage.choose import NO_ALTERNATIVE, note_shorter, take_chosen
+from tidelog.storage.choose import NO_ALTERNATIVE, note_shorter
 
 LENGTHS = st.lists(st.lists(st.integers(0, 4), min_size=6, max_size=6), min_size=1, max_size=4)
 
@@ -34,18 +33,3 @@ def test_the_shortest_posting_is_chosen(lengths):
                 break
         best = seen.index(min(seen)) if min(seen) else NO_ALTERNATIVE
         assert (chosen[row], shortest[row], row in left) == (best, min(seen), seen[-1] > 1)
-
-
-@oracle_of(take_chosen)
-@given(rows=row_lists(2, max_size=20), choices=st.lists(st.integers(-1, 2), min_size=20), dtype=widths)
-def test_rows_go_where_they_chose(rows, choices, dtype):
-    """The rows that chose a number are copied in order, and no others."""
-    batch, out = as_rows(rows, 2, dtype), np.zeros((20, 2), dtype)
-    chosen = np.array(choices[: len(rows)], np.int32)
-
-    for number in range(3):
-        taken = take_chosen(batch, chosen, number, out)
-
-        assert as_tuples(out[:taken]) == [
-            tuple(row) for row, choice in zip(rows, choices, strict=False) if choice == number
-        ]

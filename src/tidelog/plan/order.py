@@ -42,13 +42,12 @@ def with_alternatives(body: Body, best: Chain) -> Chain:
     In other bodies the atoms that could come next have nothing new in common: the order hardly matters.
     Chains that follow changes use the indexes there are, since one more costs memory for good.
     """
-    start, rest = _behind_delta(body)
-    has_start = bool(body.outer) or len(rest) < len(body.views)
-    if not has_start or not 2 <= len(rest) <= MOST_ALTERNATIVES:
+    deltas = body.views.count(View.DELTA)
+    if not (deltas or body.outer) or not 2 <= len(body.views) - deltas <= MOST_ALTERNATIVES:
         return best
     if not is_cyclic([*body.variables, frozenset(body.outer)]):
         return best
-    others = _chains_by_first_atom(start, rest)
+    others = _chains_by_first_atom(*_behind_delta(body))
     if body.numbered:
         others = [chain for chain in others if _is_indexed(body, chain)]
     return merge_alternatives(best, others)

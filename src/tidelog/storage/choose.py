@@ -1,10 +1,10 @@
-"""Kernels that send bindings where they have the shortest posting."""
+"""The kernel that finds where each binding has the shortest posting."""
 
 from typing import Final
 
 import numpy as np
 
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s, kernel
+from tidelog.storage.kernel import Int32s, Int64s, kernel
 from tidelog.storage.postings import LENGTH
 
 NO_ALTERNATIVE: Final = -1
@@ -30,15 +30,3 @@ def note_shorter(
             rows[left] = row
             left += 1
     return left
-
-
-@kernel
-def take_chosen(batch: CodeArray, chosen: Int32s, number: int, out: CodeArray) -> int:
-    """Copy the rows that have chosen `number`; return how many."""
-    taken = 0
-    for row in range(batch.shape[0]):
-        if chosen[row] == number:
-            for column in range(batch.shape[1]):
-                out[taken, column] = batch[row, column]
-            taken += 1
-    return taken

@@ -9,7 +9,8 @@ from tidelog.engine.local.lookups import groups_of
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Sources, Step
 from tidelog.plan.operators import Choose, Join, Layout
-from tidelog.storage.choose import NO_ALTERNATIVE, note_shorter, take_chosen
+from tidelog.storage.choose import NO_ALTERNATIVE, note_shorter
+from tidelog.storage.join import select_rows
 from tidelog.storage.kernel import CodeArray
 
 # Fewer bindings than this go by the alternative expected to be best: to look costs more than to err.
@@ -40,6 +41,7 @@ class ChooseStep(Step):
             relation.index(join.key)
             self._lookups.append((relation, join.key, sources.numbers(join.operands)))
         self._constants = sources.constants()
+        self._columns = np.arange(len(layout), dtype=np.int32)
         self._part: CodeArray = np.empty((0, len(layout)), state.dtype)
 
     def run(self, batch: CodeArray) -> None:
@@ -61,6 +63,7 @@ class ChooseStep(Step):
         if len(batch) > len(self._part):
             self._part = np.empty_like(batch)
         for number, first in enumerate(self._firsts):
-            part = self._part[: take_chosen(batch, chosen, number, self._part)]
-            if len(part):
-                first.run(part)
+            keep = (chosen == number).view(np.uint8)
+            taken = select_rows(batch, keep, self._columns, self._constants, self._part)
+            if taken:
+                first.run(self._part[:taken])
