@@ -74,10 +74,10 @@ def test_threads_leave_bits_together(monkeypatch):
     small = 40 if IS_COMPILED else 15
     every = as_rows([(left, right) for left in range(small) for right in range(small)], 2)
     relation = StoredRelation(2, np.int32)
-    relation.may_use_pairs = True
+    relation.needs_numbers = False
     relation.insert(every)
     relation.insert(every)
-    used_bits = relation._pairs is not None
+    used_bits = relation._presence is not None
     inside = [random_rows(MANY // 4, 2, small, seed=thread) for thread in range(THREADS - 1)]
     outside = random_rows(MANY // 4, 2, small + 3, seed=9)
 
@@ -85,7 +85,7 @@ def test_threads_leave_bits_together(monkeypatch):
 
     expected = set(as_tuples(every)) | set(as_tuples(outside))
     assert used_bits
-    assert relation._pairs is None
+    assert relation._presence is None
     assert failures == []
     assert relation.count == len(expected)
     assert set(as_tuples(relation.live_rows())) == expected

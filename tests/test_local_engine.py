@@ -305,6 +305,33 @@ def test_plans_made_again_in_every_iteration_find_the_same(program: RandomProgra
     assert again == once
 
 
+@settings(max_examples=2 * EXAMPLES)
+@given(program=programs() | dense_programs())
+@pytest.mark.parametrize("bits", [1, 1 << 18])
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_presence_without_numbers_finds_the_same(bits: int, jobs: int, program: RandomProgram):
+    """Membership by bits or packed words, from a relation's first rows on, changes no fact."""
+    built = build(program.text)
+
+    def answer() -> object:
+        limits = Settings(iteration_limit=200, jobs=jobs)
+        try:
+            return run_program(built, engine="local", inputs=program.inputs, settings=limits)
+        except TidelogError as error:
+            return [diagnostic.code for diagnostic in error.diagnostics]
+
+    by_slots = answer()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tidelog.storage.relation._SMALLEST", 1)
+        patch.setattr("tidelog.storage.packed._SMALLEST_ROWS", 1)
+        patch.setattr("tidelog.storage.pairs._SMALLEST_ROWS", bits)
+        patch.setattr(stratum, "_ROWS_FOR_THREADS", 1)
+        patch.setattr(workers, "_SMALLEST_MORSEL", 1)
+        by_presence = answer()
+
+    assert by_presence == by_slots
+
+
 # --- limits and interruption -----------------------------------------------------------------
 
 

@@ -34,10 +34,10 @@ def bits_of(pairs):
 def dense_relation():
     """Return a relation that holds all pairs below 40 and uses bits."""
     relation = StoredRelation(2, np.int32)
-    relation.may_use_pairs = True
+    relation.needs_numbers = False
     relation.insert(ODD)
     relation.insert(EVERY)
-    assert relation._pairs is not None
+    assert relation._presence is not None
     return relation
 
 
@@ -109,11 +109,11 @@ def test_relation_with_bits_holds_the_same_rows():
 def test_relation_leaves_bits_when_a_pair_does_not_fit(dtype):
     """A pair outside ends the bits for good; nothing is lost and rows are found by number."""
     relation = StoredRelation(2, dtype)
-    relation.may_use_pairs = True
+    relation.needs_numbers = False
     rows = EVERY.astype(dtype)
     relation.insert(rows[:800])
     relation.insert(rows[:800])
-    used_bits = relation._pairs is not None
+    used_bits = relation._presence is not None
 
     inserted = relation.insert(
         as_rows([(39, 39), (7, 70_000), (39, 39), (-3, 1), *as_tuples(rows)], 2, dtype)
@@ -121,10 +121,10 @@ def test_relation_leaves_bits_when_a_pair_does_not_fit(dtype):
 
     expected = distinct([*as_tuples(rows[:800]), (39, 39), (7, 70_000), (-3, 1), *as_tuples(rows)])
     assert used_bits
-    assert relation._pairs is None
+    assert relation._presence is None
     assert inserted == len(expected) - 800
     assert relation.find(as_rows(expected, 2, dtype)).tolist() == list(range(len(expected)))
-    assert not relation.may_use_pairs
+    assert relation.needs_numbers
 
 
 @pytest.mark.usefixtures("_small_relations_use_bits")
@@ -136,7 +136,7 @@ def test_asking_for_a_row_number_ends_the_bits():
 
     assert as_tuples(relation.rows[found[:1]]) == [(39, 39)]
     assert found[1] == -1
-    assert relation._pairs is None
+    assert relation._presence is None
     assert relation.insert(EVERY) == 0
 
 
@@ -157,7 +157,7 @@ def test_shared_insertion_into_bits_leaves_no_holes(batches):
             handled = relation.insert_shared(candidates, NO_COUNTS, before, blocks[number % 2])
             candidates = candidates[handled:]
             if len(candidates):
-                relation.stop_using_pairs_shared(len(candidates), blocks)
+                relation.admit_shared(candidates, blocks)
     relation.close_shared(blocks)
 
     expected = set(as_tuples(EVERY)) | {row for batch in batches for row in batch}
@@ -170,11 +170,11 @@ def test_shared_insertion_into_bits_leaves_no_holes(batches):
 def test_threads_insert_the_same_pairs_once():
     """Whoever sets a bit first owns the row."""
     relation = StoredRelation(2, np.int32)
-    relation.may_use_pairs = True
+    relation.needs_numbers = False
     highest = 200 if IS_COMPILED else 20
     relation.insert(as_rows([(0, 0), (highest - 1, highest - 1)], 2))
-    relation._pairs = PairBits(highest, highest)
-    mark_pairs(relation._pairs.words, relation._pairs.words_per_row, relation.rows, 2)
+    relation._presence = PairBits(highest, highest)
+    mark_pairs(relation._presence.words, relation._presence.words_per_row, relation.rows, 2)
     every = as_rows([(left, right) for left in range(highest) for right in range(highest)], 2)
     blocks = relation.open_shared(4)
     relation.reserve_shared(len(every), blocks)

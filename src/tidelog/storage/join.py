@@ -21,7 +21,7 @@ LESS_EQUAL = 3
 
 
 @inlined
-def _code(batch: CodeArray, row: Integer, constants: Int64s, source: Integer) -> np.int64:
+def code_of(batch: CodeArray, row: Integer, constants: Int64s, source: Integer) -> np.int64:
     """Return the code that a key's source names."""
     return np.int64(constants[-1 - source]) if source < 0 else np.int64(batch[row, source])
 
@@ -32,7 +32,7 @@ def _read(
 ) -> np.int64:
     """Return the code that a source names."""
     if source < batch.shape[1]:
-        return _code(batch, row, constants, source)
+        return code_of(batch, row, constants, source)
     return np.int64(entries[entry, source - batch.shape[1]])
 
 
@@ -66,7 +66,7 @@ def _has_key(
 ) -> bool:
     """Say whether a row of `keys` equals the key of a binding."""
     for position in range(key.shape[0]):
-        if keys[number, position] != _code(batch, row, constants, key[position]):
+        if keys[number, position] != code_of(batch, row, constants, key[position]):
             return False
     return True
 
@@ -86,7 +86,7 @@ def find_bindings(
         for offset in range(count):
             state = np.uint64(key.shape[0])
             for position in range(key.shape[0]):
-                state = mix(state ^ np.uint64(_code(batch, first + offset, constants, key[position])))
+                state = mix(state ^ np.uint64(code_of(batch, first + offset, constants, key[position])))
             hashes[offset] = state & LOW
         touched |= touch_homes(slots, hashes, count)
         for offset in range(count):
@@ -108,7 +108,7 @@ def find_groups(
     """Write the group number of each binding's key into `found`, -1 where there is none."""
     if is_dense:
         for row in range(batch.shape[0]):
-            code = _code(batch, row, constants, key[0])
+            code = code_of(batch, row, constants, key[0])
             found[row] = code if 0 <= code < groups.shape[0] and groups[code, LENGTH] > 0 else -1
         return
     find_bindings(batch, constants, key, slots, keys, found)

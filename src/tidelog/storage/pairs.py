@@ -8,7 +8,8 @@ but not its number.
 import numpy as np
 
 from tidelog.storage import atomic
-from tidelog.storage.kernel import CodeArray, Int64s, Slots, kernel
+from tidelog.storage.join import code_of
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, kernel
 from tidelog.storage.memory import zeros
 from tidelog.storage.postings import code_range
 
@@ -29,6 +30,28 @@ class PairBits:
         self.width = width
         self.words_per_row = (width + 63) // 64
         self.words = zeros((height * self.words_per_row,), np.dtype(np.uint64))
+
+    def has_room(self, _needed: int) -> bool:
+        """Say whether there are bits for this many rows: there are for all that lie inside."""
+        return True
+
+    def mark(self, rows: CodeArray, count: int) -> None:
+        """Set the bits of rows that are known to be distinct and inside."""
+        mark_pairs(self.words, self.words_per_row, rows, count)
+
+    def insert(
+        self, rows: CodeArray, candidates: CodeArray, numbers: Int64s, shared: Int64s, step: int
+    ) -> int:
+        """Append candidates that are not present to the rows; return how many were handled."""
+        size = self.height, self.width, self.words_per_row
+        return int(insert_pairs(self.words, *size, rows, candidates, 0, numbers, shared, step))
+
+    def find(self, batch: CodeArray, constants: Int64s, key: Int32s) -> Bools:
+        """Say for each binding whether the row of its operands is present."""
+        present = np.empty(batch.shape[0], np.uint8)
+        size = self.height, self.width, self.words_per_row
+        find_pairs(self.words, *size, batch, constants, key, present)
+        return present
 
 
 def fitting_pairs(rows: CodeArray, count: int, needed: int) -> PairBits | None:
@@ -83,3 +106,24 @@ def mark_pairs(words: Slots, words_per_row: int, rows: CodeArray, count: int) ->
     for row in range(count):
         right = np.uint64(rows[row, 1])
         words[np.int64(rows[row, 0]) * words_per_row + np.int64(right >> _SHIFT)] |= _ONE << (right & _LOW)
+
+
+@kernel
+def find_pairs(
+    words: Slots,
+    height: int,
+    width: int,
+    words_per_row: int,
+    batch: CodeArray,
+    constants: Int64s,
+    key: Int32s,
+    present: Bools,
+) -> None:
+    """Write whether the pair of each binding's operands is present; `key` names a source for both columns."""
+    for row in range(batch.shape[0]):
+        left = code_of(batch, row, constants, key[0])
+        right = code_of(batch, row, constants, key[1])
+        present[row] = 0
+        if 0 <= left < height and 0 <= right < width:
+            word = words[left * words_per_row + (right >> 6)]
+            present[row] = np.uint8((word >> (np.uint64(right) & _LOW)) & _ONE)

@@ -19,7 +19,8 @@ from tidelog.storage.membership import (
 )
 from tidelog.storage.memory import enlarge, roomy, zeros
 from tidelog.storage.ordered import OrderedIndex
-from tidelog.storage.pairs import PairBits, fitting_pairs, insert_pairs, mark_pairs
+from tidelog.storage.packed import PackedWords, fitting_words
+from tidelog.storage.pairs import PairBits, fitting_pairs
 from tidelog.storage.postings import number_groups
 from tidelog.storage.slots import grow_slots
 from tidelog.storage.trie import Trie
@@ -59,8 +60,10 @@ class StoredRelation:
         self.arity = arity
         self.rows: CodeArray = np.empty((_SMALLEST, arity), dtype)
         self._slots: Slots = np.zeros(_SMALLEST * 2, np.uint64)
-        self._pairs: PairBits | None = None
-        self.may_use_pairs = False
+        # Says whether a row is present, without its number, and stands in for the slots.
+        self._presence: PairBits | PackedWords | None = None
+        self.needs_numbers = True
+        self._may_use_pairs = True
         self.alive: Bools = NO_BYTES
         self.counts: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
         self.levels: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
@@ -91,16 +94,25 @@ class StoredRelation:
             capacity = roomy(needed, self.rows.shape[0], self.arity * self.rows.itemsize)
             names = (*(_ANNOTATIONS if self.counts.size else ()), *(("alive",) if self.alive.size else ()))
             enlarge(self, ("rows", *names), capacity, self.count)
-        if self._pairs is None and needed * 2 > self._slots.shape[0]:
+        if not self._has_room(needed):
             self._enlarge_membership(needed)
 
+    def _has_room(self, needed: int) -> bool:
+        """Say whether membership takes this many rows."""
+        return needed * 2 <= len(self._slots) if self._presence is None else self._presence.has_room(needed)
+
     def _enlarge_membership(self, needed: int) -> None:
-        """Double the slots, or switch to bits where they take less memory."""
-        if self.may_use_pairs and not self.counts.size and not self.alive.size:
-            self._pairs = fitting_pairs(self.rows, self.count, needed)
-            if self._pairs is not None:
-                mark_pairs(self._pairs.words, self._pairs.words_per_row, self.rows, self.count)
-                self._slots = np.zeros(0, np.uint64)
+        """Double the slots, or switch to presence alone where it is smaller or faster."""
+        if self.needs_numbers:
+            self.require_numbers()
+        elif not self.counts.size and not self.alive.size:
+            pairs = fitting_pairs(self.rows, self.count, needed) if self._may_use_pairs else None
+            if pairs is None and isinstance(self._presence, PackedWords):
+                self._presence = self._presence.grown(needed)
+                return
+            presence = pairs or fitting_words(needed, self.rows[: self.count])
+            if presence is not None:
+                self._use(presence)
                 return
         size = self._slots.shape[0]
         while needed * 2 > size:
@@ -109,23 +121,66 @@ class StoredRelation:
         grow_slots(self._slots, larger)
         self._slots = larger
 
+    def _use(self, presence: PairBits | PackedWords) -> None:
+        """Let an empty table of presence stand in for the slots."""
+        presence.mark(self.rows, self.count)
+        self._presence = presence
+        self._slots = np.zeros(0, np.uint64)
+
     @property
     def slots(self) -> Slots:
-        """Return the table from rows to their numbers, rebuilt if bits have replaced it."""
-        if self._pairs is not None:
-            self.stop_using_pairs()
+        """Return the table from rows to their numbers, rebuilt if presence has replaced it."""
+        if self._presence is not None:
+            self.require_numbers()
         return self._slots
 
-    def stop_using_pairs(self) -> None:
+    def require_numbers(self) -> None:
         """Switch back to slots, permanently: they also have a row's number."""
-        self.may_use_pairs = False
-        if self._pairs is not None:
-            self._pairs = None
+        self.needs_numbers = True
+        if self._presence is not None:
             size = 2 * _SMALLEST
             while self.count * 2 > size:
                 size *= 2
-            self._slots = zeros((size,), np.dtype(np.uint64))
-            number_rows(self._slots, self.rows, self.count)
+            slots = zeros((size,), np.dtype(np.uint64))
+            number_rows(slots, self.rows, self.count)
+            self._slots = slots
+            self._presence = None
+
+    def admit(self, outside: CodeArray) -> None:
+        """Make membership take candidates, the first of which lies outside the present one."""
+        self._may_use_pairs = False
+        presence = fitting_words(self.count + len(outside), self.rows[: self.count], outside)
+        if presence is None:
+            self.require_numbers()
+        else:
+            self._use(presence)
+
+    def are_present(
+        self, batch: CodeArray, constants: Int64s, key: Int32s, lowest: int, highest: int
+    ) -> Bools:
+        """Say for each binding whether there is a row of its operands, numbered `lowest` to `highest - 1`.
+
+        Presence knows no numbers and answers for all rows. Other threads may be inserting: whichever
+        membership is read has all rows that were there before they began.
+        """
+        slots, presence = self._slots, self._presence
+        if presence is not None:
+            return presence.find(batch, constants, key)
+        # A thread that switches back to slots has them ready before it lets presence go.
+        found = self._find(batch, constants, key, slots if slots.size else self._slots)
+        return ((found >= lowest) & (found < highest)).view(np.uint8)
+
+    def row_numbers(self, batch: CodeArray, constants: Int64s, key: Int32s) -> Int64s:
+        """Return the row number of each binding's operands, -1 if the row is absent or hidden."""
+        return self._find(batch, constants, key, self.slots)
+
+    def _find(self, batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots) -> Int64s:
+        found = np.empty(batch.shape[0], np.int64)
+        find_bindings(batch, constants, key, slots, self.rows, found)
+        if self.alive.size:
+            # A hidden row is not a fact, neither of the old epoch nor of the new one.
+            found[(found >= 0) & (self.alive[np.maximum(found, 0)] == 0)] = -1
+        return found
 
     def insert(self, candidates: CodeArray, weights: Int32s = NO_COUNTS, first_new: int = 0) -> int:
         """Insert candidate rows and return how many were new.
@@ -139,17 +194,15 @@ class StoredRelation:
         handled = self._enter(candidates, weights, first_new, numbers, 1)
         self.count = int(numbers[0])
         if handled < candidates.shape[0]:
-            self.stop_using_pairs()
-            self.reserve(candidates.shape[0] - handled)
-            self._enter(candidates[handled:], weights, first_new, numbers, 1)
-            self.count = int(numbers[0])
+            self.admit(candidates[handled:])
+            self.insert(candidates[handled:], weights, first_new)
         return self.count - before
 
     def insert_shared(self, candidates: CodeArray, weights: Int32s, first_new: int, numbers: Int64s) -> int:
         """Insert from one of several threads, between `open_shared` and `close_shared`.
 
-        Return the number of candidates handled; the rest lies outside the bits of a dense
-        relation and is inserted after `stop_using_pairs`.
+        Return the number of candidates handled; the next one lies outside what membership can take, and is
+        inserted after `admit_shared`.
         """
         return self._enter(candidates, weights, first_new, numbers, _NUMBERS_PER_BLOCK)
 
@@ -157,13 +210,11 @@ class StoredRelation:
         self, candidates: CodeArray, weights: Int32s, first_new: int, numbers: Int64s, step: int
     ) -> int:
         """Insert candidates with row numbers from a thread's block; return how many were handled."""
-        pairs, shared = self._pairs, self.shared
-        if pairs is None:
-            annotated = self.rows, self.alive, self.counts
-            insert_rows(self._slots, *annotated, candidates, weights, first_new, numbers, shared, step)
-            return len(candidates)
-        size = pairs.height, pairs.width, pairs.words_per_row
-        return int(insert_pairs(pairs.words, *size, self.rows, candidates, 0, numbers, shared, step))
+        if self._presence is not None:
+            return self._presence.insert(self.rows, candidates, numbers, self.shared, step)
+        annotated = self.rows, self.alive, self.counts
+        insert_rows(self._slots, *annotated, candidates, weights, first_new, numbers, self.shared, step)
+        return len(candidates)
 
     def open_shared(self, threads: int) -> list[Int64s]:
         """Return, for each thread, the block of row numbers it inserts with (empty at first)."""
@@ -173,19 +224,18 @@ class StoredRelation:
     def room_shared(self, extra: int, threads: int) -> bool:
         """Say whether `extra` candidates of all threads fit beside what was inserted."""
         needed = int(self.shared[0]) + extra + threads * _NUMBERS_PER_BLOCK
-        has_room = self._pairs is not None or needed * 2 <= self._slots.shape[0]
-        return needed <= self.rows.shape[0] and has_room
+        return needed <= self.rows.shape[0] and self._has_room(needed)
 
     def reserve_shared(self, extra: int, blocks: Sequence[Int64s]) -> None:
         """Make room as `room_shared` requires; no thread may be inserting meanwhile."""
         self.close_shared(blocks)
         self.reserve(max(len(blocks) * (extra + 2 * _NUMBERS_PER_BLOCK), self.count // 2))
 
-    def stop_using_pairs_shared(self, extra: int, blocks: Sequence[Int64s]) -> None:
-        """Switch back to slots between the insertions of several threads."""
+    def admit_shared(self, outside: CodeArray, blocks: Sequence[Int64s]) -> None:
+        """Make membership take such candidates, between the insertions of several threads."""
         self.close_shared(blocks)
-        self.stop_using_pairs()
-        self.reserve_shared(extra, blocks)
+        self.admit(outside)
+        self.reserve_shared(len(outside), blocks)
 
     def close_shared(self, blocks: Sequence[Int64s]) -> None:
         """Renumber the last rows into the numbers that threads left unused, and empty the blocks."""
@@ -195,7 +245,7 @@ class StoredRelation:
         targets = sorted(hole for hole in holes if hole < self.count)
         sources = (number for number in range(self.count, last) if number not in holes)
         for source, target in zip(sources, targets, strict=True):
-            if self._pairs is None:
+            if self._presence is None:
                 move_row(self._slots, self.rows, self.counts, source, target)
             else:
                 self.rows[target] = self.rows[source]
@@ -224,6 +274,7 @@ class StoredRelation:
 
     def track_deletions(self) -> None:
         """Record from now on which rows are visible; until now all are."""
+        self.require_numbers()
         if not self.alive.size:
             self.alive = zeros((self.rows.shape[0],), np.dtype(np.uint8))
             self.alive[: self.count] = 1
@@ -255,11 +306,7 @@ class StoredRelation:
 
     def find(self, probes: CodeArray) -> Int64s:
         """Return the number of the row equal to each probe, or -1."""
-        found = np.empty(probes.shape[0], np.int64)
-        find_bindings(probes, _NO_CONSTANTS, self._columns, self.slots, self.rows, found)
-        if self.alive.size:
-            found[(found >= 0) & (self.alive[np.maximum(found, 0)] == 0)] = -1
-        return found
+        return self.row_numbers(probes, _NO_CONSTANTS, self._columns)
 
     def index(self, key: tuple[int, ...]) -> Index:
         """Return the index on the columns `key`, built on first use."""

@@ -66,7 +66,7 @@ class SharedInsertion:
                 return
             batch = batch[handled:]
             with self._condition:
-                self._alone(partial(self.relation.stop_using_pairs_shared, len(batch), self._blocks))
+                self._alone(partial(self.relation.admit_shared, batch, self._blocks))
 
     def close(self) -> None:
         """Make the row numbers dense again once all threads are done."""

@@ -7,12 +7,11 @@ import numpy as np
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import SelectingStep, Sources, Step, first_buffer, next_buffer
-from tidelog.plan.operators import Check, Find, Join, Layout
-from tidelog.storage import Index, StoredRelation
+from tidelog.plan.operators import Check, Find, Join, Layout, View
+from tidelog.storage import Index
 from tidelog.storage.join import (
     LESS,
     LESS_EQUAL,
-    find_bindings,
     find_groups,
     has_entry,
     join_dense_pairs,
@@ -118,16 +117,6 @@ def _bounds_on(ordered: int, filters: Int32s, width: int) -> Int32s:
     return np.array(bounds, np.int32).reshape(-1, 2)
 
 
-def _row_numbers(batch: CodeArray, constants: Int64s, key: Int32s, relation: StoredRelation) -> Int64s:
-    """Return the row number of each binding's operands, -1 if the row is absent or hidden."""
-    found = np.empty(batch.shape[0], np.int64)
-    find_bindings(batch, constants, key, relation.slots, relation.rows, found)
-    if relation.alive.size:
-        # A hidden row is not a fact, neither of the old epoch nor of the new one.
-        found[(found >= 0) & (relation.alive[np.maximum(found, 0)] == 0)] = -1
-    return found
-
-
 class CheckStep(SelectingStep):
     """Keeps bindings by the presence of a fact."""
 
@@ -135,7 +124,8 @@ class CheckStep(SelectingStep):
         super().__init__(check, layout, state, expressions)
         relation = self._relation = state.relations[check.relation]
         if len(check.key) == relation.arity:
-            relation.stop_using_pairs()
+            if check.view is View.DELTA:
+                relation.require_numbers()
         elif check.key:
             relation.index(check.key)
         self._check = check
@@ -150,8 +140,7 @@ class CheckStep(SelectingStep):
     def _present(self, batch: CodeArray, lowest: int, highest: int) -> Bools:
         relation, key = self._relation, self._check.key
         if len(key) == relation.arity:
-            found = _row_numbers(batch, self._constants, self._key, relation)
-            return ((found >= lowest) & (found < highest)).view(np.uint8)
+            return relation.are_present(batch, self._constants, self._key, lowest, highest)
         if not key:
             alive = len(relation.live_rows(lowest, highest)) if relation.deleted else highest - lowest
             return np.full(batch.shape[0], 1 if alive else 0, np.uint8)
@@ -168,11 +157,11 @@ class FindStep(SelectingStep):
     def __init__(self, find: Find, layout: Layout, state: LocalState, expressions: Expressions) -> None:
         super().__init__(find, layout, state, expressions, (find.row,))
         self._relation = state.relations[find.relation]
-        self._relation.stop_using_pairs()
+        self._relation.require_numbers()
         self._key = self.numbers(find.operands)
         self._is_negated = find.is_negated
 
     def run(self, batch: CodeArray) -> None:
         """Push the bindings with the row number in a further column."""
-        found = _row_numbers(batch, self._constants, self._key, self._relation)
+        found = self._relation.row_numbers(batch, self._constants, self._key)
         self.extend(batch, None if self._is_negated else found >= 0, [found.astype(self._state.dtype)])

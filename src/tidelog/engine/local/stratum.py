@@ -21,7 +21,7 @@ from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.plan import RulePlan, plan_stratum
-from tidelog.plan.operators import Check, Join, all_operators
+from tidelog.plan.operators import Check, Join, View, all_operators
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Rule, RuleId, Stratum
 from tidelog.program.walk_nodes import relations_read
@@ -208,7 +208,7 @@ class StratumRun:
         kept = [rule.plan for rule in self._repeated if rule.plan.rule not in planned]
         repeated = sorted((*kept, *plan.repeated), key=lambda each: self._places[each.rule])
         self._drop_unused_indexes((*plan.once, *repeated))
-        self._allow_pairs((*plan.once, *repeated))
+        self._allow_presence((*plan.once, *repeated))
         self._once = [_RunnableRule(rule, self._context) for rule in plan.once]
         self._make_runnable(repeated)
 
@@ -236,21 +236,27 @@ class StratumRun:
             )
         ]
 
-    def _allow_pairs(self, plans: Sequence[RulePlan]) -> None:
-        """Let relations use bits for membership, unless a rule needs to know which iteration found a row."""
+    def _allow_presence(self, plans: Sequence[RulePlan]) -> None:
+        """Let relations do without row numbers in membership, unless a rule must know what found a row when.
+
+        A check sees what the current iteration has found already, which is only too early where a size
+        limit may end the evaluation before the fixpoint.
+        """
+        limited = any(self._state.program.relations[name].size_limit for name in self._stratum.relations)
         checked = {
             operator.relation
             for plan in plans
             for operator in all_operators(plan.operators)
             if isinstance(operator, Check)
             and len(operator.key) == self._state.relations[operator.relation].arity
+            and (limited or operator.view is View.DELTA)
         }
         for name in self._stratum.relations:
             relation = self._state.relations[name]
             if name in checked or self._stratum.subsumptions:
-                relation.stop_using_pairs()
+                relation.require_numbers()
             else:
-                relation.may_use_pairs = True
+                relation.needs_numbers = False
 
     def _drop_unused_indexes(self, plans: Sequence[RulePlan]) -> None:
         """Forget the indexes of this stratum's relations that the plan does not look up."""

@@ -297,7 +297,7 @@ class PartnerRun:
         for name in self.stratum.relations:
             # Copies are looked up by content before candidates are sent.
             has_copies = len(self.routes.relations[name].columns) > 1 and self.wire.partners > 1
-            self.state.relations[name].may_use_pairs = name not in checked and not has_copies
+            self.state.relations[name].needs_numbers = name in checked or has_copies
         if is_first:
             # Parts that never communicate each run these rules, and keep what they own.
             is_apart = self.wire.partners == 1 or self.routes.is_decomposed
