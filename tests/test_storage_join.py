@@ -68,14 +68,17 @@ class Case:
     deleted: set
     limit: int
     dtype: type
+    # Where the new rows begin, in an index without row numbers.
+    boundary: int | None
     relation: StoredRelation = field(init=False)
 
     def __post_init__(self):
-        self.relation = StoredRelation(3, self.dtype)
+        self.relation = StoredRelation(3, self.dtype, counting=self.boundary is None)
         self.relation.insert(as_rows(self.rows, 3, self.dtype))
         if self.deleted:
             self.relation.delete_rows(np.array(sorted(self.deleted), np.int64))
-        self.index = self.relation.index(self.key)
+        self.index = self.relation.index(self.key, self.boundary or 0)
+        self.in_view = self.lowest, self.highest, self.index.boundary_between(self.lowest, self.highest)
         self.bindings = as_rows(self.batch, 2, self.dtype)
         self.codes = np.array(self.constants, np.int64)
 
@@ -102,10 +105,16 @@ def cases(draw):
     """Draw a join over a batch of two columns and a relation of three."""
     rows = draw(row_lists(3, max_size=40, unique=True))
     key = tuple(sorted(draw(st.sets(st.integers(0, 2), max_size=2))))
-    width = 2 + 3 - len(key) + 1
+    boundary = draw(st.none() | st.integers(0, len(rows)))
+    width = 2 + 3 - len(key) + (boundary is None)
     constants = draw(st.lists(codes, min_size=1, max_size=2))
     source = st.integers(-len(constants), width - 1)
     lowest = draw(st.integers(0, len(rows)))
+    in_view = lowest, draw(st.integers(lowest, len(rows)))
+    if boundary is not None:
+        views = [(0, boundary), (boundary, len(rows)), (0, len(rows))]
+        in_view = draw(st.sampled_from([view for view in views if view[0] < view[1]] or [(0, 0)]))
+    may_delete = rows and boundary is None and draw(st.booleans())
     return Case(
         batch=draw(row_lists(2, max_size=70)),
         rows=rows,
@@ -114,11 +123,12 @@ def cases(draw):
         constants=constants,
         filters=draw(st.lists(st.tuples(st.sampled_from(list(COMPARISONS)), source, source), max_size=2)),
         sources=draw(st.lists(source, min_size=1, max_size=4)),
-        lowest=lowest,
-        highest=draw(st.integers(lowest, len(rows))),
-        deleted=draw(st.sets(st.integers(0, len(rows) - 1))) if rows and draw(st.booleans()) else set(),
+        lowest=in_view[0],
+        highest=in_view[1],
+        deleted=draw(st.sets(st.integers(0, len(rows) - 1))) if may_delete else set(),
         limit=draw(st.sampled_from([1, 2, 7, 1000])),
         dtype=draw(widths),
+        boundary=boundary,
     )
 
 
@@ -134,7 +144,7 @@ def test_join_finds_what_nested_loops_find(case):
     while state[0] < len(case.batch):
         written = join_postings(
             case.bindings, found, case.codes, index.groups, index.arena, case.relation.alive,
-            case.lowest, case.highest, filters_of(case.filters), sources_of(case.sources), state, out,
+            *case.in_view, filters_of(case.filters), sources_of(case.sources), state, out,
         )  # fmt: skip
         joined.extend(as_tuples(out[:written]))
 
@@ -159,8 +169,7 @@ def test_has_entry_says_whether_anything_matches(case):
         index.groups,
         index.arena,
         case.relation.alive,
-        case.lowest,
-        case.highest,
+        *case.in_view,
         result,
     )
 
@@ -257,7 +266,7 @@ def test_select_keeps_and_rearranges(batch, data, constant):
 def test_dense_pairs_are_those_of_nested_loops(rows, batch, columns, taken_first, limit, dtype):
     """A column of each binding meets one of each entry of its group, whatever the output can hold."""
     key, kept, taken = columns
-    relation = StoredRelation(3, dtype)
+    relation = StoredRelation(3, dtype, counting=True)
     relation.insert(as_rows(rows, 3, dtype))
     index = relation.index((0,))
     state, out, joined = np.zeros(2, np.int64), np.empty((limit, 2), dtype), []
@@ -280,7 +289,7 @@ def test_dense_pairs_are_those_of_nested_loops(rows, batch, columns, taken_first
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6, 100])
 def test_join_goes_on_in_the_middle_of_a_posting(limit):
     """A full output interrupts a posting anywhere; nothing is lost or repeated."""
-    relation = StoredRelation(2, np.int32)
+    relation = StoredRelation(2, np.int32, counting=True)
     relation.insert(as_rows([(key, number) for number in range(5) for key in range(2)], 2))
     index = relation.index((0,))
     batch, found = as_rows([(1,), (0,), (9,), (1,)], 1), np.array([1, 0, -1, 1], np.int64)
@@ -289,7 +298,7 @@ def test_join_goes_on_in_the_middle_of_a_posting(limit):
 
     while state[0] < len(batch):
         written = join_postings(
-            batch, found, np.empty(0, np.int64), index.groups, index.arena, NO_BYTES, 2, 9,
+            batch, found, np.empty(0, np.int64), index.groups, index.arena, NO_BYTES, 2, 9, -1,
             filters_of([]), sources_of([0, 1]), state, out,
         )  # fmt: skip
         assert written <= limit

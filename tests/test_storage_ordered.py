@@ -107,7 +107,7 @@ def test_tails_are_merged_where_they_are_long(
 )
 def test_entries_within_bounds_are_joined(rows, batch, bounds, constant, runs, limit, data) -> None:
     """A range of the ordered column is found in the sorted run; the tail is judged by the filters."""
-    relation = StoredRelation(2, np.int32)
+    relation = StoredRelation(2, np.int32, counting=True)
     relation.insert(as_rows(rows, 2))
     index = relation.index((0,))
     last = data.draw(st.integers(0, len(rows)))

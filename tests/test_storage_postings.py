@@ -12,6 +12,8 @@ from tidelog.storage.postings import (
     CAPACITY,
     FREE_LISTS,
     LENGTH,
+    OLD,
+    STAMP,
     START,
     TOP,
     append_entries,
@@ -75,13 +77,16 @@ def test_dense_codes_are_their_own_numbers(rows, dtype, data):
     batches=st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=40), max_size=4),
     arity=st.integers(0, 2),
     dtype=widths,
+    is_numbered=st.booleans(),
 )
-def test_postings_hold_what_was_appended(batches, arity, dtype):
+def test_postings_hold_what_was_appended(batches, arity, dtype, is_numbered):
     """Entries of a group stay in order while postings move; no two postings share a place of the arena."""
     rest = np.arange(arity, dtype=np.int32)
-    groups, state = np.zeros((5, 3), np.int64), np.full(1 + FREE_LISTS, -1, np.int64)
+    is_numbered = is_numbered or arity == 0
+    groups = np.zeros((5, 3), np.int64) if is_numbered else np.zeros((5, 5), np.int32)
+    state = np.full(1 + FREE_LISTS, -1, np.int64)
     state[TOP] = 0
-    arena = np.full((1, arity + 1), -7, dtype)
+    arena = np.full((1, arity + is_numbered), -7, dtype)
     expected = {group: [] for group in range(5)}
     rows = []
 
@@ -91,17 +96,23 @@ def test_postings_hold_what_was_appended(batches, arity, dtype):
         numbers, position = np.array([group for group, _ in batch], np.int64), 0
         while position < len(batch):
             position = append_entries(
-                groups, arena, state, as_rows(rows, 2, dtype), rest, numbers, first, position
-            )
+                groups, arena, state, as_rows(rows, 2, dtype), rest, numbers, first, position,
+                -1 if is_numbered else first,
+            )  # fmt: skip
             if position < len(batch):
                 arena = enlarged(arena, arena.shape[0] + 3, arena.shape[0])
+        older = {group: len(entries) for group, entries in expected.items()}
         for place, (group, value) in enumerate(batch):
             expected[group].append(((value, -value)[:arity], first + place))
 
     taken = []
     for group, entries in expected.items():
         start, length, capacity = (int(groups[group, part]) for part in (START, LENGTH, CAPACITY))
-        assert as_tuples(arena[start : start + length]) == [(*rest_of, number) for rest_of, number in entries]
+        assert as_tuples(arena[start : start + length]) == [
+            (*rest_of, number) if is_numbered else rest_of for rest_of, number in entries
+        ]
+        if not is_numbered and batches and groups[group, STAMP] == first:
+            assert groups[group, OLD] == older[group]
         assert capacity == (0 if not length else 1 << (length - 1).bit_length())
         taken.extend(range(start, start + capacity))
     assert len(set(taken)) == len(taken)

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from tidelog.storage.kernel import Int32s, Int64s, kernel
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, kernel
 from tidelog.storage.postings import LENGTH
 
 NO_ALTERNATIVE: Final = -1
@@ -12,7 +12,7 @@ NO_ALTERNATIVE: Final = -1
 
 @kernel
 def note_shorter(
-    rows: Int64s, found: Int64s, groups: Int64s, number: int, shortest: Int64s, chosen: Int32s
+    rows: Int64s, found: Int64s, groups: CodeArray, number: int, shortest: Int64s, chosen: Int32s
 ) -> int:
     """Note `number` for the rows whose posting is shorter than `shortest`; return how many are left.
 
@@ -22,7 +22,7 @@ def note_shorter(
     left = 0
     for position in range(rows.shape[0]):
         row = rows[position]
-        length = groups[found[position], LENGTH] if found[position] >= 0 else np.int64(0)
+        length = np.int64(groups[found[position], LENGTH]) if found[position] >= 0 else np.int64(0)
         if length < shortest[row]:
             shortest[row] = length
             chosen[row] = number if length > 0 else NO_ALTERNATIVE

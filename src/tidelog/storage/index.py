@@ -8,6 +8,7 @@ from tidelog.storage.memory import enlarged, roomy, zeros
 from tidelog.storage.postings import (
     FREE_LISTS,
     LENGTH,
+    STAMP,
     TOP,
     append_entries,
     code_range,
@@ -22,6 +23,8 @@ _DENSE_FACTOR = 8
 _DENSE_FLOOR = 1 << 16
 # Rows are appended in pieces, so that the scratch array of group numbers stays small.
 _PIECE = 1 << 18
+# Places in a larger arena do not fit 32 bits.
+_NARROW_PLACES = 1 << 31
 
 
 class Index:
@@ -29,9 +32,14 @@ class Index:
 
     `is_dense` says that the single key column is the group number itself; otherwise `slots`
     and `keys` lead from a key to its group. The arrays are replaced as the index grows.
+
+    `boundary` is -1 if entries have row numbers. Otherwise it is the number of the first row that was added
+    last: all rows, those before it, or those from it on can be told apart.
     """
 
-    def __init__(self, key: tuple[int, ...], arity: int, dtype: npt.DTypeLike) -> None:
+    def __init__(
+        self, key: tuple[int, ...], arity: int, dtype: npt.DTypeLike, *, is_numbered: bool = True
+    ) -> None:
         self.key = key
         self.key_columns: Int32s = np.array(key, np.int32)
         self.rest = tuple(column for column in range(arity) if column not in key)
@@ -41,13 +49,17 @@ class Index:
         self.group_count = 0
         self.slots: Slots = np.zeros(2 * _SMALLEST, np.uint64)
         self.keys: CodeArray = np.empty((_SMALLEST, len(key)), dtype)
-        self.groups: Int64s = np.zeros((_SMALLEST, 3), np.int64)
-        self.arena: CodeArray = np.empty((_SMALLEST, len(self.rest) + 1), dtype)
+        # An entry without any column would have no place for the links of free postings.
+        self.boundary = -1 if is_numbered or not self.rest else 0
+        self.groups: CodeArray = self._no_groups()
+        self.arena: CodeArray = np.empty((_SMALLEST, len(self.rest) + (self.boundary < 0)), dtype)
         self.arena_state: Int64s = np.full(1 + FREE_LISTS, -1, np.int64)
         self.arena_state[TOP] = 0
 
     def add_rows(self, rows: CodeArray, count: int) -> None:
         """Append the rows numbered from those already indexed up to `count`."""
+        if self.boundary >= 0 and self.rows_indexed < count:
+            self.boundary = self.rows_indexed
         while self.rows_indexed < count:
             first = self.rows_indexed
             last = min(count, first + _PIECE)
@@ -63,6 +75,7 @@ class Index:
                     numbers,
                     first,
                     position,
+                    self.boundary,
                 )
                 if position == numbers.shape[0]:
                     break
@@ -72,6 +85,18 @@ class Index:
 
     def _appended(self, numbers: Int64s) -> None:
         """Update what other kinds of indexes keep after rows were appended to these groups."""
+
+    def _no_groups(self) -> CodeArray:
+        if self.boundary < 0:
+            return np.zeros((_SMALLEST, STAMP - 1), np.int64)
+        # Four bytes are enough for places in the arena up to `_enlarge_arena`, and for row numbers.
+        return np.zeros((_SMALLEST, STAMP + 1), np.int32)
+
+    def boundary_between(self, lowest: int, highest: int) -> int:
+        """Return the boundary by which kernels find the entries of rows `lowest` to `highest - 1`."""
+        is_known = highest >= self.rows_indexed or highest == self.boundary
+        assert self.boundary < 0 or (is_known and lowest in {0, self.boundary}), "rows cannot be told apart"
+        return self.boundary
 
     def statistics(self) -> tuple[int, int]:
         """Return the number of rows and of distinct keys."""
@@ -127,7 +152,7 @@ class Index:
         groups = self.groups[codes]
         self.is_dense = False
         self.group_count = 0
-        self.groups = np.zeros((_SMALLEST, 3), np.int64)
+        self.groups = self._no_groups()
         keys = codes.astype(self.keys.dtype).reshape(-1, 1)
         whole = Index((0,), 1, self.keys.dtype)
         whole.is_dense = False
@@ -146,3 +171,5 @@ class Index:
         row_bytes = self.arena.shape[1] * self.arena.itemsize
         capacity = roomy(top + 2 * rows + 4096, self.arena.shape[0], row_bytes)
         self.arena = enlarged(self.arena, capacity, top)
+        if capacity > _NARROW_PLACES:
+            self.groups = self.groups.astype(np.int64)

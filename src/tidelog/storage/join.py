@@ -11,7 +11,7 @@ import numpy as np
 
 from tidelog.storage.hashing import mix
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
-from tidelog.storage.postings import LENGTH, START
+from tidelog.storage.postings import LENGTH, OLD, STAMP, START
 from tidelog.storage.slots import BLOCK, EMPTY, LOW, after, home, number_at, touch_homes
 
 EQUAL = 0
@@ -102,7 +102,7 @@ def find_bindings(
 
 @kernel
 def find_groups(
-    batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots, keys: CodeArray, groups: Int64s,
+    batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots, keys: CodeArray, groups: CodeArray,
     is_dense: bool, found: Int64s,
 ) -> None:  # fmt: skip
     """Write the group number of each binding's key into `found`, -1 where there is none."""
@@ -116,13 +116,13 @@ def find_groups(
 
 @kernel
 def join_postings(
-    batch: CodeArray, found: Int64s, constants: Int64s, groups: Int64s, arena: CodeArray, alive: Bools,
-    lowest: int, highest: int, filters: Int32s, sources: Int32s, state: Int64s, out: CodeArray,
+    batch: CodeArray, found: Int64s, constants: Int64s, groups: CodeArray, arena: CodeArray, alive: Bools,
+    lowest: int, highest: int, boundary: int, filters: Int32s, sources: Int32s, state: Int64s, out: CodeArray,
 ) -> int:  # fmt: skip
     """Write one row per binding and matching entry into `out`; return how many.
 
     `found` are the groups of `find_groups`. Only entries of rows numbered `lowest` to
-    `highest - 1` match (postings are in the order of row numbers). `state` is the next binding
+    `highest - 1` match, as in `rows_in_view`. `state` is the next binding
     and the next entry of its posting; the work is done when `state[0]` is the number of bindings.
     """
     written = 0
@@ -133,13 +133,8 @@ def join_postings(
     while row < batch.shape[0]:
         group = found[row]
         if group >= 0:
-            start = groups[group, START]
-            end = start + groups[group, LENGTH]
-            if arena[end - 1, last_column] >= highest:
-                end = first_place(arena, start, end, last_column, highest, False)
+            start, end = rows_in_view(groups, group, arena, lowest, highest, boundary)
             entry = start + offset
-            if offset == 0 and lowest > 0:
-                entry = first_place(arena, start, end, last_column, lowest, False)
             if is_plain:
                 count = min(end - entry, out.shape[0] - written)
                 if count > 0:
@@ -163,6 +158,30 @@ def join_postings(
     state[0] = row
     state[1] = 0
     return written
+
+
+@inlined
+def rows_in_view(
+    groups: CodeArray, group: Integer, arena: CodeArray, lowest: Integer, highest: Integer, boundary: Integer
+) -> tuple[Integer, Integer]:
+    """Return the first entry of rows numbered `lowest` to `highest - 1`, and the end of them.
+
+    A posting is in the order of row numbers. Without these, `lowest` and `highest` are all rows, or the
+    ones on one side of the boundary.
+    """
+    start = np.int64(groups[group, START])
+    length = np.int64(groups[group, LENGTH])
+    if boundary >= 0:
+        old = np.int64(groups[group, OLD]) if groups[group, STAMP] == boundary else length
+        return start + (old if lowest >= boundary else 0), start + (old if highest <= boundary else length)
+    last_column = arena.shape[1] - 1
+    first: Integer = start
+    end: Integer = start + length
+    if length > 0 and arena[end - 1, last_column] >= highest:
+        end = first_place(arena, start, end, last_column, highest, False)
+    if lowest > 0:
+        first = first_place(arena, start, end, last_column, lowest, False)
+    return first, end
 
 
 @inlined
@@ -207,7 +226,7 @@ def copy_run(
 
 @kernel
 def join_dense_pairs(
-    batch: CodeArray, key: int, groups: Int64s, arena: CodeArray, kept: int, taken: int, taken_first: bool,
+    batch: CodeArray, key: int, groups: CodeArray, arena: CodeArray, kept: int, taken: int, taken_first: bool,
     state: Int64s, out: CodeArray,
 ) -> int:  # fmt: skip
     """Write pairs of one column of each binding and one of each matching entry; return how many.
@@ -244,8 +263,8 @@ def join_dense_pairs(
 
 @kernel
 def has_entry(
-    batch: CodeArray, found: Int64s, groups: Int64s, arena: CodeArray, alive: Bools,
-    lowest: int, highest: int, result: Bools,
+    batch: CodeArray, found: Int64s, groups: CodeArray, arena: CodeArray, alive: Bools,
+    lowest: int, highest: int, boundary: int, result: Bools,
 ) -> None:  # fmt: skip
     """Write whether each binding's group has an entry numbered `lowest` to `highest - 1`."""
     last_column = arena.shape[1] - 1
@@ -253,10 +272,9 @@ def has_entry(
         group = found[row]
         present = np.uint8(0)
         if group >= 0:
-            start = groups[group, START]
-            for entry in range(start, start + groups[group, LENGTH]):
-                number = arena[entry, last_column]
-                if lowest <= number < highest and (alive.shape[0] == 0 or alive[number] != 0):
+            start, end = rows_in_view(groups, group, arena, lowest, highest, boundary)
+            for entry in range(start, end):
+                if alive.shape[0] == 0 or alive[arena[entry, last_column]] != 0:
                     present = np.uint8(1)
                     break
         result[row] = present

@@ -1,9 +1,11 @@
 """Kernels of an index: from a key to the contiguous posting of its rows.
 
-A posting is a run of entries in one arena; an entry has the columns that are not in the key and, last, the
-row's number, so a join reads memory in order and can still distinguish old rows from new ones. A full
-posting moves to one of twice the capacity; the place it leaves is reused: free places of one capacity are
-linked through their first cells.
+A posting is a run of entries in one arena; an entry has the columns that are not in the key, so a join reads
+memory in order. A full posting moves to one of twice the capacity; the place it leaves is reused: free places
+of one capacity are linked through their first cells.
+
+Where rows are known by their numbers, an entry has the row's number last. Plain evaluation only distinguishes
+the rows of the last iteration from older ones; there a group knows how many of its entries are old instead.
 
 Groups are the distinct keys. A key of one column whose codes are dense is its own group
 number; other keys are found through slots.
@@ -19,6 +21,9 @@ from tidelog.storage.slots import BLOCK, EMPTY, after, filled, home, number_at, 
 START = 0
 LENGTH = 1
 CAPACITY = 2
+# Only without row numbers: how many entries are older than the row numbered STAMP.
+OLD = 3
+STAMP = 4
 
 # Positions in the array `arena_state`: the first unused entry, then the heads of free lists.
 TOP = 0
@@ -91,17 +96,18 @@ def dense_numbers(rows: CodeArray, column: int, first: int, last: int, numbers: 
 
 @kernel
 def append_entries(
-    groups: Int64s, arena: CodeArray, arena_state: Int64s, rows: CodeArray, rest: Int32s,
-    numbers: Int64s, first: int, position: int,
+    groups: CodeArray, arena: CodeArray, arena_state: Int64s, rows: CodeArray, rest: Int32s,
+    numbers: Int64s, first: int, position: int, boundary: int,
 ) -> int:  # fmt: skip
     """Append rows from `first + position` on to the postings of their groups.
 
+    Rows from `boundary` on are new; without one, entries have row numbers.
     Return the position of the first row that did not fit the arena, or the number of rows.
     """
     width = rest.shape[0]
     while position < numbers.shape[0]:
         group = numbers[position]
-        length = groups[group, LENGTH]
+        length = np.int64(groups[group, LENGTH])
         if length == groups[group, CAPACITY]:
             size_class = 0
             if length > 0:
@@ -117,9 +123,9 @@ def append_entries(
                 if start + capacity > arena.shape[0]:
                     return position
                 arena_state[TOP] = start + capacity
-            old = groups[group, START]
+            old = np.int64(groups[group, START])
             for entry in range(length):
-                for column in range(width + 1):
+                for column in range(arena.shape[1]):
                     arena[start + entry, column] = arena[old + entry, column]
             if length > 0:
                 arena[old, 0] = arena_state[FREE + size_class - 1]
@@ -130,7 +136,11 @@ def append_entries(
         row = first + position
         for column in range(width):
             arena[place, column] = rows[row, rest[column]]
-        arena[place, width] = row
+        if boundary < 0:
+            arena[place, width] = row
+        elif groups[group, STAMP] != boundary:
+            groups[group, STAMP] = boundary
+            groups[group, OLD] = length
         groups[group, LENGTH] = length + 1
         position += 1
     return position

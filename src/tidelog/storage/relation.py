@@ -275,6 +275,7 @@ class StoredRelation:
     def track_deletions(self) -> None:
         """Record from now on which rows are visible; until now all are."""
         self.require_numbers()
+        self._number_entries()
         if not self.alive.size:
             self.alive = zeros((self.rows.shape[0],), np.dtype(np.uint8))
             self.alive[: self.count] = 1
@@ -308,14 +309,26 @@ class StoredRelation:
         """Return the number of the row equal to each probe, or -1."""
         return self.row_numbers(probes, _NO_CONSTANTS, self._columns)
 
-    def index(self, key: tuple[int, ...]) -> Index:
-        """Return the index on the columns `key`, built on first use."""
+    def index(self, key: tuple[int, ...], boundary: int = 0) -> Index:
+        """Return the index on the columns `key`, built on first use.
+
+        Rows from `boundary` on are the new ones, if the index is built now and its entries have no numbers.
+        """
         index = self.indexes.get(key)
         if index is None:
-            index = Index(key, self.arity, self.dtype)
+            is_numbered = bool(self.counts.size or self.alive.size)
+            index = Index(key, self.arity, self.dtype, is_numbered=is_numbered)
             self.indexes[key] = index
+            index.add_rows(self.rows, boundary)
         index.add_rows(self.rows, self.count)
         return index
+
+    def _number_entries(self) -> None:
+        """Build indexes again whose entries have no row numbers."""
+        for name, index in self.indexes.items():
+            if index.boundary >= 0:
+                self.indexes[name] = Index(index.key, self.arity, self.dtype)
+                self.indexes[name].add_rows(self.rows, index.rows_indexed)
 
     def trie(self, columns: tuple[int, ...]) -> Trie:
         """Return the trie whose levels are the columns in this order; its readers add the rows."""

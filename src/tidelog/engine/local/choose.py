@@ -38,7 +38,7 @@ class ChooseStep(Step):
             join = alternative[0]
             assert isinstance(join, Join)
             relation = state.relations[join.relation]
-            relation.index(join.key)
+            relation.index(join.key, state.visible[join.relation].delta)
             self._lookups.append((relation, join.key, sources.numbers(join.operands)))
         self._constants = sources.constants()
         self._columns = np.arange(len(layout), dtype=np.int32)

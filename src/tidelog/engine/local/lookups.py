@@ -29,8 +29,9 @@ class JoinStep(Step):
 
     def __init__(self, join: Join, layout: Layout, state: LocalState, expressions: Expressions) -> None:
         relation = self._relation = state.relations[join.relation]
+        visible = self._visible = state.visible[join.relation]
         if join.ordered is None:
-            relation.index(join.key)
+            relation.index(join.key, visible.delta)
         else:
             relation.ordered_index(join.key, join.ordered)
         rest = [column for column in range(relation.arity) if column not in join.key]
@@ -40,7 +41,6 @@ class JoinStep(Step):
         sources = Sources(layout, bound, state, expressions)
         self._join = join
         self._state = state
-        self._visible = state.visible[join.relation]
         self._key = sources.numbers(join.operands)
         self._filters = sources.filters(join.filters)
         self._sources = sources.numbers(join.outputs)
@@ -81,10 +81,12 @@ class JoinStep(Step):
             found = groups_of(batch, self._constants, self._key, index)
             common = (batch, found, self._constants, index.groups, index.arena)
             if isinstance(index, OrderedIndex):
-                join = partial(join_ordered, *common, index.sorted_lengths, index.position, self._bounds)
+                ordered_by = index.sorted_lengths, index.position, self._bounds
+                join = partial(join_ordered, *common, *ordered_by, relation.alive, lowest, highest)
             else:
-                join = partial(join_postings, *common)
-            join = partial(join, relation.alive, lowest, highest, self._filters, self._sources)
+                in_view = lowest, highest, index.boundary_between(lowest, highest)
+                join = partial(join_postings, *common, relation.alive, *in_view)
+            join = partial(join, self._filters, self._sources)
         self._progress[:] = 0
         while self._progress[0] < batch.shape[0]:
             written = join(self._progress, self._out)
@@ -123,14 +125,13 @@ class CheckStep(SelectingStep):
     def __init__(self, check: Check, layout: Layout, state: LocalState, expressions: Expressions) -> None:
         super().__init__(check, layout, state, expressions)
         relation = self._relation = state.relations[check.relation]
-        if len(check.key) == relation.arity:
-            if check.view is View.DELTA:
-                relation.require_numbers()
-        elif check.key:
-            relation.index(check.key)
+        if len(check.key) == relation.arity and check.view is View.DELTA:
+            relation.require_numbers()
         self._check = check
         self._key = self.numbers(check.operands)
         self._visible = state.visible[check.relation]
+        if 0 < len(check.key) < relation.arity:
+            relation.index(check.key, self._visible.delta)
 
     def run(self, batch: CodeArray) -> None:
         """Push the bindings for which the fact is present (or absent)."""
@@ -139,15 +140,18 @@ class CheckStep(SelectingStep):
 
     def _present(self, batch: CodeArray, lowest: int, highest: int) -> Bools:
         relation, key = self._relation, self._check.key
+        if lowest == highest:
+            return np.zeros(batch.shape[0], np.uint8)
         if len(key) == relation.arity:
             return relation.are_present(batch, self._constants, self._key, lowest, highest)
         if not key:
-            alive = len(relation.live_rows(lowest, highest)) if relation.deleted else highest - lowest
-            return np.full(batch.shape[0], 1 if alive else 0, np.uint8)
+            is_alive = not relation.deleted or len(relation.live_rows(lowest, highest)) > 0
+            return np.full(batch.shape[0], is_alive, np.uint8)
         index = relation.indexes[key]
         present = np.empty(batch.shape[0], np.uint8)
         found = groups_of(batch, self._constants, self._key, index)
-        has_entry(batch, found, index.groups, index.arena, relation.alive, lowest, highest, present)
+        in_view = lowest, highest, index.boundary_between(lowest, highest)
+        has_entry(batch, found, index.groups, index.arena, relation.alive, *in_view, present)
         return present
 
 

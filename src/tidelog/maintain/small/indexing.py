@@ -44,6 +44,7 @@ def _index_rows(tables: Tables, relation: Relation, index: Index, like: CodeArra
         groups,
         first,
         0,
+        -1,
     )
     index.rows_indexed = first + done
     return DONE if first + done == relation.count else NEEDS_ROOM
