@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from code_rows import as_rows, as_tuples, distinct, row_lists, widths
 from kernel_oracles import oracle_of
 from tidelog.storage.lookup import find_key
-from tidelog.storage.memory import enlarged
 from tidelog.storage.postings import (
     CAPACITY,
     FREE_LISTS,
@@ -20,6 +19,7 @@ from tidelog.storage.postings import (
     dense_numbers,
     number_groups,
 )
+from tidelog.values.memory import enlarged
 
 key_columns = st.sets(st.integers(0, 2), min_size=0).flatmap(lambda chosen: st.permutations(sorted(chosen)))
 

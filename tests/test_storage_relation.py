@@ -11,8 +11,8 @@ from code_rows import WIDTHS, as_rows, as_tuples, distinct, random_rows, row_lis
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import IS_COMPILED
-from tidelog.storage.memory import enlarged, zeros
 from tidelog.storage.relation import NO_COUNTS
+from tidelog.values.memory import enlarged, zeros
 
 MANY = 20_000 if IS_COMPILED else 400
 

@@ -9,7 +9,7 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched, lose_derivations, relax, take_offers
 from tidelog.storage.judge_row import CURRENT, UNTOUCHED
 from tidelog.storage.kernel import Bools, Int32s, Int64s
-from tidelog.storage.memory import enlarge
+from tidelog.values.memory import enlarge
 
 
 class EpochMarks:

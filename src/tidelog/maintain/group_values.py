@@ -16,11 +16,11 @@ import numpy.typing as npt
 from tidelog.engine.local.aggregates import divide_totals, split_halves
 from tidelog.storage.exact_sum import ExactSums
 from tidelog.storage.kernel import Int64s
-from tidelog.storage.memory import enlarged
 from tidelog.storage.ordered_groups import OrderedGroups
 from tidelog.storage.value_order import ValueOrder
 from tidelog.values import Kind
 from tidelog.values.codes import floats_to_codes
+from tidelog.values.memory import enlarged
 
 Mask = npt.NDArray[np.bool_]
 

@@ -19,7 +19,7 @@ from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched
 from tidelog.storage.kernel import Bools, CodeArray, Int64s
-from tidelog.storage.memory import enlarge
+from tidelog.values.memory import enlarge
 
 
 class Groups:

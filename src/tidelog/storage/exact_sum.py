@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage.kernel import Int64s, Integer, kernel
-from tidelog.storage.memory import enlarge
+from tidelog.values.memory import enlarge
 
 Floats = npt.NDArray[np.float64]
 

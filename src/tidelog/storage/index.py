@@ -4,7 +4,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Slots
-from tidelog.storage.memory import enlarged, roomy, zeros
 from tidelog.storage.postings import (
     FREE_LISTS,
     LENGTH,
@@ -16,6 +15,7 @@ from tidelog.storage.postings import (
     number_groups,
 )
 from tidelog.storage.slots import grow_slots
+from tidelog.values.memory import enlarged, roomy, zeros
 
 _SMALLEST = 64
 # A single key column is its own group number while its codes stay below this many per row.

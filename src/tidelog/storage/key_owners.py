@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tidelog.storage.kernel import Int64s
-from tidelog.storage.memory import enlarged
 from tidelog.storage.relation import StoredRelation
+from tidelog.values.memory import enlarged
 
 _NOBODY = -1
 

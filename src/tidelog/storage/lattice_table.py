@@ -3,9 +3,9 @@
 import numpy as np
 
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, kernel
-from tidelog.storage.memory import enlarge
 from tidelog.storage.relation import NO_COUNTS, StoredRelation
 from tidelog.storage.value_order import ValueOrder
+from tidelog.values.memory import enlarge
 
 _NONE = -1
 

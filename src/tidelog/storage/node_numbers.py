@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, kernel
-from tidelog.storage.memory import enlarged
 from tidelog.storage.relation import StoredRelation
+from tidelog.values.memory import enlarged
 
 # A table may have this many places for each key, and this many more.
 _PLACES_PER_KEY = 8

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from tidelog.storage.index import Index
 from tidelog.storage.join import copy_run, first_place, passes
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, inlined, kernel
-from tidelog.storage.memory import enlarged
 from tidelog.storage.postings import LENGTH, START
+from tidelog.values.memory import enlarged
 
 # Kinds of bounds on the ordered column.
 ABOVE = 0

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tidelog.storage.kernel import Bools, Int64s, kernel
-from tidelog.storage.memory import enlarged
 from tidelog.storage.relation import StoredRelation
+from tidelog.values.memory import enlarged
 
 _NONE = -1
 

@@ -11,9 +11,9 @@ from tidelog.storage import atomic
 from tidelog.storage.hashing import mix
 from tidelog.storage.join import code_of
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
-from tidelog.storage.memory import zeros
 from tidelog.storage.postings import code_range
 from tidelog.storage.slots import BLOCK, EMPTY, ONE
+from tidelog.values.memory import zeros
 
 # Relations with fewer rows keep their slots: tables that stay in the cache gain nothing.
 _SMALLEST_ROWS = 1 << 12

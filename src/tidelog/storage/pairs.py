@@ -10,8 +10,8 @@ import numpy as np
 from tidelog.storage import atomic
 from tidelog.storage.join import code_of
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, kernel
-from tidelog.storage.memory import zeros
 from tidelog.storage.postings import code_range
+from tidelog.values.memory import zeros
 
 # Slots take at least this many bytes per row; bits must take less.
 _SLOT_BYTES = 16

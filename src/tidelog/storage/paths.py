@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage.kernel import Bools, Int64s
-from tidelog.storage.memory import enlarged
 from tidelog.storage.path_graph import (
     BASE,
     NONE,
@@ -32,6 +31,7 @@ from tidelog.storage.path_spread import (
     spread_best_first,
     spread_in_rounds,
 )
+from tidelog.values.memory import enlarged
 
 # Up to this many arcs are sorted; more are counted by node.
 _FEW_ARCS = 1 << 12

@@ -17,13 +17,13 @@ from tidelog.storage.membership import (
     number_rows,
     row_numbers_left,
 )
-from tidelog.storage.memory import enlarge, roomy, zeros
 from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.packed import PackedWords, fitting_words
 from tidelog.storage.pairs import PairBits, fitting_pairs
 from tidelog.storage.postings import number_groups
 from tidelog.storage.slots import grow_slots
 from tidelog.storage.trie import Trie
+from tidelog.values.memory import enlarge, roomy, zeros
 
 _SMALLEST = 64
 _ANNOTATIONS = ("counts", "levels", "previous")

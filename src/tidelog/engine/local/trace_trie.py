@@ -17,8 +17,8 @@ from tidelog.storage.intervals import sorted_once
 from tidelog.storage.kernel import Bools, Int32s, Int64s
 from tidelog.storage.leapfrog_join import JoinShape, make_join, with_tries
 from tidelog.storage.leapfrog_trace import branch_levels
-from tidelog.storage.memory import enlarged
 from tidelog.storage.trie import TrieBatch, append_batch, sort_numbers
+from tidelog.values.memory import enlarged
 
 _NO_ROWS: Int64s = np.empty(0, np.int64)
 
