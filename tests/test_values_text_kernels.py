@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from code_rows import distinct
 from kernel_oracles import oracle_of
-from tidelog.values.text_kernels import FREE, fill_table, find_text, intern_texts, merge_orders
+from tidelog.values.text_kernels import FREE, find_text, grow_table, intern_texts, merge_orders
 
 # Texts that differ in their last byte, in their length, or in zero bytes only, and some longer ones.
 texts = st.binary(max_size=9) | st.text("ab\0é", max_size=6).map(str.encode)
@@ -27,8 +27,8 @@ class Texts:
 
     def __init__(self, every):
         count = len(set(every))
-        self.table = np.full(1 << count.bit_length(), FREE, np.int32)
-        self.hashes, self.starts = np.zeros(count, np.uint32), np.zeros(count + 1, np.int64)
+        self.table = np.zeros(1 << count.bit_length(), np.uint64)
+        self.starts = np.zeros(count + 1, np.int64)
         self.arena = np.zeros(sum(map(len, set(every))), np.uint8)
         self.count = 0
 
@@ -40,7 +40,6 @@ class Texts:
                 bytes_of(batch),
                 ends_of(batch),
                 self.table,
-                self.hashes,
                 self.arena,
                 self.starts,
                 self.count,
@@ -51,7 +50,7 @@ class Texts:
 
     def find(self, text):
         """Return the code of a text or -1."""
-        return int(find_text(bytes_of([text]), self.table, self.hashes, self.arena, self.starts))
+        return int(find_text(bytes_of([text]), self.table, self.arena, self.starts))
 
 
 @oracle_of(intern_texts, find_text)
@@ -69,20 +68,21 @@ def test_equal_texts_have_one_code(batches, others):
     assert bytes(kept.arena) == b"".join(expected)
     assert kept.starts.tolist() == ends_of(expected).tolist()
     for text in [*every, *others]:
-        assert kept.find(text) == (expected.index(text) if text in expected else FREE)
+        assert kept.find(text) == (expected.index(text) if text in expected else -1)
 
 
-@oracle_of(fill_table)
+@oracle_of(grow_table)
 @given(st.lists(texts, max_size=20, unique=True))
 def test_a_new_table_finds_all_texts(every):
-    """A larger table is filled from hashes alone and has each code once."""
+    """A larger table is filled from the words of the old one and has each code once."""
     kept = Texts(every)
     kept.intern(every)
-    kept.table = np.full(4 * kept.table.size, FREE, np.int32)
+    old, kept.table = kept.table, np.zeros(4 * kept.table.size, np.uint64)
 
-    fill_table(kept.table, kept.hashes, kept.count)
+    grow_table(old, kept.table)
 
-    assert sorted(kept.table[kept.table != FREE].tolist()) == list(range(len(every)))
+    words = kept.table[kept.table != FREE]
+    assert sorted((words & np.uint64(0xFFFFFFFF)).tolist()) == [code + 1 for code in range(len(every))]
     assert [kept.find(text) for text in every] == list(range(len(every)))
 
 

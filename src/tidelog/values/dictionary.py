@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tidelog.values import text_kernels as kernels
 from tidelog.values.codes import Codes
+from tidelog.values.memory import enlarged, roomy, zeros
 
 _FEW: Final = 16
 # Up to so many texts Python is quick enough, and `pyarrow.compute` need not be imported.
@@ -33,8 +34,7 @@ class Dictionary:
         self._count = 0
         self._arena = np.empty(1024, dtype=np.uint8)
         self._starts: Codes = np.zeros(65, dtype=np.int64)
-        self._hashes = np.empty(64, dtype=np.uint32)
-        self._table = np.full(64 * _PLACES_PER_TEXT, kernels.FREE, dtype=np.int32)
+        self._table = np.zeros(64 * _PLACES_PER_TEXT, dtype=np.uint64)
         self._order: Codes = np.empty(0, dtype=np.int64)
         self._ranks: Codes = np.empty(0, dtype=np.int64)
         # Texts met lately from Python: finding them here is ten times as quick.
@@ -54,8 +54,8 @@ class Dictionary:
         except UnicodeEncodeError:
             return None
         with self._lock:
-            code = kernels.find_text(data, self._table, self._hashes, self._arena, self._starts)
-        return None if code == kernels.FREE else int(code)
+            code = int(kernels.find_text(data, self._table, self._arena, self._starts))
+        return None if code < 0 else code
 
     def code_of(self, text: str) -> int:
         """Return the code of a text, a new one if the text has none."""
@@ -154,7 +154,7 @@ class Dictionary:
         with self._lock:
             self._reserve(codes.size, int(offsets[-1] - offsets[0]))
             self._count = kernels.intern_texts(
-                data, offsets, self._table, self._hashes, self._arena, self._starts, self._count, codes
+                data, offsets, self._table, self._arena, self._starts, self._count, codes
             )
         return codes
 
@@ -162,15 +162,14 @@ class Dictionary:
         """Make room for so many new texts of so many bytes together."""
         wanted = int(self._starts[self._count]) + size
         if wanted > self._arena.size:
-            self._arena = _grown(self._arena, wanted)
+            self._arena = _grown(self._arena, wanted, int(self._starts[self._count]))
         wanted = self._count + texts
-        if wanted > self._hashes.size:
-            self._hashes = _grown(self._hashes, wanted)
-            self._starts = _grown(self._starts, self._hashes.size + 1)
+        if wanted >= self._starts.size:
+            self._starts = _grown(self._starts, wanted + 1, self._count + 1)
         if wanted * _PLACES_PER_TEXT > self._table.size:
-            places = 1 << (wanted * _PLACES_PER_TEXT - 1).bit_length()
-            self._table = np.full(places, kernels.FREE, dtype=np.int32)
-            kernels.fill_table(self._table, self._hashes, self._count)
+            larger = zeros((1 << (wanted * _PLACES_PER_TEXT - 1).bit_length(),), np.dtype(np.uint64))
+            kernels.grow_table(self._table, larger)
+            self._table = larger
 
 
 def _sorted(texts: pa.Array) -> Codes:
@@ -183,11 +182,9 @@ def _sorted(texts: pa.Array) -> Codes:
     return np.asarray(pyarrow.compute.sort_indices(texts), dtype=np.int64)
 
 
-def _grown(array: np.ndarray, wanted: int) -> np.ndarray:
-    """Return a longer copy; what it has beyond the old content is not set."""
-    longer = np.empty(max(wanted, array.size + array.size // 2), dtype=array.dtype)
-    longer[: array.size] = array
-    return longer
+def _grown(array: np.ndarray, wanted: int, used: int) -> np.ndarray:
+    """Return a longer copy of the first elements."""
+    return enlarged(array, roomy(wanted, array.size, array.itemsize), used)
 
 
 def _frozen(data: pa.Buffer | bytes | None) -> kernels.Bytes:

@@ -3,8 +3,8 @@
 Loops copy element by element: slices take seconds to compile and are not quicker.
 
 Texts lie end to end in `arena`; `starts[code]` and `starts[code + 1]` bound the text of a code.
-`table` is an open-addressing hash table of codes, -1 where it is free, with a power of two of
-places, at least one of them free; `hashes` keeps the hash of every code.
+`table` is an open-addressing hash table with a power of two of places, at least one of them free: a word
+has the hash of a text above and its code plus one below, and is 0 where the place is free.
 """
 
 import numpy as np
@@ -14,10 +14,14 @@ from tidelog.values.codes import Codes
 from tidelog.values.kernel import inlined, kernel
 
 Bytes = npt.NDArray[np.uint8]
-Int32s = npt.NDArray[np.int32]
 Hashes = npt.NDArray[np.uint32]
+Words = npt.NDArray[np.uint64]
 
-FREE = -1
+FREE = np.uint64(0)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+# This many texts are looked up together.
+_BLOCK = 64
 
 
 @inlined
@@ -38,7 +42,16 @@ def hash_text(data: Bytes, start: int, end: int) -> np.uint32:
     # plain Python.
     low = np.uint64(0xFFFFFFFF)
     value = np.uint64(end - start) & low
+    beside = np.uint64(0)
     at = start
+    # Two lanes: neither waits for the product of the other.
+    while at + 8 <= end:
+        value = ((value ^ _word(data, at)) * np.uint64(0x85EBCA6B)) & low
+        beside = ((beside ^ _word(data, at + 4)) * np.uint64(0xC2B2AE3D)) & low
+        value ^= value >> np.uint64(15)
+        beside ^= beside >> np.uint64(16)
+        at += 8
+    value ^= (beside * np.uint64(0x27D4EB2F)) & low
     while at + 4 <= end:
         value = ((value ^ _word(data, at)) * np.uint64(0x85EBCA6B)) & low
         value ^= value >> np.uint64(15)
@@ -66,81 +79,94 @@ def is_same(left: Bytes, left_start: int, right: Bytes, right_start: int, length
     return True
 
 
-@kernel
-def find_text(text: Bytes, table: Int32s, hashes: Hashes, arena: Bytes, starts: Codes) -> int:
-    """Return the code of a text, or -1."""
+@inlined
+def _search(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
+    value: np.uint32, data: Bytes, start: int, length: int, table: Words, arena: Bytes, starts: Codes
+) -> int:
+    """Return the place of a text in the table, or the free one where it would be."""
     mask = table.size - 1
-    value = hash_text(text, 0, text.size)
     place = int(value) & mask
     while table[place] != FREE:
-        code = int(table[place])
-        start = int(starts[code])
-        if (
-            hashes[code] == value
-            and starts[code + 1] - start == text.size
-            and is_same(text, 0, arena, start, text.size)
-        ):
-            return code
+        if table[place] >> _HALF == value:
+            code = int(table[place] & _LOW) - 1
+            begin = int(starts[code])
+            if starts[code + 1] - begin == length and is_same(data, start, arena, begin, length):
+                break
         place = (place + 1) & mask
-    return FREE
+    return place
 
 
 @kernel
-def intern_texts(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
-    data: Bytes,
-    offsets: Codes,
-    table: Int32s,
-    hashes: Hashes,
-    arena: Bytes,
-    starts: Codes,
-    count: int,
-    codes: Codes,
+def find_text(text: Bytes, table: Words, arena: Bytes, starts: Codes) -> int:
+    """Return the code of a text, or -1."""
+    place = _search(hash_text(text, 0, text.size), text, 0, text.size, table, arena, starts)
+    return int(table[place] & _LOW) - 1
+
+
+@inlined
+def _begin(  # noqa: PLR0913, PLR0917 - see above
+    data: Bytes, offsets: Codes, first: int, values: Hashes, table: Words, arena: Bytes, starts: Codes
+) -> int:
+    """Hash a block of texts and touch what finding them reads, so that cache misses overlap.
+
+    Return what keeps the touching from being optimised away.
+    """
+    count = min(values.size, offsets.size - 1 - first)
+    mask = table.size - 1
+    touched = 0
+    for row in range(count):
+        values[row] = hash_text(data, int(offsets[first + row]), int(offsets[first + row + 1]))
+        touched |= int(table[int(values[row]) & mask] & _LOW)
+    for row in range(count):
+        word = table[int(values[row]) & mask]
+        if word != FREE:
+            touched |= int(starts[int(word & _LOW) - 1])
+    for row in range(count):
+        word = table[int(values[row]) & mask]
+        if word >> _HALF == values[row] and word != FREE and arena.size > 0:
+            touched |= int(arena[min(int(starts[int(word & _LOW) - 1]), arena.size - 1)])
+    return touched
+
+
+@kernel
+def intern_texts(  # noqa: PLR0913, PLR0917 - see above
+    data: Bytes, offsets: Codes, table: Words, arena: Bytes, starts: Codes, count: int, codes: Codes
 ) -> int:
     """Write the codes of texts to `codes` and return the number of codes there are then.
 
     Text i lies in `data` from `offsets[i]` to `offsets[i + 1]`.
     Requires room in every array for all texts to be new.
     """
-    mask = table.size - 1
-    for row in range(offsets.size - 1):
-        start = int(offsets[row])
-        length = int(offsets[row + 1]) - start
-        value = hash_text(data, start, start + length)
-        place = int(value) & mask
-        found = FREE
-        while table[place] != FREE:
-            code = int(table[place])
-            begin = int(starts[code])
-            if (
-                hashes[code] == value
-                and starts[code + 1] - begin == length
-                and is_same(data, start, arena, begin, length)
-            ):
-                found = code
-                break
-            place = (place + 1) & mask
-        if found == FREE:
-            found = count
-            begin = int(starts[found])
-            table[place] = found
-            hashes[found] = value
-            for at in range(length):
-                arena[begin + at] = data[start + at]
-            starts[found + 1] = begin + length
-            count += 1
-        codes[row] = found
-    return count
+    values = np.empty(_BLOCK, np.uint32)
+    touched = 0
+    for first in range(0, offsets.size - 1, _BLOCK):
+        touched |= _begin(data, offsets, first, values, table, arena, starts)
+        for row in range(first, min(first + _BLOCK, offsets.size - 1)):
+            start = int(offsets[row])
+            length = int(offsets[row + 1]) - start
+            value = values[row - first]
+            place = _search(value, data, start, length, table, arena, starts)
+            if table[place] == FREE:
+                begin = int(starts[count])
+                for at in range(length):
+                    arena[begin + at] = data[start + at]
+                count += 1
+                starts[count] = begin + length
+                table[place] = (np.uint64(value) << _HALF) | np.uint64(count)
+            codes[row] = int(table[place] & _LOW) - 1
+    return count if touched >= 0 else -1
 
 
 @kernel
-def fill_table(table: Int32s, hashes: Hashes, count: int) -> None:
-    """Put the codes 0 to `count` into an empty table."""
-    mask = table.size - 1
-    for code in range(count):
-        place = int(hashes[code]) & mask
-        while table[place] != FREE:
-            place = (place + 1) & mask
-        table[place] = code
+def grow_table(old: Words, new: Words) -> None:
+    """Move the codes of a table into an empty, larger one."""
+    mask = new.size - 1
+    for word in old:
+        if word != FREE:
+            place = int(word >> _HALF) & mask
+            while new[place] != FREE:
+                place = (place + 1) & mask
+            new[place] = word
 
 
 @inlined
