@@ -3,46 +3,57 @@
 Each column has a width in bits; a row is one word, its first column highest. A candidate that is known costs
 one cache miss, where slots cost two: the slot and the row it leads to. The table says whether a row is
 present, but not its number.
+
+Words are mixed by a function that can be undone. The low bits of a mixed word are its home, so an entry needs
+to hold only the bits above, and how far from home it lies. In a large table this fits 32 bits.
 """
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.storage import atomic
-from tidelog.storage.hashing import mix
 from tidelog.storage.join import code_of
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, inlined, kernel
 from tidelog.storage.postings import code_range
 from tidelog.storage.slots import BLOCK, EMPTY, ONE
 from tidelog.values.memory import zeros
 
+# Entries in 32 or 64 bits, 0 where a place is empty.
+Entries = npt.NDArray[np.unsignedinteger[Any]]
+
 # Relations with fewer rows keep their slots: tables that stay in the cache gain nothing.
 _SMALLEST_ROWS = 1 << 12
-# A word is stored plus one, so that zero is empty, and must not overflow.
+# The longest words: one more than an entry must not overflow.
 _WORD_BITS = 63
-# The table grows when more than this share of it would be full.
-_FULLEST = 0.7
+_DISTANCE_BITS = 8
+# What is left of 32 bits for the word.
+_NARROW_BITS = 32 - _DISTANCE_BITS
+# The table grows when more than this share of it would be full; then entries lie close to their homes.
+_FULLEST = 0.6
+# A table this many times larger than it need be, in which entries still lie too far, is given up.
+_LARGEST = 16
+
+_DISTANCE = np.uint64(_DISTANCE_BITS)
+_FARTHEST = np.uint64((1 << _DISTANCE_BITS) - 1)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class PackedWords:
     """The rows whose column `c` is below 2 ** `widths[c]`, as words in an open-addressing table."""
 
-    def __init__(self, widths: Int64s, needed: int) -> None:
-        self.widths = widths
-        self.table: Slots = zeros((_table_size(needed),), np.dtype(np.uint64))
+    def __init__(self, widths: Int64s, size: int) -> None:
+        bits = size.bit_length() - 1
+        is_narrow = int(widths.sum()) - bits <= _NARROW_BITS
+        # Columns grow: they share the bits that are left.
+        longest = min(_WORD_BITS, bits + _NARROW_BITS) if is_narrow else _WORD_BITS
+        self.widths = widths + (longest - int(widths.sum())) // len(widths)
+        self.table: Entries = zeros((size,), np.dtype(np.uint32 if is_narrow else np.uint64))
 
     def has_room(self, needed: int) -> bool:
         """Say whether the table takes this many rows."""
         return needed <= _FULLEST * len(self.table)
-
-    def grown(self, needed: int) -> "PackedWords":
-        """Return a table with the same rows and room for `needed`."""
-        larger = PackedWords(self.widths, needed)
-        grow_words(self.table, larger.table)
-        return larger
-
-    def mark(self, rows: CodeArray, count: int) -> None:
-        """Enter rows that are known to be distinct and to fit."""
-        enter_words(self.table, self.widths, rows[:count])
 
     def insert(
         self, rows: CodeArray, candidates: CodeArray, numbers: Int64s, shared: Int64s, step: int
@@ -57,18 +68,41 @@ class PackedWords:
         return present
 
 
-def _table_size(needed: int) -> int:
-    size = 2 * _SMALLEST_ROWS
+def packed_words(
+    needed: int, rows: CodeArray, outside: CodeArray, before: PackedWords | None = None
+) -> PackedWords | None:
+    """Return a table with these rows and room for `needed`, which also takes rows from outside.
+
+    Return None if rows are few, do not fit words, or lie too far from home. `before` has the same rows.
+    """
+    widths = _widths(rows, outside)
+    if needed < _SMALLEST_ROWS or widths is None:
+        return None
+    # In the smallest table the longest word still leaves room for the distance.
+    size = 1 << _DISTANCE_BITS
     while needed > _FULLEST * size:
         size *= 2
-    return size
+    largest = _LARGEST * size
+    still_fit = before is not None and bool((widths <= before.widths).all())
+    if before is not None and still_fit and len(before.table) >= size:
+        # It had room, but not within reach.
+        size = 2 * len(before.table)
+    while size <= largest:
+        packed = PackedWords(widths, size)
+        if before is not None and still_fit and packed.table.dtype == before.table.dtype:
+            packed.widths = before.widths
+            is_done = grow_words(before.table, packed.table)
+        else:
+            is_done = enter_words(packed.table, packed.widths, rows)
+        if is_done:
+            return packed
+        size *= 2
+    return None
 
 
-def fitting_words(needed: int, *parts: CodeArray) -> PackedWords | None:
-    """Return an empty table for the rows of all parts, or None if they are few or do not fit words."""
+def _widths(*parts: CodeArray) -> Int64s | None:
+    """Return how many bits the columns of all parts take; None if they do not fit a word."""
     arity = parts[0].shape[1]
-    if needed < _SMALLEST_ROWS or arity < 1:
-        return None
     widths = np.zeros(arity, np.int64)
     for rows in parts:
         for column in range(arity):
@@ -76,73 +110,81 @@ def fitting_words(needed: int, *parts: CodeArray) -> PackedWords | None:
             if smallest < 0:
                 return None
             widths[column] = max(widths[column], int(largest).bit_length())
-    spare = _WORD_BITS - int(widths.sum())
-    if spare < 0:
-        return None
-    # Columns grow: they share the bits that are left.
-    return PackedWords(widths + spare // arity, needed)
+    return widths if arity > 0 and widths.sum() <= _WORD_BITS else None
 
 
 @inlined
-def _packed(rows: CodeArray, row: Integer, widths: Int64s) -> np.uint64:
-    """Return a row as a word plus one, or zero if it does not fit."""
-    word = EMPTY
-    for column in range(widths.shape[0]):
-        code = np.int64(rows[row, column])
-        if code < 0 or code >> widths[column] != 0:
-            return EMPTY
-        word = (word << np.uint64(widths[column])) | np.uint64(code)
-    return word + ONE
+def _fits(code: Integer, width: Integer) -> bool:
+    return bool(code >= 0 and code >> width == 0)
 
 
 @inlined
-def _packed_operands(
-    batch: CodeArray, row: Integer, constants: Int64s, key: Int32s, widths: Int64s
-) -> np.uint64:
-    """Return the operands of a binding as a word plus one, or zero if they do not fit."""
-    word = EMPTY
-    for column in range(widths.shape[0]):
-        code = code_of(batch, row, constants, key[column])
-        if code < 0 or code >> widths[column] != 0:
-            return EMPTY
-        word = (word << np.uint64(widths[column])) | np.uint64(code)
-    return word + ONE
+def _mixed(word: np.uint64, length: np.uint64) -> np.uint64:
+    """Return a word with its bits mixed, as a permutation of all words of this length."""
+    half = (length + ONE) >> ONE
+    word ^= word >> half
+    word = (word * _MULTIPLIER) & ((ONE << length) - ONE)
+    return word ^ (word >> half)
 
 
 @inlined
-def _home(table: Slots, word: np.uint64) -> np.uint64:
-    return mix(word) & np.uint64(table.shape[0] - 1)
+def _home_bits(table: Entries) -> np.uint64:
+    """Return how many bits of a mixed word are its home."""
+    bits = EMPTY
+    while ONE << bits < np.uint64(table.shape[0]):
+        bits += ONE
+    return bits
 
 
 @inlined
-def _place(table: Slots, word: np.uint64) -> np.uint64:
-    """Return where a word is, or the empty place where it would be."""
+def _search(table: Entries, mixed: np.uint64, bits: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """Return where a word is, or would be, and its entry there; the entry is 0 if it lies too far."""
     mask = np.uint64(table.shape[0] - 1)
-    place = _home(table, word)
-    while table[place] != EMPTY and table[place] != word:
+    place = mixed & mask
+    entry = ((mixed >> bits) << _DISTANCE) + ONE
+    last = entry | _FARTHEST
+    while table[place] != EMPTY and np.uint64(table[place]) != entry:
+        if entry >= last:
+            return place, EMPTY
         place = (place + ONE) & mask
-    return place
+        entry += ONE
+    return place, entry
 
 
 @kernel
-def grow_words(old: Slots, new: Slots) -> None:
-    """Enter every word of a table into an empty, larger one."""
-    for place in range(old.shape[0]):
-        if old[place] != EMPTY:
-            new[_place(new, old[place])] = old[place]
+def grow_words(old: Entries, new: Entries) -> bool:
+    """Enter every word of a table into an empty, larger one; say whether none lies too far from home."""
+    bits, more = _home_bits(old), _home_bits(new)
+    mask = np.uint64(old.shape[0] - 1)
+    for position in range(old.shape[0]):
+        if old[position] != EMPTY:
+            entry = np.uint64(old[position]) - ONE
+            home = (np.uint64(position) - (entry & _FARTHEST)) & mask
+            place, entry = _search(new, ((entry >> _DISTANCE) << bits) | home, more)
+            if entry == EMPTY:
+                return False
+            new[place] = entry
+    return True
 
 
 @kernel
-def enter_words(table: Slots, widths: Int64s, rows: CodeArray) -> None:
-    """Enter rows that are known to be distinct and to fit."""
+def enter_words(table: Entries, widths: Int64s, rows: CodeArray) -> bool:
+    """Enter rows that are known to be distinct and to fit; say whether none lies too far from home."""
+    bits, length = _home_bits(table), np.uint64(widths.sum())
     for row in range(rows.shape[0]):
-        word = _packed(rows, row, widths)
-        table[_place(table, word)] = word
+        word = EMPTY
+        for column in range(widths.shape[0]):
+            word = (word << np.uint64(widths[column])) | np.uint64(rows[row, column])
+        place, entry = _search(table, _mixed(word, length), bits)
+        if entry == EMPTY:
+            return False
+        table[place] = entry
+    return True
 
 
 @kernel
 def insert_words(
-    table: Slots,
+    table: Entries,
     widths: Int64s,
     rows: CodeArray,
     candidates: CodeArray,
@@ -152,43 +194,48 @@ def insert_words(
 ) -> int:
     """Append the candidates that are not present to the rows.
 
-    Return the number of candidates handled: fewer than there are when one does not fit a word.
-    Threads share the work as in `membership.insert_rows`; the thread that enters a word owns the row.
+    Return the number of candidates handled: fewer than there are when one does not fit a word, or lies too
+    far from home. Threads share the work as in `membership.insert_rows`; the thread that makes an entry owns
+    the row.
     """
-    words = np.empty(BLOCK, np.uint64)
+    mixed = np.empty(BLOCK, np.uint64)
     touched = EMPTY
     following, end = numbers[0], numbers[1]
+    bits, length = _home_bits(table), np.uint64(widths.sum())
     mask = np.uint64(table.shape[0] - 1)
+    kind = table.dtype.type
     candidate = 0
-    fits = True
-    while fits and candidate < candidates.shape[0]:
+    is_inside = True
+    while is_inside and candidate < candidates.shape[0]:
         count = 0
         last = min(BLOCK, candidates.shape[0] - candidate)
-        while count < last:
-            words[count] = _packed(candidates, candidate + count, widths)
-            if words[count] == EMPTY:
-                fits = False
-                break
-            touched |= table[_home(table, words[count])]
-            count += 1
+        while is_inside and count < last:
+            word = EMPTY
+            for column in range(widths.shape[0]):
+                code = np.int64(candidates[candidate + count, column])
+                is_inside = is_inside and _fits(code, widths[column])
+                word = (word << np.uint64(widths[column])) | np.uint64(code)
+            if is_inside:
+                mixed[count] = _mixed(word, length)
+                touched |= np.uint64(table[mixed[count] & mask])
+                count += 1
         for offset in range(count):
-            word = words[offset]
-            place = _home(table, word)
-            while True:
-                found = table[place]
-                if found == EMPTY:
-                    found = atomic.swap_if_equal(table, place, EMPTY, word)
-                    if found == EMPTY:
-                        if following == end:
-                            following = atomic.add(shared, 0, step)
-                            end = following + step
-                        for column in range(rows.shape[1]):
-                            rows[following, column] = candidates[candidate + offset, column]
-                        following += 1
-                        break
-                if found == word:
-                    break
-                place = (place + ONE) & mask
+            place, entry = _search(table, mixed[offset], bits)
+            while table[place] == EMPTY and entry != EMPTY:
+                if atomic.swap_if_equal(table, place, kind(0), kind(entry)) == EMPTY:
+                    if following == end:
+                        following = atomic.add(shared, 0, step)
+                        end = following + step
+                    for column in range(rows.shape[1]):
+                        rows[following, column] = candidates[candidate + offset, column]
+                    following += 1
+                else:
+                    # Another thread was first: look at whatever it entered here.
+                    place, entry = _search(table, mixed[offset], bits)
+            if entry == EMPTY:
+                is_inside = False
+                count = offset
+                break
         candidate += count
     numbers[0] = following
     numbers[1] = end
@@ -199,18 +246,29 @@ def insert_words(
 
 @kernel
 def find_words(
-    table: Slots, widths: Int64s, batch: CodeArray, constants: Int64s, key: Int32s, present: Bools
+    table: Entries, widths: Int64s, batch: CodeArray, constants: Int64s, key: Int32s, present: Bools
 ) -> None:
     """Write whether the row of each binding's operands is present; `key` names a source for every column."""
-    words = np.empty(BLOCK, np.uint64)
+    mixed = np.empty(BLOCK, np.uint64)
     touched = EMPTY
+    bits, length = _home_bits(table), np.uint64(widths.sum())
+    mask = np.uint64(table.shape[0] - 1)
     for first in range(0, batch.shape[0], BLOCK):
         count = min(BLOCK, batch.shape[0] - first)
         for offset in range(count):
-            words[offset] = _packed_operands(batch, first + offset, constants, key, widths)
-            touched |= table[_home(table, words[offset])]
+            is_inside = True
+            word = EMPTY
+            for column in range(widths.shape[0]):
+                code = code_of(batch, first + offset, constants, key[column])
+                is_inside = is_inside and _fits(code, widths[column])
+                word = (word << np.uint64(widths[column])) | np.uint64(code)
+            present[first + offset] = np.uint8(1) if is_inside else np.uint8(0)
+            mixed[offset] = _mixed(word, length) if is_inside else EMPTY
+            touched |= np.uint64(table[mixed[offset] & mask])
         for offset in range(count):
-            is_present = words[offset] != EMPTY and table[_place(table, words[offset])] != EMPTY
-            present[first + offset] = np.uint8(1) if is_present else np.uint8(0)
+            if present[first + offset] != 0:
+                place, entry = _search(table, mixed[offset], bits)
+                if entry == EMPTY or table[place] == EMPTY:
+                    present[first + offset] = 0
     if touched == EMPTY and batch.shape[0] < 0:
         present[0] = 0  # keeps the touching loads from being optimised away

@@ -18,7 +18,7 @@ from tidelog.storage.membership import (
     row_numbers_left,
 )
 from tidelog.storage.ordered import OrderedIndex
-from tidelog.storage.packed import PackedWords, fitting_words
+from tidelog.storage.packed import PackedWords, packed_words
 from tidelog.storage.pairs import PairBits, fitting_pairs
 from tidelog.storage.postings import number_groups
 from tidelog.storage.slots import grow_slots
@@ -107,13 +107,12 @@ class StoredRelation:
             self.require_numbers()
         elif not self.counts.size and not self.alive.size:
             pairs = fitting_pairs(self.rows, self.count, needed) if self._may_use_pairs else None
-            if pairs is None and isinstance(self._presence, PackedWords):
-                self._presence = self._presence.grown(needed)
+            if pairs is not None:
+                pairs.mark(self.rows, self.count)
+            if self._use(pairs or self._packed(needed)):
                 return
-            presence = pairs or fitting_words(needed, self.rows[: self.count])
-            if presence is not None:
-                self._use(presence)
-                return
+            if self._presence is not None:
+                self.require_numbers()
         size = self._slots.shape[0]
         while needed * 2 > size:
             size *= 2
@@ -121,11 +120,19 @@ class StoredRelation:
         grow_slots(self._slots, larger)
         self._slots = larger
 
-    def _use(self, presence: PairBits | PackedWords) -> None:
-        """Let an empty table of presence stand in for the slots."""
-        presence.mark(self.rows, self.count)
+    def _packed(self, needed: int, outside: CodeArray | None = None) -> PackedWords | None:
+        """Return the rows as packed words with room for `needed`, if they fit."""
+        before = self._presence if isinstance(self._presence, PackedWords) else None
+        rows = self.rows[: self.count]
+        return packed_words(needed, rows, rows[:0] if outside is None else outside, before)
+
+    def _use(self, presence: PairBits | PackedWords | None) -> bool:
+        """Let presence stand in for the slots, if there is one; say whether it does."""
+        if presence is None:
+            return False
         self._presence = presence
         self._slots = np.zeros(0, np.uint64)
+        return True
 
     @property
     def slots(self) -> Slots:
@@ -149,11 +156,8 @@ class StoredRelation:
     def admit(self, outside: CodeArray) -> None:
         """Make membership take candidates, the first of which lies outside the present one."""
         self._may_use_pairs = False
-        presence = fitting_words(self.count + len(outside), self.rows[: self.count], outside)
-        if presence is None:
+        if not self._use(self._packed(self.count + len(outside), outside)):
             self.require_numbers()
-        else:
-            self._use(presence)
 
     def are_present(
         self, batch: CodeArray, constants: Int64s, key: Int32s, lowest: int, highest: int
