@@ -44,6 +44,8 @@ class PackedWords:
     """The rows whose column `c` is below 2 ** `widths[c]`, as words in an open-addressing table."""
 
     def __init__(self, widths: Int64s, size: int) -> None:
+        # What its rows, and the candidates it was made for, take.
+        self.needed_widths = widths
         bits = size.bit_length() - 1
         is_narrow = int(widths.sum()) - bits <= _NARROW_BITS
         # Columns grow: they share the bits that are left.
@@ -75,7 +77,8 @@ def packed_words(
 
     Return None if rows are few, do not fit words, or lie too far from home. `before` has the same rows.
     """
-    widths = _widths(rows, outside)
+    # Never narrower than before: another thread may be about to insert what that was made for.
+    widths = _widths(before.needed_widths if before else np.zeros(rows.shape[1], np.int64), rows, outside)
     if needed < _SMALLEST_ROWS or widths is None:
         return None
     # In the smallest table the longest word still leaves room for the distance.
@@ -100,17 +103,16 @@ def packed_words(
     return None
 
 
-def _widths(*parts: CodeArray) -> Int64s | None:
-    """Return how many bits the columns of all parts take; None if they do not fit a word."""
-    arity = parts[0].shape[1]
-    widths = np.zeros(arity, np.int64)
+def _widths(known: Int64s, *parts: CodeArray) -> Int64s | None:
+    """Return how many bits the columns of all parts take, at least those known; None if no word has them."""
+    widths = known.copy()
     for rows in parts:
-        for column in range(arity):
+        for column in range(len(widths)):
             smallest, largest = code_range(rows, column, 0, len(rows))
             if smallest < 0:
                 return None
             widths[column] = max(widths[column], int(largest).bit_length())
-    return widths if arity > 0 and widths.sum() <= _WORD_BITS else None
+    return widths if len(widths) and widths.sum() <= _WORD_BITS else None
 
 
 @inlined
