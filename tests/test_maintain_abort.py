@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tidelog.maintain.work as work_module
 from epochs import LIMIT, Maintained, difference, each_strategy, examples
 from epochs_programs import SPECIAL, tangled_epochs, tangled_programs
 from programs import build, run_program
 from tidelog.engine.epoch import Action, Strategy
 from tidelog.engine.protocol import Settings
 from tidelog.errors import TidelogError
+from tidelog.maintain import prices
+from tidelog.maintain.learned import Learned
 from tidelog.values import NoValueError
 
 DECLARED = ".functor trip(x: number): number\n"
@@ -197,8 +198,9 @@ def test_an_epoch_without_a_fixpoint_is_stopped(strategy: Strategy):
 
 @pytest.fixture
 def no_free_work(monkeypatch):
-    """Let `auto` count every derivation, so that small programs go over their budget."""
-    monkeypatch.setattr(work_module, "FREE_WORK", 0)
+    """Let `auto` try every update and count every derivation, so that small programs go over their budget."""
+    monkeypatch.setattr(prices, "FREE_WORK", 0)
+    monkeypatch.setattr(Learned, "predict", lambda *_, **__: 0.0)
 
 
 @pytest.mark.usefixtures("no_free_work")

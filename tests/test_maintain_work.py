@@ -7,7 +7,8 @@ from epochs import Maintained
 from programs import build
 from tidelog.engine.epoch import Action, Strategy
 from tidelog.engine.protocol import Settings
-from tidelog.maintain.work import Learned, surviving_share
+from tidelog.maintain.learned import Learned
+from tidelog.maintain.work import surviving_share
 from tidelog.storage import StoredRelation
 
 LISTS = """
@@ -99,4 +100,4 @@ def test_a_large_first_change_is_not_followed():
 
     reports = {report.relations: report for report in found.strata}
     assert reports["far",].action is Action.RECOMPUTED
-    assert "indexes" in reports["far",].reason
+    assert "predicted to take" in reports["far",].reason

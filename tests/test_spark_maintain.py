@@ -13,9 +13,9 @@ from partner_epochs import LIMIT, follow, followable, rows
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.spark.wire import between_threads
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
+from tidelog.maintain.prices import DEFAULT_RATIO
 from tidelog.maintain.small.epoch import SmallEpochs
 from tidelog.maintain.small.layout import CALLER
-from tidelog.maintain.work import UPDATE_COST
 
 CLOSURE = """
 .decl edge(x: number, y: number) .input edge
@@ -96,12 +96,12 @@ def test_a_partner_alone_counts_work_like_the_local_engine(monkeypatch):
 @pytest.mark.parametrize("partners", [1, 2, 3])
 def test_partners_give_up_at_the_budget_of_the_local_engine(partners, monkeypatch):
     """Partners allow an update the share of a recompute that the local engine allows it."""
-    monkeypatch.setattr("tidelog.maintain.work.FREE_WORK", 0)
+    monkeypatch.setattr("tidelog.maintain.prices.FREE_WORK", 0)
     ask = MaintenanceSettings(Strategy.AUTO, switch=0.3)
 
     found = epochs_of(closures(), partners, ask)
 
-    assert f"{0.3 * found[0][-1] / UPDATE_COST:,.0f} are allowed" in found[1][-1].reason
+    assert f"{0.3 * found[0][-1] / DEFAULT_RATIO:,.0f} are allowed" in found[1][-1].reason
 
 
 @settings(max_examples=25)
@@ -118,7 +118,7 @@ def test_partners_follow_epochs(partners, data, strategy):
 def test_partners_that_may_give_up_follow_epochs(partners, data):
     """With hardly any room for updates, which then are given up midway, the same holds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tidelog.maintain.work.FREE_WORK", 0)
+        patch.setattr("tidelog.maintain.prices.FREE_WORK", 0)
         check_partners(partners, data, Strategy.AUTO)
 
 

@@ -80,8 +80,8 @@ class EpochResult:
 class MaintenanceSettings:
     """What a user may choose about an epoch.
 
-    `switch` is the share of a stratum's recompute work that an update may spend before it is
-    given up for a recompute.
+    `switch` is the share of a stratum's recompute that an update may cost before it is given up for
+    a recompute.
     """
 
     strategy: Strategy = Strategy.AUTO

@@ -6,31 +6,34 @@
     recomputed   evaluated from scratch and compared
 
 A stratum is recomputed when its rules cannot be followed, when the change is predicted to cost more than
-the allowed share of a recompute, or when an update turns out to cost more.
+the allowed share of a recompute, or when an update turns out to cost more. What they cost is learned, stratum
+by stratum (`maintain.learned`).
 """
 
 from dataclasses import dataclass, replace
 from typing import Final
 
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
+from tidelog.maintain.learned import Learned
+from tidelog.maintain.prices import Budget, Price
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
-from tidelog.maintain.work import Learned, update_budget
 
 UNTOUCHED: Final = "nothing it reads changed"
+NO_LIMIT: Final = Budget()
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is done to a stratum and why; an update is given up once its work exceeds `budget`.
+    """What is done to a stratum and why; an update is given up once its `budget` is spent.
 
-    `is_refused` says that a change was too large for a stratum without indexes.
+    `is_refused` says that an update was expected to cost too much.
     """
 
     action: Action
     strategy: Strategy
     reason: str
     predicted: float = 0.0
-    budget: float = float("inf")
+    budget: Budget = NO_LIMIT
     rules: RuleChange = NO_RULE_CHANGE
     is_refused: bool = False
 
@@ -38,6 +41,11 @@ class Decision:
     def is_update(self) -> bool:
         """Say whether changes are followed, derivation by derivation or as a whole."""
         return self.action in {Action.EXTENDED, Action.UPDATED}
+
+    @property
+    def is_growing(self) -> bool:
+        """Say whether the change can only add facts."""
+        return self.action is Action.EXTENDED
 
     def report(self, relations: tuple[str, ...], work: int, seconds: float) -> StratumReport:
         """Return what was done to a stratum of these relations, and why."""
@@ -100,28 +108,40 @@ def decide_rules(rules: RuleChange | None, learned: Learned, settings: Maintenan
     """Return what to do about a stratum whose rules changed; None means that they cannot be followed."""
     if rules is None or settings.strategy is Strategy.RECOMPUTE:
         return recompute("its rules changed")
-    is_auto = settings.strategy is Strategy.AUTO
-    budget = update_budget(settings.switch, learned.recompute_work) if is_auto else float("inf")
+    budget = NO_LIMIT
+    if settings.strategy is Strategy.AUTO:
+        budget = learned.budget(settings.switch, learned.recompute_work)
     return Decision(Action.UPDATED, Strategy.UPDATE, str(rules), budget=budget, rules=rules)
 
 
-def give_up(decision: Decision, spent: int) -> Decision:
+def give_up(decision: Decision, spent: int, seconds: float = 0.0) -> Decision:
     """Return the decision to recompute after an update that did too much."""
-    reason = f"the update was given up after {spent:,} derivations; {decision.budget:,.0f} are allowed"
-    return recompute(reason, decision.predicted)
+    budget = decision.budget
+    if seconds and budget.seconds:
+        spoken = f"{spent:,} derivations in {seconds:.3f} s; {budget.seconds:.3f} s are allowed"
+    else:
+        spoken = f"{spent:,} derivations; {budget.work:,.0f} are allowed"
+    return recompute(f"the update was given up after {spoken}", decision.predicted)
 
 
 def _decide_by_cost(now: Situation, switch: float, update: Decision) -> Decision:
     """Return an update under a budget, or a recompute if that is predicted to cost less."""
-    predicted = now.rows * now.learned.work_per_row
-    budget = update_budget(switch, now.expected)
-    if now.learned.refuses_indexes(now.share, now.expected, is_recursive=now.is_recursive):
-        against = "so many that indexes to follow them would cost more than they save"
-        return replace(recompute(f"{update.reason}, {against}", predicted), is_refused=True)
-    if predicted > budget:
-        against = (
-            f"predicted to take {predicted:,.0f} derivations, "
-            f"more than the {budget:,.0f} allowed beside the {now.expected:,.0f} of a recompute"
-        )
-        return recompute(f"{update.reason}, {against}", predicted)
-    return replace(update, predicted=predicted, budget=budget)
+    learned = now.learned
+    predicted = learned.predict(now.rows, now.share, is_growing=now.is_growing, is_recursive=now.is_recursive)
+    budget = learned.budget(switch, now.expected)
+    acceptable = learned.acceptable(budget, now.expected)
+    if predicted <= acceptable or learned.refusals >= learned.patience:
+        return replace(update, predicted=predicted, budget=budget)
+    unready = "" if acceptable == budget.work else ", with indexes still to be made,"
+    against = (
+        f"predicted to take {_spoken(predicted, learned.update_price)}, "
+        f"more than the {acceptable:,.0f} allowed{unready} "
+        f"beside the {_spoken(now.expected, learned.recompute_price)} of a recompute"
+    )
+    return replace(recompute(f"{update.reason}, {against}", predicted), is_refused=True)
+
+
+def _spoken(work: float, price: Price) -> str:
+    """Return work in words, with the time it takes where that is known."""
+    time = f" ({work * price.per_unit:.3f} s)" if price.is_known else ""
+    return f"{work:,.0f} derivations{time}"

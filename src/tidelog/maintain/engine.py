@@ -40,13 +40,14 @@ from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.epoch import NO_RULE_CHANGES, Maintainer
 from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.input_facts import InputFacts
+from tidelog.maintain.learned import Learned
 from tidelog.maintain.path_keeper import PathKeeper
 from tidelog.maintain.projections import project_negations
 from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, RowDelta
 from tidelog.maintain.rule_change import RuleChange, rule_change
 from tidelog.maintain.small.stratum import SmallStratum
-from tidelog.maintain.work import Learned, stratum_work
+from tidelog.maintain.work import stratum_work
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
@@ -71,7 +72,7 @@ class LocalMaintainedEngine(LocalEngine):
         self.groups = GroupKeeper(self._aggregates, self._state, self._expressions)
         self.paths = PathKeeper(self._state)
         self.inputs = InputFacts(self._program, self._state)
-        self._start_maintenance((0,) * len(self._program.strata))
+        self._start_maintenance([Learned() for _ in self._program.strata])
 
     def _adopt_program(self, program: Program) -> None:
         """Take a program in the form that is followed; see `program`."""
@@ -80,11 +81,11 @@ class LocalMaintainedEngine(LocalEngine):
         named, self._aggregates = name_aggregates(self._program)
         self._program = project_negations(named)
 
-    def _start_maintenance(self, stratum_work: Sequence[int]) -> None:
-        """Follow changes from here on; `stratum_work` is what evaluating each stratum took."""
+    def _start_maintenance(self, learned: Sequence[Learned]) -> None:
+        """Follow changes from here on; `learned` is what each stratum has cost so far."""
         self.derivations = LocalDerivations(self._state, self._expressions)
         self._recomputed = Recomputed(self._state)
-        self._maintainer = Maintainer(self._program, self, [Learned(work) for work in stratum_work])
+        self._maintainer = Maintainer(self._program, self, learned)
 
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
@@ -104,7 +105,9 @@ class LocalMaintainedEngine(LocalEngine):
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Evaluate every relation to its fixpoint and annotate every fact."""
         statistics = super().evaluate(observer)
-        self._start_maintenance([stratum_work(stratum) for stratum in statistics.strata])
+        self._start_maintenance(
+            [Learned.from_evaluation(stratum_work(each), each.seconds) for each in statistics.strata]
+        )
         self.groups.commit()
         self.paths.commit()
         return statistics
@@ -274,7 +277,7 @@ class LocalMaintainedEngine(LocalEngine):
 
     def _widen(self) -> None:
         self._state.widen()
-        self._start_maintenance(self._maintainer.work())
+        self._start_maintenance([each.without_indexes() for each in self._maintainer.learned])
 
     # --- other programs, other processes ----------------------------------------------------------
 
@@ -295,18 +298,24 @@ class LocalMaintainedEngine(LocalEngine):
         before = dict(self.__dict__)
         old_program = self._program
         known = {stratum.relations: _content(stratum, self._program) for stratum in self._program.strata}
-        work = dict(zip(known, self._maintainer.work(), strict=True))
+        learned = dict(zip(known, self._maintainer.learned, strict=True))
         try:
             self._adopt(program)
             strata = self._program.strata
-            self._start_maintenance([work.get(stratum.relations, 0) for stratum in strata])
+            contents = {stratum.relations: _content(stratum, self._program) for stratum in strata}
+            self._start_maintenance(
+                [
+                    learned.get(names, Learned()).for_rules(is_same=known.get(names) == content)
+                    for names, content in contents.items()
+                ]
+            )
             old = {stratum.relations: stratum for stratum in old_program.strata}
             rewritten = {
                 number: None
                 if self.groups.aggregates.keys() & set(stratum.relations) or self.paths.follows(stratum)
                 else rule_change(old.get(stratum.relations), old_program, stratum, self._program)
                 for number, stratum in enumerate(strata)
-                if known.get(stratum.relations) != _content(stratum, self._program)
+                if known.get(stratum.relations) != contents[stratum.relations]
             }
             inputs = {name: self.inputs.numbers(name, change) for name, change in changes.items()}
             result = self._run_epoch(inputs, settings, rewritten)
@@ -368,7 +377,8 @@ class LocalMaintainedEngine(LocalEngine):
                 if stratum.relations[0] not in self._user_program.relations:
                     self._run_stratum(number, stratum, context, SilentObserver())
         self.groups.commit()
-        self._start_maintenance(state.stratum_work or (0,) * len(self._program.strata))
+        work = state.stratum_work or (0,) * len(self._program.strata)
+        self._start_maintenance([Learned(each) for each in work])
 
 
 def _codes_of(changes: Mapping[str, RelationChange]) -> list[Codes]:

@@ -22,13 +22,14 @@ from tidelog.maintain.decide import (
     update_without_rules,
 )
 from tidelog.maintain.epoch_marks import EpochMarks
+from tidelog.maintain.learned import Learned
+from tidelog.maintain.prices import work_budgets
 from tidelog.maintain.row_delta import RowDelta, changed_rows
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import SmallEpochs, SmallOutcome
 from tidelog.maintain.small.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
 from tidelog.maintain.strata import KeptStratum, PlainStratum, keep_strata
 from tidelog.maintain.trace import WORTH_A_TRACE
-from tidelog.maintain.work import Learned, update_budget
 from tidelog.program.nodes import Program
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Maintainer:
         spent = 0
         if status == OVER_BUDGET:
             spent = self.small.work(number)
-            kept.learned.learn(rows, spent)
+            kept.learned.learn_failure(rows, spent, is_growing=decision.is_growing)
             decision = give_up(decision, spent)
         self._advanced.append(kept)
         outcome = kept.advance(own, earlier, decision)
@@ -174,7 +175,7 @@ class Maintainer:
             handlers[list(rewritten)] = FORCED
         budgets, rates = np.full(handlers.size, np.inf), np.zeros(handlers.size)
         if is_auto:
-            budgets[:] = [update_budget(settings.switch, x.recompute_work) for x in self.learned]
+            budgets = work_budgets(settings.switch, np.array([x.unit for x in self.learned]))
             budgets[~self._has_rules] = np.inf
             rates[:] = [x.work_per_row for x in self.learned]
         self.small.begin(epoch.inputs, handlers, budgets, rates, WORTH_A_TRACE if is_auto else np.inf)
@@ -193,14 +194,13 @@ class Maintainer:
             decision = epoch.decision if number == first else None
             if decision is None:
                 decision = self._describe(kept, outcome, epoch.settings.strategy)
-            epoch.reports[number] = decision.report(
-                kept.stratum.relations, outcome.work, share * (outcome.work + 1)
-            )
+            taken = share * (outcome.work + 1)
+            epoch.reports[number] = decision.report(kept.stratum.relations, outcome.work, taken)
             if kept.has_keys:
                 self.engine.check_keys(kept.stratum, epoch.changes)
             if outcome.level:
                 self.engine.check_level(kept.stratum, outcome.level)
-            kept.learned.learn(outcome.rows, outcome.work)
+            kept.learned.learn(outcome.rows, outcome.work, taken, is_growing=outcome.is_growing)
             kept.forget()
             self._traced.discard(number)
         self.engine.check_level(self.program.strata[first], 0)
@@ -214,7 +214,7 @@ class Maintainer:
         return replace(update, strategy=Strategy.UPDATE, predicted=predicted)
 
     def _reports(self, strategy: Strategy) -> list[StratumReport]:
-        """Return what is request of an epoch in which nothing changes."""
+        """Return what is reported of an epoch in which nothing changes."""
         if strategy not in self._untouched:
             self._untouched[strategy] = [
                 StratumReport(stratum.relations, Action.SKIPPED, strategy, UNTOUCHED, 0, 0, 0.0)

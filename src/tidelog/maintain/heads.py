@@ -1,5 +1,6 @@
 """The facts of a stratum as the sweeps see them: something to take from and to offer to."""
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.epoch_marks import EpochMarks, rows_by_level
 from tidelog.maintain.judge import EpochJudge, Mask
+from tidelog.maintain.prices import Budget
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
@@ -36,19 +38,25 @@ class Asking(NamedTuple):
 
 @dataclass
 class WorkMeter:
-    """Counts derivations, and the bindings that the engine went through to find them."""
+    """Counts derivations, and the bindings that the engine went through to find them, and the time."""
 
     derivations: LocalDerivations
-    budget: float
+    budget: Budget
     seen: int = 0
 
     def __post_init__(self) -> None:
         self._bindings_before = self.derivations.work
+        self._start = time.perf_counter()
 
     @property
     def work(self) -> int:
         """Return the work so far."""
         return self.seen + self.derivations.work - self._bindings_before
+
+    @property
+    def seconds(self) -> float:
+        """Return the time since the update began."""
+        return time.perf_counter() - self._start
 
     def spend(self, derivations: int) -> None:
         """Count derivations; raise `OverBudget` if they are too many."""
@@ -56,8 +64,8 @@ class WorkMeter:
         self.check()
 
     def check(self) -> None:
-        """Raise if the work exceeds the budget, even where bindings lead to no derivation."""
-        if self.work > self.budget:
+        """Raise if the budget is spent, even where bindings lead to no derivation."""
+        if self.budget.is_spent(self.work, self.seconds):
             raise OverBudget
 
 

@@ -9,6 +9,7 @@
 `keep_strata` decides, once, which kind a stratum is.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,15 +23,17 @@ from tidelog.maintain.decide import Decision, Situation, decide, give_up, recomp
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.heads import Heads, OverBudget, WorkMeter
 from tidelog.maintain.judge import EpochJudge
+from tidelog.maintain.learned import Learned
 from tidelog.maintain.monotone import MonotoneUpdate
 from tidelog.maintain.row_delta import RowDelta, changed_rows, net_deleted
+from tidelog.maintain.rule_change import NO_RULE_CHANGE
 from tidelog.maintain.strategies.backward_forward import BackwardForwardHeads
 from tidelog.maintain.strategies.counting import CountingHeads, IterationCounts, count_iterations
 from tidelog.maintain.strategies.dred import DredCounterHeads, DredHeads
 from tidelog.maintain.strategies.traced import TracedSweeps
 from tidelog.maintain.sweeps import Sweeps
 from tidelog.maintain.trace import TraceKeeper
-from tidelog.maintain.work import LARGE_SHARE_RECURSIVE, Learned, surviving_share
+from tidelog.maintain.work import surviving_share
 from tidelog.plan.flatten import FlatRule, flatten_rule
 from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.plan.own_rules import OwnForm, own_forms
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
     from tidelog.maintain.engine import LocalMaintainedEngine
 
 Changes = Mapping[str, RowDelta]
+# A trace is for small changes: it costs most where much of a join changes.
+_LARGEST_TRACED_SHARE = 0.03
 
 
 class Outcome(NamedTuple):
@@ -91,13 +96,14 @@ class KeptStratum:
         """Return what to do about changes of its input facts and of earlier strata."""
         now = self._situation(own, earlier)
         decision = decide(now, settings)
-        self.learned.has_refused = decision.is_refused
+        if decision.is_refused:
+            self.learned.refusals += 1
         if not decision.is_update or not self.rules:
             return decision
         if settings.strategy is Strategy.TRACE:
             strategy = Strategy.TRACE if self.trace.applies() else Strategy.UPDATE
             return replace(decision, strategy=strategy, reason=f"{decision.reason}: {self.trace.explain()}")
-        if settings.strategy is Strategy.AUTO and now.share <= LARGE_SHARE_RECURSIVE:
+        if settings.strategy is Strategy.AUTO and now.share <= _LARGEST_TRACED_SHARE:
             advice = self.trace.advise(now.rows, decision.predicted, self.learned.recompute_work)
             if advice is not None:
                 return replace(decision, strategy=Strategy.TRACE, reason=f"{decision.reason}; {advice}")
@@ -106,7 +112,7 @@ class KeptStratum:
     def advance(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
         """Advance the stratum to the new epoch as decided."""
         if decision.is_update:
-            return self._follow(own, earlier, decision)
+            return self._follow_and_learn(own, earlier, decision)
         if decision.strategy is Strategy.RECOMPUTE:
             return self._recompute(own, earlier, decision)
         return Outcome({}, decision, 0)
@@ -139,14 +145,26 @@ class KeptStratum:
     def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
         raise NotImplementedError
 
+    def _follow_and_learn(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
+        start = time.perf_counter()
+        outcome = self._follow(own, earlier, decision)
+        done = outcome.decision
+        if done.is_update:
+            if done.strategy is Strategy.UPDATE and done.rules == NO_RULE_CHANGE:
+                rows, seconds = changed_rows(own, earlier), time.perf_counter() - start
+                self.learned.learn(rows, outcome.work, seconds, is_growing=done.is_growing)
+            self.learned.is_indexed = True
+        return outcome
+
     # --- recomputing ----------------------------------------------------------------------------
 
     def _recompute(self, own: Changes, earlier: Changes, decision: Decision, spent: int = 0) -> Outcome:
         self.forget()
         for name in self.stratum.relations:
             self.marks_of(name).undo()
+        start = time.perf_counter()
         changes, work = self.engine.recompute(self.stratum, own, earlier)
-        self.learned.learn_recompute(net_deleted(own, earlier), work)
+        self.learned.learn_recompute(net_deleted(own, earlier), work, time.perf_counter() - start)
         return Outcome(changes, decision, spent + work)
 
     def _situation(self, own: Changes, earlier: Changes) -> Situation:
@@ -206,8 +224,6 @@ class PlainStratum(KeptStratum):
         return True
 
     def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
-        self.learned.is_indexed = True
-        rows = changed_rows(own, earlier)
         dense = self._dense_state(earlier) if decision.strategy is Strategy.COUNTING else None
         # Kept again once the epoch has succeeded: a failed one leaves it half changed.
         self.dense = None
@@ -227,9 +243,12 @@ class PlainStratum(KeptStratum):
             with self.engine.derivations.watched(meter.check):
                 changes = sweeps.run(own)
         except OverBudget:
-            self.learned.learn(rows, meter.work)
-            return self._recompute(own, earlier, give_up(decision, meter.work), meter.work)
-        (self.learned if traces is None else self.trace).learn(rows, meter.work)
+            work, seconds = meter.work, meter.seconds
+            rows = changed_rows(own, earlier)
+            self.learned.learn_failure(rows, work, seconds, is_growing=decision.is_growing)
+            return self._recompute(own, earlier, give_up(decision, work, seconds), work)
+        if traces is not None:
+            self.trace.learn(changed_rows(own, earlier), meter.work)
         self.dense, self.dense_versions = dense, self._versions()
         return Outcome(changes, decision, meter.work)
 

@@ -26,16 +26,17 @@ from tidelog.engine.spark.partner import (
 )
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
 from tidelog.engine.spark.wire import Wire, total
-from tidelog.maintain.decide import UNTOUCHED, Decision, give_up, recompute
+from tidelog.maintain.decide import NO_LIMIT, UNTOUCHED, Decision, give_up, recompute
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.heads import OverBudget, WorkMeter
 from tidelog.maintain.judge import EpochJudge
+from tidelog.maintain.learned import Learned
 from tidelog.maintain.partners.heads import PartnerHeads
 from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, NO_ROWS, RowDelta, changed_rows
 from tidelog.maintain.strata import Outcome
 from tidelog.maintain.sweeps import Sweeps
-from tidelog.maintain.work import evaluation_work, stratum_work, update_budget
+from tidelog.maintain.work import evaluation_work, stratum_work
 from tidelog.plan.flatten import flatten_rule
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
@@ -171,9 +172,11 @@ class PartnerEngine:
         partners, has_rules = f"{self.wire.partners} partners", bool(self._rules[number])
         if settings.strategy is Strategy.RECOMPUTE and has_rules:
             return recompute(f"recomputing was asked for; {partners}")
-        budget = float("inf")
+        budget = NO_LIMIT
         if settings.strategy is Strategy.AUTO and has_rules:
-            budget = update_budget(settings.switch, self.work[number])
+            # Partners learn no prices: what they measured would differ, and all must decide alike.
+            work = self.work[number]
+            budget = Learned(work).budget(settings.switch, work)
         reason = f"{rows:,} changed facts reach it; {partners}"
         return Decision(Action.UPDATED, Strategy.UPDATE, reason, budget=budget)
 

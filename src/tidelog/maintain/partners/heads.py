@@ -216,5 +216,5 @@ class PartnerHeads(Heads):
     def _check_work(self, messages: list[Message]) -> None:
         """Add up the work of all partners; they all give up here if it is too much."""
         self.work = sum(note.work for note in notes_in(messages)) + self._level_work
-        if self.work > self.meter.budget:
+        if self.work > self.meter.budget.work:
             raise OverBudget
