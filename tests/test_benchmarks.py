@@ -281,19 +281,23 @@ def test_programs_beyond_plain_rules_are_refused():
         read_plain_program(Workload("", "crdt_linear.dl", Published(""), "").path)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("program", ["crdt.dl", "crdt_linear.dl"])
-def test_both_list_programs_walk_the_tree(program, seed):
-    """The two programs for the edited list give the pairs that a walk over the tree of insertions gives."""
-    random = np.random.default_rng(seed)
+Element = tuple[int, int]
+
+
+def edited_list(random: np.random.Generator, count: int = 40) -> dict[Element, Element]:
+    """Return elements with random parents among those before them."""
     elements = [(0, 0)]
     parents = {}
-    for counter in range(1, 40):
+    for counter in range(1, count):
         element = (counter, int(random.integers(0, 3)))
         parents[element] = elements[random.integers(len(elements))]
         elements.append(element)
-    removed = [element for element in elements[1:] if random.random() < 0.4]
-    children: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    return parents
+
+
+def consecutive(parents: dict[Element, Element], removed: set[Element]) -> set[tuple[int, int]]:
+    """Return the counters of consecutive visible elements, by a walk over the tree of insertions."""
+    children: dict[Element, list[Element]] = {}
     for element, parent in parents.items():
         children.setdefault(parent, []).append(element)
     walked, waiting = [], [(0, 0)]
@@ -302,10 +306,45 @@ def test_both_list_programs_walk_the_tree(program, seed):
         walked.append(element)
         waiting.extend(sorted(children.get(element, [])))
     visible = [element for element in walked[1:] if element not in removed]
+    return {(first[0], second[0]) for first, second in itertools.pairwise(visible)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("program", ["crdt.dl", "crdt_linear.dl"])
+def test_both_list_programs_walk_the_tree(program, seed):
+    """The two programs for the edited list give the pairs that a walk over the tree of insertions gives."""
+    random = np.random.default_rng(seed)
+    parents = edited_list(random)
+    removed = {element for element in parents if random.random() < 0.4}
     inserts = [(*element, *parent) for element, parent in parents.items()]
 
     path = Workload("", program, Published(""), "").path
     with tidelog.open(path, facts={"insert": inserts, "remove": removed}, engine="reference") as db:
         found = {(first, second) for first, second, _ in db["result"]}
 
-    assert found == {(a[0], b[0]) for a, b in itertools.pairwise(visible)}
+    assert found == consecutive(parents, removed)
+
+
+@pytest.mark.parametrize("program", ["crdt.dl", "crdt_linear.dl"])
+def test_both_list_programs_follow_edits(program):
+    """After epochs that insert, remove and restore elements, both walk the tree as it is then."""
+    random = np.random.default_rng(7)
+    parents, removed = edited_list(random, 120), set[Element]()
+    known = list(parents)
+    path = Workload("", program, Published(""), "").path
+    wanted, found = [], []
+
+    with tidelog.open(path, facts={"insert": [(*e, *parents[e]) for e in known[:60]]}) as db:
+        for first in range(60, 120, 10):
+            inserted = known[first : first + 10]
+            turned = {known[number] for number in random.integers(0, first, 12)}
+            hidden, shown = turned - removed, turned & removed
+            removed = removed ^ turned
+            db.apply(
+                insert={"insert": [(*e, *parents[e]) for e in inserted], "remove": sorted(hidden)},
+                delete={"remove": sorted(shown)},
+            )
+            wanted.append(consecutive({e: parents[e] for e in known[: first + 10]}, removed))
+            found.append({(one, other) for one, other, _ in db["result"]})
+
+    assert found == wanted
