@@ -138,16 +138,25 @@ def test_cheaper_updates_lower_a_prediction_at_once():
     assert predict(learned, 100) == pytest.approx(20_000)
 
 
+def refusals(learned: Learned, rows: int) -> int:
+    """Return how often a change is recomputed before it is followed all the same."""
+    learned.refusals = 0
+    while not learned.has_waited(rows):
+        learned.refusals += 1
+    return learned.refusals
+
+
 def test_failures_make_the_next_attempt_rarer():
-    """After so many refusals an update is tried all the same; each failure multiplies them by four."""
+    """After so many refusals an update is tried all the same: sooner if it has few rows."""
     learned = Learned(MILLION)
-    first = learned.patience
-
-    learned.learn_failure(10, 100_000)
-
-    assert learned.patience == 4 * first
+    waited = [(refusals(learned, 10), refusals(learned, 1_000))]
+    for _ in range(2):
+        learned.learn_failure(10, 100_000)
+        waited.append((refusals(learned, 10), refusals(learned, 1_000)))
     learned.learn(10, 100)
-    assert learned.patience == first
+    waited.append((refusals(learned, 10), refusals(learned, 1_000)))
+
+    assert waited == [(1, 16), (4, 64), (16, 256), (1, 16)]
 
 
 def test_other_rules_keep_only_what_a_recompute_took():

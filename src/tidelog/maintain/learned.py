@@ -15,9 +15,11 @@ _PART_WITHOUT_INDEXES = 0.25
 # What was given up would have taken at least this many times the work that was done.
 _LEFT_UNDONE = 2.0
 # Recomputes in place of an update that is expected to cost too much, before one is tried all the same:
-# the data may have changed. Each failure makes them more.
+# the data may have changed. Each failure makes them more. Changes of few rows differ most in what they
+# cost, so that for them one failure says little.
 _PATIENCE = 16
 _MORE_PATIENCE = 4
+_FEW_ROWS = 32
 _POINTS = 16
 
 
@@ -83,6 +85,10 @@ class Learned:
         """Return the most work that an update may be expected to take for it to be tried."""
         is_ready = self.is_indexed or expected < _WORK_WORTH_INDEXES
         return budget.work if is_ready else _PART_WITHOUT_INDEXES * budget.work
+
+    def has_waited(self, rows: int) -> bool:
+        """Say whether updates were refused so often that one of so many rows is tried all the same."""
+        return self.refusals >= (self.patience // _PATIENCE if rows <= _FEW_ROWS else self.patience)
 
     def learn(self, rows: int, work: int, seconds: float = 0.0, *, is_growing: bool = False) -> None:
         """Remember what an update cost, with a bias toward the cheaper ones.
