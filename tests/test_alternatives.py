@@ -11,7 +11,7 @@ from tidelog.engine.epoch import Strategy
 from tidelog.engine.local import choose, stratum, workers
 from tidelog.engine.protocol import Settings
 from tidelog.maintain.small.epoch import SmallEpochs
-from tidelog.plan import plan_stratum
+from tidelog.plan import alternatives, plan_stratum
 from tidelog.plan.operators import Choose, all_operators
 from tidelog.plan.statistics import KnownSizes
 from tidelog.storage.join import select_rows
@@ -36,26 +36,54 @@ BODIES = {
 }
 
 
+STATIC_HEADER = """
+.pragma "leapfrog-exclude" "*"
+.decl e(x: number, y: number)
+.decl t(x: number, y: number, z: number)
+.decl d(x: number, y: number)
+.input e, t
+.output r
+d(1, 2).
+.decl r(x: number, y: number, z: number, w: number)
+"""
+STATIC_BODIES = {
+    "triangle": "r(x, y, z, 0) :- e(x, y), e(y, z), e(z, x).",
+    "square": "r(x, y, z, w) :- e(x, y), e(y, z), e(z, w), e(w, x).",
+    "clique": "r(x, y, z, w) :- e(x, y), e(x, z), e(x, w), e(y, z), e(y, w), e(z, w).",
+    "three columns": "r(x, y, z, w) :- t(x, y, z), t(y, z, w), t(z, w, x).",
+    "with a wildcard": "r(x, y, z, 0) :- e(x, y), t(y, z, _), e(z, x), t(_, x, y).",
+    "with a path behind it": "r(x, y, z, w) :- e(x, y), e(y, z), e(z, x), e(z, w).",
+    "with a constant": "r(x, y, z, 0) :- e(x, y), t(y, z, 1), t(2, z, x), e(z, x).",
+    "with a filter": "r(x, y, z, w) :- e(x, y), e(y, z), e(z, w), e(w, x), x != z, y < w.",
+    "with a negation": "r(x, y, z, 0) :- e(x, y), e(y, z), e(z, x), !d(x, y).",
+}
+
+
 @pytest.fixture(autouse=True)
 def _few_bindings_choose_too(monkeypatch):
     """Let every binding choose, and threads share what little work there is."""
     monkeypatch.setattr(choose, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(alternatives, "_FEW_BINDINGS", 0.0)
+    monkeypatch.setattr(alternatives, "_ENTRY_COST", 0.0)
     monkeypatch.setattr(stratum, "_ROWS_FOR_THREADS", 2)
     monkeypatch.setattr(workers, "_SMALLEST_MORSEL", 2)
 
 
-def skewed_facts(seed: int) -> dict[str, list[tuple[int, ...]]]:
+def skewed_facts(seed: int, names: str = "pqc") -> dict[str, list[tuple[int, ...]]]:
     """Return facts in which a few values are in most of them, and others in one."""
     chance = random.Random(seed)  # noqa: S311 - test data
 
     def value() -> int:
         return min(chance.randrange(12), chance.randrange(12), chance.randrange(12))
 
-    return {
+    facts = {
         "p": sorted({(value(), value()) for _ in range(25)}),
         "q": sorted({(value(), value(), value()) for _ in range(25)}),
         "c": sorted({(value(), value(), value()) for _ in range(25)}),
+        "e": sorted({(value(), value()) for _ in range(40)}),
+        "t": sorted({(value(), value(), value()) for _ in range(40)}),
     }
+    return {name: facts[name] for name in names}
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -80,6 +108,51 @@ def test_cyclic_bodies_have_alternatives(body):
 
     operators = [operator for plan in plans for operator in all_operators(plan.operators)]
     assert any(isinstance(operator, Choose) for operator in operators)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("body", STATIC_BODIES.values(), ids=STATIC_BODIES)
+def test_bodies_without_a_delta_choose_too(body, jobs):
+    """The engines agree on cyclic bodies over input relations, and every one of them has a choice."""
+    program = build(STATIC_HEADER + body)
+    (plan,) = plan_stratum(program.strata[-1], program, KnownSizes({"e": 1000, "t": 1000})).once
+    assert any(isinstance(operator, Choose) for operator in plan.operators)
+    for seed in range(6):
+        facts = skewed_facts(seed, "et")
+
+        found = run(STATIC_HEADER + body, engine="local", inputs=facts, settings=Settings(jobs=jobs))
+
+        assert found == run(STATIC_HEADER + body, inputs=facts)
+
+
+def test_choices_follow_one_another():
+    """Each vertex of a clique behind the second comes from the vertex with the fewest arcs."""
+    program = build(STATIC_HEADER + STATIC_BODIES["clique"])
+
+    (plan,) = plan_stratum(program.strata[-1], program, KnownSizes({"e": 1000})).once
+
+    first = plan.operators[-1]
+    assert isinstance(first, Choose)
+    assert len(first.alternatives) == 2
+    for alternative in first.alternatives:
+        assert isinstance(alternative[-1], Choose)
+        assert len(alternative[-1].alternatives) == 3
+
+
+def test_an_index_is_built_for_a_choice_only_if_it_pays(monkeypatch):
+    """A few bindings are joined through the index that there is, however large the relation."""
+    monkeypatch.setattr(alternatives, "_ENTRY_COST", 1.0)
+    program = build(STATIC_HEADER + "r(x, y, z, 0) :- d(x, y), e(y, z), e(z, x).")
+    keys = {("e", (0,)): 1e5, ("e", (1,)): 1e5}
+
+    def chooses(few: float) -> bool:
+        sizes = KnownSizes({"d": few, "e": 1e6}, keys)
+        monkeypatch.setattr(KnownSizes, "is_indexed", lambda *_: False)
+        (plan,) = plan_stratum(program.strata[-1], program, sizes).once
+        return isinstance(plan.operators[-1], Choose)
+
+    assert not chooses(1e4)
+    assert chooses(1e6)
 
 
 @pytest.mark.parametrize("strategy", [Strategy.UPDATE, Strategy.COUNTING, Strategy.DRED])

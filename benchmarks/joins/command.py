@@ -61,12 +61,12 @@ def _shown(value: object) -> str:
 def _warm_up() -> None:
     """Compile everything that is measured."""
     from benchmarks.joins.graphs import full  # noqa: PLC0415 - the engine is loaded where it is measured
-    from benchmarks.joins.shapes import PRAGMAS, SHAPES, join  # noqa: PLC0415 - likewise
+    from benchmarks.joins.shapes import PLANS, SHAPES, join  # noqa: PLC0415 - likewise
     from benchmarks.joins.traces import follow  # noqa: PLC0415 - likewise
 
     for shape in SHAPES:
-        for how in PRAGMAS:
-            join(shape, full(25), how)
+        for how in PLANS:
+            join(shape, full(2_500), how)
     list(follow(full(100), [1, 3], ["trace", "update"]))
 
 
@@ -111,6 +111,7 @@ def _shapes(options: argparse.Namespace) -> Iterator[Row]:
         (TRIANGLE, "rmat", 4 * options.arcs),
         (CLIQUE, "star", options.arcs // 4),
         (CLIQUE, "rmat", options.arcs // 4),
+        (SQUARE, "star", options.arcs // 40),
         (SQUARE, "rmat", options.arcs // 10),
     ]
     for shape, graph, size in cases:

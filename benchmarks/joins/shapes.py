@@ -23,23 +23,20 @@ class Shape:
     vertices: str
     arcs: tuple[str, ...]
 
-    @property
-    def rule(self) -> str:
-        """Return the rule that finds the pattern."""
+    def rule(self, plan: str) -> str:
+        """Return the rule that finds the pattern, joined as `plan` says."""
         body = ", ".join(f"e({arc[0]}, {arc[1]})" for arc in self.arcs)
-        return f"found({', '.join(self.vertices)}) :- {body}."
+        order = ", ".join(str(number) for number in range(1, len(self.arcs) + 1))
+        return f"found({', '.join(self.vertices)}) :- {body}. {plan.format(order=order)}"
 
 
 TRIANGLE = Shape("triangle", "xyz", ("xy", "yz", "zx"))
 SQUARE = Shape("4-cycle", "xyzw", ("xy", "yz", "zw", "wx"))
-CLIQUE = Shape("4-clique", "xyzw", ("xy", "xz", "xw", "yz", "yw", "zw"))
+CLIQUE = Shape("4-clique", "xyzw", ("xy", "xz", "yz", "xw", "yw", "zw"))
 SHAPES = (TRIANGLE, SQUARE, CLIQUE)
 
-PRAGMAS = {
-    "leapfrog": '.pragma "leapfrog" "*"',
-    "pairs": '.pragma "leapfrog-exclude" "*"',
-    "auto": "",
-}
+# The arcs of a shape are in the best order for joins in pairs.
+PLANS = {"leapfrog": ".plan leapfrog", "pairs": ".plan 0:({order})", "auto": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,8 @@ class Found:
 def program_of(shape: Shape, how: str) -> Program:
     """Return the program of a shape, joined as `how` says."""
     columns = ", ".join(f"{name}: number" for name in shape.vertices)
-    text = f"{PRAGMAS[how]}\n.decl e(x: number, y: number)\n.input e\n.decl found({columns})\n{shape.rule}\n"
+    rule = shape.rule(PLANS[how])
+    text = f".decl e(x: number, y: number)\n.input e\n.decl found({columns})\n{rule}\n"
     return build_program(parse(Source(f"{shape.name}.dl", text)))[0]
 
 

@@ -7,20 +7,22 @@ the largest possible result, but each of its steps costs more than a binding of 
 estimated.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from tidelog.plan.body import Body, Chain
 from tidelog.plan.leapfrog_bounds import is_cyclic, most_bindings
 from tidelog.plan.leapfrog_operator import Group, free_variables, operands_of
-from tidelog.plan.operators import View
+from tidelog.plan.operators import Choose, View
 from tidelog.plan.statistics import UNKNOWN_SIZE
 from tidelog.program.nodes import Atom, Program
 from tidelog.program.walk_nodes import variables_of
 
 # What a step of a leapfrog join costs, in bindings of joins in pairs (measured: `benchmarks joins`).
 _STEP_COST = 1.5
+# The same where each binding may choose how it goes on.
+_STEP_COST_BY_CHOICE = 4.0
 # How much better it must be for acyclic bodies, for bodies whose tries grow with every iteration, and for
 # bodies that start from a few facts, all of which joins in pairs follow more quickly.
 _CAUTIOUS_MARGIN = 8.0
@@ -28,6 +30,8 @@ _CAUTIOUS_MARGIN = 8.0
 _EXPECTED_GROWTH = 8.0
 # With fewer facts than this, nothing is known about a relation that grows.
 _SETTLED_SIZE = 1 << 12
+# How the distinct values of columns are counted: `Statistics.values` or `Statistics.distinct`.
+_Count = Callable[[str, tuple[int, ...]], float | None]
 # The orders of this many variables are few enough to try them all.
 _EXHAUSTIVE_VARIABLES = 6
 
@@ -60,11 +64,14 @@ def _is_named(relation: str, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The parts of a body to be joined one after the other, or None for joins in pairs; and why."""
+    """The parts of a body to be joined one after the other, or None for joins in pairs; and why.
+
+    `work` is what was expected of this choice where it was compared with others.
+    """
 
     parts: tuple[int | Group, ...] | None
     reason: str
-    steps: float = 0.0
+    work: float | None = None
 
 
 def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
@@ -87,6 +94,25 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
     if request is JoinRequest.AUTO and pairs.cost <= margin * len(variables):
         # Each variable takes at least one step.
         return Choice(None, f"in pairs: {_shape(cyclic=cyclic)}, but has few bindings" if cyclic else "")
+    parts, steps = _leaping(components, body)
+    if request is JoinRequest.LEAPFROG:
+        asking = "the rule" if body.is_leapfrog else "a pragma"
+        return Choice(parts, f"leapfrog: {asking} asks for it", steps)
+    way, bindings = "in pairs", pairs.cost
+    if is_plain and isinstance(pairs.operators[-1], Choose):
+        # A binding that goes where it matches the fewest facts never does more than a leapfrog join either,
+        # except that it looks for all values where one is enough.
+        way, margin = "by choice", _STEP_COST_BY_CHOICE
+        bindings = min(bindings, _leaping(components, replace(body, counting=True))[1])
+    compared = f"about {steps:,.0f} steps against {bindings:,.0f} bindings {way}"
+    if margin * steps < bindings:
+        return Choice(parts, f"leapfrog: {_shape(cyclic=cyclic)}, {compared}", steps)
+    reason = f"{way}: {_shape(cyclic=cyclic)}, but leapfrog takes {compared}" if cyclic else ""
+    return Choice(None, reason, bindings)
+
+
+def _leaping(components: Sequence[Sequence[int]], body: Body) -> tuple[tuple[int | Group, ...], float]:
+    """Return the parts of a body whose components are each joined at once, and the steps expected."""
     sizes = Sizes(body)
     parts: list[int | Group] = []
     steps = 0.0
@@ -97,13 +123,7 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
         order, expected = best_variable_order(component, body, sizes)
         steps += expected
         parts.append(Group(tuple(component), order))
-    if request is JoinRequest.LEAPFROG:
-        asking = "the rule" if body.is_leapfrog else "a pragma"
-        return Choice(tuple(parts), f"leapfrog: {asking} asks for it", steps)
-    compared = f"about {steps:,.0f} steps against {pairs.cost:,.0f} bindings in pairs"
-    if margin * steps < pairs.cost:
-        return Choice(tuple(parts), f"leapfrog: {_shape(cyclic=cyclic)}, {compared}", steps)
-    return Choice(None, f"in pairs: {_shape(cyclic=cyclic)}, but leapfrog takes {compared}" if cyclic else "")
+    return tuple(parts), steps
 
 
 def delta_first(body: Body, choice: Choice) -> Choice:
@@ -175,16 +195,25 @@ class Sizes:
 
     def __init__(self, body: Body) -> None:
         self._body = body
-        self._known: dict[tuple[int, frozenset[int]], float] = {}
+        self._known: dict[tuple[int, frozenset[int], _Count], float] = {}
 
-    def distinct(self, number: int, columns: frozenset[int]) -> float:
-        """Return how many distinct values columns of an atom have."""
-        known = self._known.get((number, columns))
+    def below(self, number: int, before: frozenset[int], columns: frozenset[int]) -> float:
+        """Return how many distinct values columns of an atom have for one value of those `before`.
+
+        If nothing is before, all values are met, each once; else those with the most facts most often.
+        """
+        if not before:
+            return self._distinct(number, columns, self._body.statistics.values)
+        weighted = self._body.statistics.distinct
+        return self._distinct(number, columns, weighted) / self._distinct(number, before, weighted)
+
+    def _distinct(self, number: int, columns: frozenset[int], count: _Count) -> float:
+        known = self._known.get((number, columns, count))
         if known is None:
-            known = self._known[number, columns] = self._distinct(number, columns)
+            known = self._known[number, columns, count] = self._expected(number, columns, count)
         return known
 
-    def _distinct(self, number: int, columns: frozenset[int]) -> float:
+    def _expected(self, number: int, columns: frozenset[int], count: _Count) -> float:
         atom = self._body.atoms[number]
         if not columns or self._body.views[number] is View.DELTA:
             return 1.0
@@ -196,7 +225,7 @@ class Sizes:
             size *= _EXPECTED_GROWTH
         if len(columns) == len(atom.terms):
             return size
-        counted = statistics.distinct(atom.relation, tuple(sorted(columns)))
+        counted = count(atom.relation, tuple(sorted(columns)))
         evenly = float(size ** (len(columns) / len(atom.terms)))
         return min(size, evenly if counted is None else counted)
 
@@ -289,8 +318,7 @@ class _OrderSearch:
             participants += 1
             before = frozenset(c for c, x in enumerate(operands) if not isinstance(x, str) or x in bound)
             with_name = before.union(c for c, x in enumerate(operands) if x == name)
-            below = self._sizes.distinct(number, with_name) / self._sizes.distinct(number, before)
-            fewest = min(fewest, below)
+            fewest = min(fewest, self._sizes.below(number, before, with_name))
         return max(fewest, 1e-3), participants
 
     def bounded_steps(self, order: tuple[str, ...]) -> float:
@@ -314,7 +342,5 @@ class _OrderSearch:
             bound = frozenset(c for c, x in enumerate(operands) if not isinstance(x, str) or x in self._outer)
             columns = bound.union(c for c, x in enumerate(operands) if x in inside)
             edges.append(inside)
-            sizes.append(
-                max(self._sizes.distinct(number, columns) / self._sizes.distinct(number, bound), 1.0)
-            )
+            sizes.append(max(self._sizes.below(number, bound, columns), 1.0))
         return most_bindings(edges, sizes)

@@ -10,7 +10,12 @@ Edge = frozenset[str]
 
 
 def is_cyclic(edges: Iterable[Edge]) -> bool:
-    """Say whether a body is cyclic, by the reduction of Graham, Yu and Ozsoyoglu.
+    """Say whether a body is cyclic."""
+    return bool(cyclic_part(edges))
+
+
+def cyclic_part(edges: Iterable[Edge]) -> tuple[int, ...]:
+    """Return the places of the edges that make a body cyclic, by the reduction of Graham, Yu and Ozsoyoglu.
 
     A variable in a single edge is dropped, and so is an edge inside another. Of an acyclic body nothing is
     left in the end:
@@ -18,17 +23,17 @@ def is_cyclic(edges: Iterable[Edge]) -> bool:
         a(x, y), b(y, z)              acyclic
         a(x, y), b(y, z), c(z, x)     cyclic
     """
-    left = [set(edge) for edge in edges]
+    left = {place: set(edge) for place, edge in enumerate(edges)}
     while True:
-        lonely = {vertex for edge in left for vertex in edge if sum(vertex in other for other in left) == 1}
-        shrunk = [edge - lonely for edge in left]
-        kept: list[set[str]] = []
-        for place, edge in enumerate(shrunk):
-            others = (*kept, *shrunk[place + 1 :])
+        vertices = [vertex for edge in left.values() for vertex in edge]
+        shrunk = {place: {v for v in edge if vertices.count(v) > 1} for place, edge in left.items()}
+        kept: dict[int, set[str]] = {}
+        for place, edge in shrunk.items():
+            others = (*kept.values(), *(shrunk[other] for other in shrunk if other > place))
             if edge and not any(edge <= other for other in others):
-                kept.append(edge)
+                kept[place] = edge
         if kept == left:
-            return bool(kept)
+            return tuple(kept)
         left = kept
 
 

@@ -9,7 +9,7 @@ afterwards, by the annotations of those rows.
 from tidelog.plan.body import Body, row_name
 from tidelog.plan.flatten import FlatRule, RuleLiteral, flatten_rule
 from tidelog.plan.operators import Leapfrog, Operator, View
-from tidelog.plan.order import best_chain, best_chain_in_pairs, chains_by_first_atom, with_alternatives
+from tidelog.plan.order import best_chain, best_chain_in_pairs, best_choosing_chain, chains_by_first_atom
 from tidelog.plan.statistics import Statistics
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import walk
@@ -22,7 +22,7 @@ def derivation_chain(
 ) -> tuple[Operator, ...]:
     """Return the best chain from facts of a literal, or of the head, to derivations."""
     body = _body(rule, literal, program, statistics)
-    return with_alternatives(body, best_chain(body)).operators
+    return best_choosing_chain(body).operators
 
 
 def chain_variants(

@@ -14,8 +14,14 @@ class Statistics(Protocol):
     def size(self, relation: str) -> float | None:
         """Return the number of facts, or None if it is not known yet."""
 
-    def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
+    def values(self, relation: str, columns: tuple[int, ...]) -> float | None:
         """Return the number of distinct values of these columns, or None if they were not counted."""
+
+    def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
+        """Return the number of facts over how many of them the key of a fact leads to, or None likewise.
+
+        It is below the number of values if some have many more facts than others.
+        """
 
     def is_indexed(self, relation: str, columns: tuple[int, ...]) -> bool:
         """Say whether facts can be found by these columns without building an index first."""
@@ -32,9 +38,13 @@ class KnownSizes:
         """Return the known size."""
         return self.sizes.get(relation)
 
-    def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
+    def values(self, relation: str, columns: tuple[int, ...]) -> float | None:
         """Return the known number of keys."""
         return self.keys.get((relation, columns))
+
+    def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
+        """Return the known number of keys: each is assumed to have as many facts as any other."""
+        return self.values(relation, columns)
 
     def is_indexed(self, relation: str, columns: tuple[int, ...]) -> bool:  # noqa: ARG002 - as asked
         """Return True: whatever index a plan needs exists when it runs."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from tidelog.plan.body import Body, Chain, rule_body
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
 from tidelog.plan.operators import RulePlan, StratumPlan, View
-from tidelog.plan.order import best_chain, with_alternatives
+from tidelog.plan.order import best_chain, best_choosing_chain
 from tidelog.plan.own_rules import own_deltas
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Program, Rule, Stratum
@@ -66,7 +66,7 @@ class _Planner:
             if fixed is not None:
                 chain = best_chain(body, tuple(atom - 1 for atom in fixed))
             else:
-                chain = with_alternatives(body, best_chain(body))
+                chain = best_choosing_chain(body)
             yield rule_plan(flat, delta, chain)
         for own, delta in own_deltas(flat, stratum) if stratum.is_recursive else ():
             views = tuple(View.DELTA if atom == delta else View.FULL for atom in range(len(own.atoms)))
