@@ -141,3 +141,24 @@ def test_the_room_a_thread_was_promised_is_not_taken():
     assert room_left >= len(large)
     assert handled == len(large)
     assert set(as_tuples(relation.live_rows())) == {*as_tuples(large), *as_tuples(small)}
+
+
+def test_threads_append_rows_that_are_new():
+    """Rows known to be distinct are all there, and the table that finds them is built when it is needed."""
+    rows = as_rows([(number, -number) for number in range(MANY)], 2)
+    relation = StoredRelation(2, np.int32)
+    insertion = SharedInsertion(relation, THREADS, 0, appends=True)
+
+    threads = [
+        threading.Thread(target=insertion.insert, args=(rows[thread::THREADS], NO_COUNTS, thread))
+        for thread in range(THREADS)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    insertion.close()
+
+    assert set(as_tuples(relation.live_rows())) == set(as_tuples(rows))
+    assert relation.insert(rows) == 0
+    assert (relation.find(rows) >= 0).all()

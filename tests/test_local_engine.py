@@ -15,6 +15,7 @@ from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.errors import TidelogError
 from tidelog.program.nodes import Program
+from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import IS_COMPILED
 from tidelog.values import Codec
 
@@ -481,3 +482,35 @@ def test_a_program_of_many_rules_reserves_little():
     tracemalloc.stop()
 
     assert peak < 4 << 20, peak
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_facts_that_no_rule_derives_twice_are_appended(monkeypatch, jobs):
+    """A rule whose head has all variables of its body appends to an empty relation; others insert."""
+    monkeypatch.setattr(stratum, "_ROWS_FOR_THREADS", 2)
+    monkeypatch.setattr(workers, "_SMALLEST_MORSEL", 2)
+    text = """
+        .decl e(x: number, y: number)
+        .decl all(x: number, y: number, z: number)
+        .decl both(x: number, y: number)
+        .decl some(x: number)
+        .decl left(x: number, y: number)
+        .input e
+        .output all, both, some, left
+        all(x, y, z) :- e(x, y), e(y, z).
+        both(x, y) :- e(x, y).
+        both(y, x) :- e(x, y).
+        some(x) :- e(x, _).
+        left(x, y) :- e(x, y), !both(y, 3), all(x, y, _).
+    """
+    appended = []
+    append = StoredRelation.append
+    monkeypatch.setattr(
+        StoredRelation, "append", lambda self, rows: (appended.append(self.arity), append(self, rows))
+    )
+    facts = {"e": [(x, x * y % 13) for x in range(20) for y in range(5)]}
+
+    found = run(text, engine="local", inputs=facts, settings=Settings(jobs=jobs))
+
+    assert found == run(text, inputs=facts)
+    assert set(appended) == {2, 3}

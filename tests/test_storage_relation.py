@@ -240,3 +240,18 @@ def test_enlarged_array_keeps_what_was_used():
     larger = enlarged(array, 5, 2)
 
     assert larger.tolist() == [[1, 2], [3, 4], [0, 0], [0, 0], [0, 0]]
+
+
+def test_appended_rows_are_found_by_all_that_follows():
+    """Rows may be appended, then inserted, found and copied as if they had been inserted."""
+    rows = as_rows([(number, number + 1) for number in range(300)], 2)
+    relation = StoredRelation(2, np.int32)
+
+    relation.append(rows[:100])
+    relation.append(rows[100:200])
+
+    for other in (relation.snapshot(), relation.copied(np.int64), relation):
+        found = other.find(rows.astype(other.dtype))
+        assert list(found[:200]) == list(range(200))
+        assert (found[200:] == -1).all()
+    assert relation.insert(rows) == 100

@@ -76,6 +76,18 @@ class FlatRule:
         return (*positive, *negated)
 
     @cached_property
+    def is_distinct(self) -> bool:
+        """Say whether no two derivations yield the same fact: the head has all that the body binds freely."""
+        if any(isinstance(literal, nodes.Generator) for literal in self.body):
+            return False
+        terms = (term for atom in self.atoms for term in atom.terms)
+        return all(
+            isinstance(term, nodes.Constant)
+            or (isinstance(term, nodes.Variable) and term.name in self.outputs)
+            for term in terms
+        )
+
+    @cached_property
     def outputs(self) -> Layout:
         """Return the columns of the head."""
         return tuple(as_operand(term) for term in self.head.terms)

@@ -235,7 +235,7 @@ class RulePlan:
 
     `delta_atom` is the position of the body atom that reads the delta. `estimate` is the number
     of bindings the chosen order was expected to touch. `reason` says why the atoms are joined at once,
-    or why not although that was considered.
+    or why not although that was considered. With `is_distinct` no fact is derived twice.
     """
 
     rule: RuleId
@@ -245,6 +245,7 @@ class RulePlan:
     estimate: float
     span: Span
     reason: str = ""
+    is_distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,16 @@ class _Planner:
 
 def rule_plan(rule: FlatRule, delta: int | None, chain: Chain) -> RulePlan:
     """Return a chain as the plan of a rule."""
-    return RulePlan(rule.id, rule.relation, delta, chain.operators, chain.cost, rule.span, chain.reason)
+    return RulePlan(
+        rule.id,
+        rule.relation,
+        delta,
+        chain.operators,
+        chain.cost,
+        rule.span,
+        chain.reason,
+        is_distinct=rule.is_distinct,
+    )
 
 
 def _view(atom: int, delta: int | None, inside: list[int]) -> View:

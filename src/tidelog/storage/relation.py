@@ -90,12 +90,15 @@ class StoredRelation:
         since rows never change once written.
         """
         needed = self.count + extra
+        self._enlarge_rows(needed)
+        if not self._has_room(needed):
+            self._enlarge_membership(needed)
+
+    def _enlarge_rows(self, needed: int) -> None:
         if needed > self.rows.shape[0]:
             capacity = roomy(needed, self.rows.shape[0], self.arity * self.rows.itemsize)
             names = (*(_ANNOTATIONS if self.counts.size else ()), *(("alive",) if self.alive.size else ()))
             enlarge(self, ("rows", *names), capacity, self.count)
-        if not self._has_room(needed):
-            self._enlarge_membership(needed)
 
     def _has_room(self, needed: int) -> bool:
         """Say whether membership takes this many rows."""
@@ -113,6 +116,8 @@ class StoredRelation:
                 return
             if self._presence is not None:
                 self.require_numbers()
+        if not self._slots.size:
+            self._build_slots()
         size = self._slots.shape[0]
         while needed * 2 > size:
             size *= 2
@@ -136,22 +141,37 @@ class StoredRelation:
 
     @property
     def slots(self) -> Slots:
-        """Return the table from rows to their numbers, rebuilt if presence has replaced it."""
-        if self._presence is not None:
+        """Return the table from rows to their numbers, built if presence or nothing is in its place."""
+        if self._presence is not None or not self._slots.size:
             self.require_numbers()
         return self._slots
 
     def require_numbers(self) -> None:
         """Switch back to slots, permanently: they also have a row's number."""
         self.needs_numbers = True
-        if self._presence is not None:
-            size = 2 * _SMALLEST
-            while self.count * 2 > size:
-                size *= 2
-            slots = zeros((size,), np.dtype(np.uint64))
-            number_rows(slots, self.rows, self.count)
-            self._slots = slots
-            self._presence = None
+        if self._presence is not None or not self._slots.size:
+            self._build_slots()
+
+    def _build_slots(self) -> None:
+        """Enter all rows into a new table, which others see only once it is complete."""
+        size = 2 * _SMALLEST
+        while self.count * 2 > size:
+            size *= 2
+        slots = zeros((size,), np.dtype(np.uint64))
+        number_rows(slots, self.rows, self.count)
+        self._slots = slots
+        self._presence = None
+
+    def append(self, rows: CodeArray) -> None:
+        """Append rows that are distinct and not here yet, without entering them into the table.
+
+        The table is built when it is first needed. Rows are not annotated, and none was deleted.
+        """
+        needed = self.count + len(rows)
+        self._enlarge_rows(needed)
+        self.rows[self.count : needed] = rows
+        self.count = needed
+        self._slots, self._presence = np.empty(0, np.uint64), None
 
     def admit(self, outside: CodeArray) -> None:
         """Make membership take candidates, the first of which lies outside the present one."""
@@ -171,7 +191,7 @@ class StoredRelation:
         if presence is not None:
             return presence.find(batch, constants, key)
         # A thread that switches back to slots has them ready before it lets presence go.
-        found = self._find(batch, constants, key, slots if slots.size else self._slots)
+        found = self._find(batch, constants, key, slots if slots.size else self.slots)
         return ((found >= lowest) & (found < highest)).view(np.uint8)
 
     def row_numbers(self, batch: CodeArray, constants: Int64s, key: Int32s) -> Int64s:

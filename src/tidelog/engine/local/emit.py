@@ -19,17 +19,21 @@ class Halt(Exception):  # noqa: N818 - ends a worker whose run was given up else
 
 
 class EmitStep(Step):
-    """Inserts candidates from a single thread."""
+    """Inserts candidates from a single thread, or appends them if they are known to be new."""
 
     def __init__(self) -> None:
         self.relation: Candidates
         self.first_new = 0
+        self.appends = False
         self.derivations = 0
 
     def run(self, batch: CodeArray) -> None:
         """Insert the batch."""
         self.derivations += batch.shape[0]
-        self.relation.insert(batch, NO_COUNTS, self.first_new)
+        if self.appends and isinstance(self.relation, StoredRelation):
+            self.relation.append(batch)
+        else:
+            self.relation.insert(batch, NO_COUNTS, self.first_new)
 
 
 class SharedInsertion:
@@ -42,9 +46,12 @@ class SharedInsertion:
     A thread that finds room takes no lock.
     """
 
-    def __init__(self, relation: StoredRelation, threads: int, first_new: int) -> None:
+    def __init__(
+        self, relation: StoredRelation, threads: int, first_new: int, *, appends: bool = False
+    ) -> None:
         self.relation = relation
         self.first_new = first_new
+        self._appends = appends
         self._threads = threads
         self._blocks = relation.open_shared(threads)
         self._condition = threading.Condition()
@@ -55,6 +62,10 @@ class SharedInsertion:
 
     def insert(self, batch: CodeArray, weights: Int32s, thread: int) -> None:
         """Insert a batch from one thread."""
+        if self._appends:
+            with self._condition:
+                self.relation.append(batch)
+            return
         numbers = self._blocks[thread]
         while True:
             self._enter(batch.shape[0], thread)
@@ -70,7 +81,8 @@ class SharedInsertion:
 
     def close(self) -> None:
         """Make the row numbers dense again once all threads are done."""
-        self.relation.close_shared(self._blocks)
+        if not self._appends:
+            self.relation.close_shared(self._blocks)
 
     def _enter(self, rows: int, thread: int) -> None:
         """Return once this thread may insert this many rows."""

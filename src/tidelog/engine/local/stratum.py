@@ -12,7 +12,7 @@ from functools import partial
 
 from tidelog.engine.convergence import check_convergence, is_full
 from tidelog.engine.local.chains import Chain, make_chain
-from tidelog.engine.local.emit import EmitStep, SharedEmitStep
+from tidelog.engine.local.emit import EmitStep, SharedEmitStep, SharedInsertion
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.settle import Settler, needs_settling
 from tidelog.engine.local.state import LocalState
@@ -184,13 +184,16 @@ class StratumRun:
         first, last = rule.chain.rows()
         if first == last:
             return
-        is_plain = rule.plan.relation not in self._settlers and not target.alive.size
+        is_plain = isinstance(target, StoredRelation) and not target.alive.size
+        # The table of a relation that no rule adds to again may never be needed.
+        is_new = is_plain and not target.count and not self._state.counting and not self._stratum.is_recursive
+        appends = is_new and rule.plan.is_distinct
+        first_new = self._iteration_start[rule.plan.relation]
         if last - first >= _ROWS_FOR_THREADS and is_plain and rule.threads:
-            first_new = self._iteration_start[rule.plan.relation]
-            assert isinstance(target, StoredRelation)
-            self._context.workers.run_chains(rule.threads, target, first_new, first, last)
+            insertion = SharedInsertion(target, len(rule.threads), first_new, appends=appends)
+            self._context.workers.run_chains(rule.threads, insertion, first, last)
         else:
-            rule.end.relation, rule.end.first_new = target, self._iteration_start[rule.plan.relation]
+            rule.end.relation, rule.end.first_new, rule.end.appends = target, first_new, appends
             rule.chain.run(first, last)
 
     def _plan_rules(self, rules: Sequence[Rule]) -> None:

@@ -23,7 +23,6 @@ from tidelog.plan.operators import (
     all_operators,
 )
 from tidelog.program.nodes import Application, Constant, Term, Variable
-from tidelog.storage import StoredRelation
 
 _ROWS_FOR_THREADS = 1 << 14
 # A thread takes a morsel at a time; small ones keep all threads busy to the end.
@@ -54,13 +53,11 @@ class Workers:
     def run_chains(
         self,
         chains: Sequence[tuple[Chain, SharedEmitStep]],
-        target: StoredRelation,
-        first_new: int,
+        insertion: SharedInsertion,
         first: int,
         last: int,
     ) -> None:
         """Run one rule over a range of rows, each thread with a chain of its own."""
-        insertion = SharedInsertion(target, len(chains), first_new)
         for _, end in chains:
             end.insertion = insertion
         size = max(_SMALLEST_MORSEL, min(BUFFER_ROWS, (last - first) // (4 * self.jobs)))
