@@ -1,5 +1,6 @@
 """`tidelog plan`, and what `tidelog run` leaves out."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -83,3 +84,48 @@ def test_run_restricts_magic_relations(folder: Path):
     assert done.returncode == 0, done.stderr
     assert (folder / "out.csv").read_text() == "3\n4\n"
     assert '"path": 2' in (folder / "stats.json").read_text()
+
+
+def test_measured_plan_shows_what_operators_yielded(folder: Path):
+    """Beside what was expected of each join stands what it did when the program was evaluated."""
+    done = tidelog(folder, "plan", "prog.dl", "-F", ".", "--measure")
+
+    assert done.returncode == 0, done.stderr
+    assert "input edge, facts: 3" in done.stdout
+    assert "scan delta path: x, y (measured 2) → x, y" in done.stdout
+    assert re.search(r"join full edge by x = y: y as z \(~[\d.]+ each, measured 0.5: 1\) → x, z", done.stdout)
+    assert "index edge by x" in done.stdout
+    assert not (folder / "out.csv").exists()
+
+
+def test_measured_choices_show_where_bindings_went(folder: Path):
+    """Every alternative of a choice has its own number of bindings; inside they add up."""
+    arcs = [(x, x * y % 97) for x in range(97) for y in range(1, 30)]
+    (folder / "edge.facts").write_text("".join(f"{x}\t{y}\n" for x, y in arcs))
+    (folder / "tri.dl").write_text(
+        ".decl edge(x: number, y: number)\n.input edge\n.decl t(x: number, y: number, z: number)\n.output t\n"
+        "t(x, y, z) :- edge(x, y), edge(y, z), edge(z, x).\n"
+    )
+
+    done = tidelog(folder, "plan", "tri.dl", "-F", ".", "--measure")
+
+    assert done.returncode == 0, done.stderr
+    began = [
+        int(x.replace(",", "")) for x in re.findall(r"alternative \d \(measured ([\d,]+)\)", done.stdout)
+    ]
+    assert len(began) == 2
+    assert 0 < sum(began) <= len(set(arcs))
+
+
+def test_measuring_takes_functions_of_the_user(folder: Path):
+    """A program with functors of its own is measured with them, as it is run."""
+    (folder / "twice.py").write_text("def twice(x: int) -> int:\n    return 2 * x\n")
+    (folder / "twice.dl").write_text(
+        ".functor twice(x: number): number\n.decl a(x: number)\n.decl b(x: number)\n.output b\n"
+        "a(1). a(2).\nb(@twice(x)) :- a(x).\n"
+    )
+
+    done = tidelog(folder, "plan", "twice.dl", "--measure", "--functions", "twice.py")
+
+    assert done.returncode == 0, done.stderr
+    assert "(measured 2)" in done.stdout

@@ -11,6 +11,7 @@ from tidelog.algebra.nodes import Select, walk_expression
 from tidelog.algebra.translate import translate_rule
 from tidelog.cli.plan_report import report_plan
 from tidelog.plan import plan_stratum
+from tidelog.plan.measured import Measurements
 from tidelog.plan.passes import keep_wanted
 from tidelog.plan.printing import indexes_of, print_plan
 from tidelog.plan.statistics import KnownSizes
@@ -83,3 +84,21 @@ def test_kinds_are_those_of_columns():
 
     selects = [node for node in walk_expression(expression) if isinstance(node, Select)]
     assert [constraint.kind for node in selects for constraint in node.constraints] == [Kind.SYMBOL]
+
+
+def test_measured_plans_stand_for_those_of_their_rules():
+    """A rule that was planned again has each plan that ran; one that never ran has its last plan."""
+    program = build(EDGES + "path(x, z) :- path(x, y), edge(y, z).")
+    plan = plan_stratum(program.strata[1], program, KnownSizes()).repeated[0]
+    measurements = Measurements()
+    for edges, bindings in ((10, 0), (100, 40), (1_000, 400)):
+        measured = measurements.begin(plan, program, KnownSizes({"edge": edges}))
+        measured.bindings.update({(0,): bindings // 4, (1,): bindings} if bindings else {})
+
+    report = report_plan(program, KnownSizes(), measurements.plans)
+
+    assert [line.strip() for line in report.split("\n") if "join" in line] == [
+        "join full edge by x = y: y as z (~10 each, measured 4: 40) → x, z",
+        "join full edge by x = y: y as z (~32 each, measured 4: 400) → x, z",
+    ]
+    assert "measured 5 for each of 10" in report

@@ -321,20 +321,33 @@ def fmt(
 
 @app.command()
 @guarded
-def plan(
+def plan(  # noqa: PLR0913 - one parameter per option of the command line
     program: Program,
     *,
     fact_dir: Annotated[
         Path | None,
         typer.Option("-F", "--fact-dir", metavar="DIR", help="Choose orders by the sizes of these facts."),
     ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option("--measure", help="Evaluate the program, and print what each operator yielded."),
+    ] = False,
+    functions: Functions = None,
     include: Includes = None,
     macro: Macros = None,
 ) -> None:
-    """Print what the engine will run: relational algebra, operators, orders, indexes."""
-    from tidelog.cli.plan import print_plan  # noqa: PLC0415 - starts quickly otherwise
+    """Print what the engine will run, or with --measure what it ran: algebra, operators, orders, indexes."""
+    from tidelog.cli.plan import PlanOptions, print_plan  # noqa: PLC0415 - starts quickly otherwise
 
-    print_plan(program, fact_dir, tuple(include or ()), parse_macros(macro))
+    options = PlanOptions(
+        program, fact_dir, tuple(functions or ()), tuple(include or ()), parse_macros(macro)
+    )
+    if not measure:
+        print_plan(options)
+        return
+    from tidelog.cli.plan_measure import measure_plan  # noqa: PLC0415 - loads the engine
+
+    measure_plan(options)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tidelog.cli.plan_report import report_plan
@@ -16,15 +17,25 @@ from tidelog.syntax import parse
 from tidelog.values import Codec
 
 
-def print_plan(
-    path: Path, fact_directory: Path | None, include_path: tuple[Path, ...], defines: Mapping[str, str]
-) -> None:
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What the command line asked for."""
+
+    program: Path
+    fact_directory: Path | None
+    functions: tuple[Path, ...]
+    include_path: tuple[Path, ...]
+    defines: Mapping[str, str]
+
+
+def print_plan(options: PlanOptions) -> None:
     """Print for each stratum its rules as algebra, the operators of its delta rules, and its indexes.
 
     With a folder of facts, orders are chosen by the sizes of the inputs in it.
     """
-    program, _ = build_program(parse(read_program(path), include_path=include_path, defines=defines))
-    sizes = {} if fact_directory is None else _input_sizes(program, fact_directory)
+    text = parse(read_program(options.program), include_path=options.include_path, defines=options.defines)
+    program, _ = build_program(text)
+    sizes = {} if options.fact_directory is None else _input_sizes(program, options.fact_directory)
     sys.stdout.write(report_plan(keep_wanted(program), KnownSizes(sizes)))
 
 

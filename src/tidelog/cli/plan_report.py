@@ -1,32 +1,45 @@
 """Everything about how a program will run, as text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from tidelog.algebra.translate import translate_rule
 from tidelog.plan.flatten import is_fact
 from tidelog.plan.lattice_paths import plan_paths
-from tidelog.plan.printing import print_indexes, print_plan
+from tidelog.plan.measured import MeasuredPlan
+from tidelog.plan.operators import StratumPlan
+from tidelog.plan.printing import print_indexes, print_measured, print_plan
 from tidelog.plan.statistics import Statistics
 from tidelog.plan.stratum import plan_stratum
-from tidelog.program.nodes import Program, Rule, Stratum
+from tidelog.program.nodes import Program, Rule, RuleId, Stratum
 from tidelog.program.printing import print_rule
 
 # A program may hold thousands of facts; the first few tell what they look like.
 _FACTS_SHOWN = 3
 
 
-def report_plan(program: Program, statistics: Statistics) -> str:
+def report_plan(program: Program, statistics: Statistics, measured: Sequence[MeasuredPlan] = ()) -> str:
     """Return for each stratum its rules, each with its algebra and the operators of its delta rules.
 
-    The statistics tell the sizes of input relations, as far as they are known.
+    The statistics tell the sizes of input relations, as far as they are known. If the program was evaluated,
+    the plans that ran, `measured`, stand for those of their rules.
     """
+    by_rule: dict[RuleId, list[MeasuredPlan]] = {}
+    for each in measured:
+        by_rule.setdefault(each.plan.rule, []).append(each)
     sections = (
-        _stratum(number, stratum, program, statistics) for number, stratum in enumerate(program.strata)
+        _stratum(number, stratum, program, statistics, by_rule)
+        for number, stratum in enumerate(program.strata)
     )
     return "\n".join("\n".join(section) + "\n" for section in sections)
 
 
-def _stratum(number: int, stratum: Stratum, program: Program, statistics: Statistics) -> Iterator[str]:
+def _stratum(
+    number: int,
+    stratum: Stratum,
+    program: Program,
+    statistics: Statistics,
+    measured: Mapping[RuleId, Sequence[MeasuredPlan]],
+) -> Iterator[str]:
     recursive = " (recursive)" if stratum.is_recursive else ""
     yield f"stratum {number}: {', '.join(stratum.relations)}{recursive}"
     for name in stratum.relations:
@@ -40,12 +53,27 @@ def _stratum(number: int, stratum: Stratum, program: Program, statistics: Statis
         if not is_fact(rule):
             yield f"  {print_rule(rule)}"
             yield from _indented(str(translate_rule(rule, program)), 4)
-            for each in (each for each in (*plan.once, *plan.repeated) if each.rule == rule.id):
+            if rule.id in measured:
+                texts = [print_measured(each, program, statistics) for each in _run(measured[rule.id])]
+            else:
+                plans = (each for each in (*plan.once, *plan.repeated) if each.rule == rule.id)
+                texts = [print_plan(each, program, statistics) for each in plans]
+            for text in texts:
                 # The rule stands above already.
-                yield from _indented("\n".join(print_plan(each, program, statistics).split("\n")[1:]), 2)
+                yield from _indented("\n".join(text.split("\n")[1:]), 2)
     for subsumption in stratum.subsumptions:
         yield f"  {print_rule(subsumption)}"
+    ran = [each.plan for rule in stratum.rules for each in _run(measured.get(rule.id, ()))]
+    if ran:
+        plan = StratumPlan(stratum.relations, (), tuple(ran))
     yield from (f"  {line}" for line in print_indexes(plan, program))
+
+
+def _run(measured: Sequence[MeasuredPlan]) -> list[MeasuredPlan]:
+    """Return the plans that took bindings, and the last one of a delta rule that had none, by atom."""
+    last = {each.plan.delta_atom: each for each in measured}
+    kept = [each for each in measured if each.bindings or each is last[each.plan.delta_atom]]
+    return sorted(kept, key=lambda each: -1 if each.plan.delta_atom is None else each.plan.delta_atom)
 
 
 def _graph(stratum: Stratum, program: Program) -> Iterator[str]:

@@ -1,9 +1,10 @@
 """Plans as text: the operators of every delta rule, and the indexes they need."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tidelog.plan import operators as ops
+from tidelog.plan.measured import MeasuredPlan, Place, places
 from tidelog.plan.statistics import UNKNOWN_SIZE, KnownSizes, Statistics, matches_per_key
 from tidelog.program.nodes import Constant, Program
 from tidelog.program.printing import print_literal, print_term
@@ -35,6 +36,18 @@ def print_plan(
         lines.extend(printer.rule(rule))
     lines.extend(print_indexes(plan, program))
     return "\n".join(lines)
+
+
+def print_measured(measured: MeasuredPlan, program: Program, statistics: Statistics) -> str:
+    """Return a plan that ran, with the bindings that its operators yielded beside those expected:
+
+    path(x, z) :- path(x, y), edge(y, z).
+      delta rule of atom 1, about 3 bindings, measured 2.2 for each of 1,200
+        scan delta path: x, y (measured 1,200) → x, y
+        join full edge by x = y: y as z (~2 each, measured 1.2: 1,440) → x, z
+        insert path
+    """
+    return "\n".join(_Printer(program, statistics, measured).rule(measured.plan))
 
 
 def indexes_of(plan: ops.StratumPlan | ops.RulePlan) -> tuple[Index, ...]:
@@ -74,46 +87,86 @@ def _operators(plan: ops.StratumPlan | ops.RulePlan) -> Iterator[ops.Operator]:
 class _Printer:
     """Prints operators with the names of a program's columns."""
 
-    def __init__(self, program: Program, statistics: Statistics) -> None:
+    def __init__(
+        self, program: Program, statistics: Statistics, measured: MeasuredPlan | None = None
+    ) -> None:
         self._program = program
         self._statistics = statistics
+        self._measured = measured
 
     def rule(self, plan: ops.RulePlan) -> list[str]:
         kind = "once" if plan.delta_atom is None else f"delta rule of atom {plan.delta_atom + 1}"
         unit = "steps" if any(isinstance(x, ops.Leapfrog) for x in plan.operators) else "bindings"
         return [
             " ".join(plan.span.text.split()),
-            f"  {kind}, about {_number(plan.estimate)} {unit}",
+            f"  {kind}, about {_number(plan.estimate)} {unit}{self.total(plan)}",
             *(f"  {line}" for line in (plan.reason,) if line),
-            *("    " + line for line in self.operators(plan.operators)),
+            *("    " + line for line in self.operators(plan.operators, ())),
             f"    insert {plan.relation}",
         ]
 
-    def operators(self, operators: tuple[ops.Operator, ...]) -> Iterator[str]:
-        for operator in operators:
-            line = f"{self.operator(operator)}{self.filters(operator)}"
+    def operators(self, operators: tuple[ops.Operator, ...], before: Place | None) -> Iterator[str]:
+        """Yield the lines of a chain at a place, None for one that is not measured."""
+        for number, operator in enumerate(operators):
+            place = None if before is None else (*before, number)
+            line = f"{self.operator(operator)}{self.sizes(operator, place)}{self.filters(operator)}"
             yield f"{line} → {_layout(operator.outputs)}"
             if isinstance(operator, ops.Reduce):
-                yield from ("  " + line for line in self.operators(operator.body))
+                yield from ("  " + line for line in self.operators(operator.body, None))
             if isinstance(operator, ops.Choose):
-                for number, alternative in enumerate(operator.alternatives, 1):
-                    yield f"  alternative {number}"
-                    yield from ("    " + line for line in self.operators(alternative))
+                for each, alternative in enumerate(operator.alternatives):
+                    beginning = None if place is None else (*place, each)
+                    yield f"  alternative {each + 1}{_in_brackets([self.count(beginning)])}"
+                    yield from ("    " + line for line in self.operators(alternative, beginning))
+
+    def total(self, plan: ops.RulePlan) -> str:
+        """Return how many bindings the atoms of a plan yielded; a delta rule's are for each of its delta."""
+        of_atoms = ops.Scan | ops.Join | ops.Check | ops.Find
+        atoms = [place for place, x in places(plan.operators) if isinstance(x, of_atoms)]
+        if self._measured is None or not atoms:
+            return ""
+        counts = self._measured.bindings
+        total = sum(counts[place] for place in atoms)
+        if plan.delta_atom is None:
+            return f", measured {_number(total)}"
+        return f", measured {_number(total / max(counts[0,], 1))} for each of {_number(counts[0,])}"
+
+    def count(self, place: Place | None) -> str:
+        """Return how many bindings passed a place, if that was measured."""
+        if self._measured is None or place is None:
+            return ""
+        return f"measured {_number(self._measured.bindings[place])}"
+
+    def sizes(self, operator: ops.Operator, place: Place | None) -> str:
+        """Return what an operator was expected to yield, and what it did."""
+        count = self.count(place)
+        match operator:
+            case ops.Scan():
+                return _in_brackets([self.size(operator, place), count])
+            case ops.Join():
+                expected = f"~{self.matches(operator, place)} each"
+                if count and self._measured is not None and place is not None:
+                    each = self._measured.bindings[place] / max(self._measured.before(place), 1)
+                    count = count.replace("measured ", f"measured {_number(each)}: ")
+                ordered = ""
+                if operator.ordered is not None:
+                    column = self._program.relations[operator.relation].columns[operator.ordered]
+                    ordered = f" ordered by {column.name}"
+                return _in_brackets([expected, count]) + ordered
+            case ops.Start() | ops.Choose():
+                return ""
+            case _:
+                return _in_brackets([count])
 
     def operator(self, operator: ops.Operator) -> str:  # noqa: C901, PLR0912 - one case per kind of operator
         match operator:
             case ops.Start():
                 return "start"
             case ops.Scan():
-                facts = self.binds(operator) + self.size(operator)
-                return f"scan {operator.view.value} {operator.relation}{facts}"
+                return f"scan {operator.view.value} {operator.relation}{self.binds(operator)}"
             case ops.Join():
                 key = self.key(operator.relation, operator.key, operator.operands)
-                facts = f"(~{self.matches(operator)} each)"
-                if operator.ordered is not None:
-                    column = self._program.relations[operator.relation].columns[operator.ordered]
-                    facts += f" ordered by {column.name}"
-                return f"join {operator.view.value} {operator.relation}{key}{self.binds(operator)} {facts}"
+                return f"join {operator.view.value} {operator.relation}{key}{self.binds(operator)}"
             case ops.Check():
                 key = self.key(operator.relation, operator.key, operator.operands)
                 word = "reject" if operator.is_negated else "check"
@@ -151,13 +204,17 @@ class _Printer:
         over = f"{', '.join(asked)} " if asked else ""
         return f"leapfrog {over}{witness}in {', '.join(atoms)}"
 
-    def size(self, operator: ops.Scan) -> str:
+    def size(self, operator: ops.Scan, place: Place | None) -> str:
         if operator.view is ops.View.DELTA:
             return ""
+        if self._measured is not None and place is not None:
+            return f"~{_number(self._measured.expected[place])}"
         size = self._statistics.size(operator.relation)
-        return f" (~{_number(UNKNOWN_SIZE)}, not known)" if size is None else f" (~{_number(size)})"
+        return f"~{_number(UNKNOWN_SIZE)}, not known" if size is None else f"~{_number(size)}"
 
-    def matches(self, operator: ops.Join) -> str:
+    def matches(self, operator: ops.Join, place: Place | None) -> str:
+        if self._measured is not None and place is not None:
+            return _number(self._measured.expected[place])
         arity = self._program.relations[operator.relation].arity
         return _number(matches_per_key(self._statistics, operator.relation, arity, operator.key))
 
@@ -198,6 +255,12 @@ def _operand(operand: ops.Operand) -> str:
 
 def _layout(layout: ops.Layout) -> str:
     return ", ".join(_operand(operand) for operand in layout) or "()"
+
+
+def _in_brackets(sizes: Iterable[str]) -> str:
+    """Return the sizes that there are in brackets."""
+    listed = ", ".join(size for size in sizes if size)
+    return f" ({listed})" if listed else ""
 
 
 def _number(number: float) -> str:

@@ -1,5 +1,6 @@
 """Chains of steps: a rule plan made runnable, and the aggregates inside it."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -29,6 +30,7 @@ from tidelog.engine.local.steps import (
     TakeApartStep,
 )
 from tidelog.plan import operators as ops
+from tidelog.plan.measured import Place
 from tidelog.plan.operators import Choose, Layout, Operator, Reduce, Scan, Start
 from tidelog.program.nodes import Constant
 from tidelog.source import Source, Span
@@ -60,14 +62,20 @@ class Chain:
 
 
 def make_chain(
-    operators: Sequence[Operator], state: LocalState, expressions: Expressions, end: Step
+    operators: Sequence[Operator],
+    state: LocalState,
+    expressions: Expressions,
+    end: Step,
+    counts: Counter[Place] | None = None,
 ) -> Chain:
     """Return the steps of a chain of operators; the last one pushes to `end`.
 
-    Indexes and tables of slots that the operators look up are built here, before threads share them.
+    Indexes and tables of slots that the operators look up are built here, before threads share them. With
+    `counts`, the bindings that each operator yields are added to it, from one thread only.
     """
     beginning = operators[0]
-    first = _make_steps(operators[1:], beginning.outputs, state, expressions, end)
+    made = _Steps(state, expressions, end, counts)
+    first = made.counted((0,), made.steps(operators, beginning.outputs, (), 1))
     if isinstance(beginning, Start):
         return Chain(None, first)
     assert isinstance(beginning, Scan)
@@ -76,23 +84,57 @@ def make_chain(
     return Chain(scan, first)
 
 
-def _make_steps(
-    operators: Sequence[Operator], layout: Layout, state: LocalState, expressions: Expressions, end: Step
-) -> Step:
-    """Return the first of the steps that begin with this layout and push to `end`."""
-    steps: list[Step] = []
-    for operator in operators:
-        if isinstance(operator, Choose):
-            parts = (_make_steps(each, layout, state, expressions, end) for each in operator.alternatives)
-            steps.append(ChooseStep(operator, layout, state, expressions, tuple(parts)))
-            break
-        steps.append(_STEPS[type(operator)](operator, layout, state, expressions))
-        layout = operator.outputs
-    else:
-        steps.append(end)
-    for step, following in pairwise(steps):
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Makes the steps of operators; `counts` are as in `make_chain`."""
+
+    state: LocalState
+    expressions: Expressions
+    end: Step
+    counts: Counter[Place] | None
+
+    def steps(self, operators: Sequence[Operator], layout: Layout, before: Place, begin: int = 0) -> Step:
+        """Return the first of the steps of a chain from `begin` on, where it has this layout."""
+        steps: list[Step] = []
+        for number, operator in enumerate(operators[begin:], begin):
+            place = (*before, number)
+            if isinstance(operator, Choose):
+                parts = (
+                    self.counted((*place, each), self.steps(rest, layout, (*place, each)))
+                    for each, rest in enumerate(operator.alternatives)
+                )
+                steps.append(ChooseStep(operator, layout, self.state, self.expressions, tuple(parts)))
+                break
+            steps.append(_STEPS[type(operator)](operator, layout, self.state, self.expressions))
+            if self.counts is not None:
+                steps.append(_CountStep(place, self.counts))
+            layout = operator.outputs
+        else:
+            steps.append(self.end)
+        for step, following in pairwise(steps):
+            step.next = following
+        return steps[0]
+
+    def counted(self, place: Place, following: Step) -> Step:
+        """Return the step that follows a place, behind one that counts if anything is counted."""
+        if self.counts is None:
+            return following
+        step = _CountStep(place, self.counts)
         step.next = following
-    return steps[0]
+        return step
+
+
+class _CountStep(Step):
+    """Counts the bindings that pass."""
+
+    def __init__(self, place: Place, counts: Counter[Place]) -> None:
+        self._place = place
+        self._counts = counts
+
+    def run(self, batch: CodeArray) -> None:
+        """Pass the batch on."""
+        self._counts[self._place] += batch.shape[0]
+        self.next.run(batch)
 
 
 def run_chain(operators: Sequence[Operator], state: LocalState, expressions: Expressions, sink: Sink) -> None:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,6 +38,9 @@ from tidelog.storage.kernel import Int64s
 from tidelog.storage.paths import Endless, Unsuitable
 from tidelog.values.codec import Codec
 
+if TYPE_CHECKING:
+    from tidelog.plan.measured import Measurements
+
 
 class LocalEngine:
     """Runs a program on this machine; see `engine.protocol.Engine`.
@@ -62,6 +66,8 @@ class LocalEngine:
         self._state = LocalState(self._program, counting=counting)
         self._expressions = Expressions(self._program, codec, functions, self._number_functors())
         self._functional = FunctionalRelations(self._state, self._expressions)
+        # If set, what operators yield is counted there; only with one job.
+        self.measurements: Measurements | None = None
 
     def _adopt_program(self, program: Program) -> None:
         """Take a program in the form that is run: derivations that are counted are facts."""
@@ -128,6 +134,7 @@ class LocalEngine:
                 StateStatistics(self._state),
                 workers,
                 self._check_memory,
+                self.measurements,
             )
         finally:
             workers.close()

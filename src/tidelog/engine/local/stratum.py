@@ -21,6 +21,7 @@ from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.plan import RulePlan, plan_stratum
+from tidelog.plan.measured import Measurements
 from tidelog.plan.operators import Check, Join, View, all_operators
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Rule, RuleId, Stratum
@@ -46,6 +47,7 @@ class RunContext:
     statistics: Statistics
     workers: Workers
     check_memory: Callable[[], None]
+    measurements: Measurements | None = None
 
 
 class _RunnableRule:
@@ -54,7 +56,10 @@ class _RunnableRule:
     def __init__(self, plan: RulePlan, context: RunContext) -> None:
         self.plan = plan
         self.end = EmitStep()
-        self.chain = make_chain(plan.operators, context.state, context.expressions, self.end)
+        counts = None
+        if context.measurements is not None:
+            counts = context.measurements.begin(plan, context.state.program, context.statistics).bindings
+        self.chain = make_chain(plan.operators, context.state, context.expressions, self.end, counts)
         self.threads: list[tuple[Chain, SharedEmitStep]] = []
         if context.workers.jobs > 1 and is_safe_in_threads(plan.operators):
             for thread in range(context.workers.jobs):
