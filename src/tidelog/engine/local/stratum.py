@@ -189,17 +189,21 @@ class StratumRun:
         first, last = rule.chain.rows()
         if first == last:
             return
-        is_plain = isinstance(target, StoredRelation) and not target.alive.size
-        # The table of a relation that no rule adds to again may never be needed.
-        is_new = is_plain and not target.count and not self._state.counting and not self._stratum.is_recursive
-        appends = is_new and rule.plan.is_distinct
         first_new = self._iteration_start[rule.plan.relation]
+        is_plain = rule.plan.relation not in self._settlers and not target.alive.size
+        appends = is_plain and rule.plan.is_distinct and self._appends(rule.plan.relation)
         if last - first >= _ROWS_FOR_THREADS and is_plain and rule.threads:
+            assert isinstance(target, StoredRelation)
             insertion = SharedInsertion(target, len(rule.threads), first_new, appends=appends)
             self._context.workers.run_chains(rule.threads, insertion, first, last)
         else:
             rule.end.relation, rule.end.first_new, rule.end.appends = target, first_new, appends
             rule.chain.run(first, last)
+
+    def _appends(self, name: str) -> bool:
+        """Say whether a relation is empty and may never need its table: no rule adds to it again."""
+        is_empty = not self._state.relations[name].count
+        return is_empty and not self._state.counting and not self._stratum.is_recursive
 
     def _plan_rules(self, rules: Sequence[Rule]) -> None:
         """Plan rules for the present sizes and make them runnable; keep those whose plan stays the same."""
