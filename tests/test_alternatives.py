@@ -1,14 +1,16 @@
 """Cyclic bodies, whose bindings each go on by the join that matches the fewest facts."""
 
 import random
+from typing import Any
 
+import numpy as np
 import pytest
 
 import tidelog
 from epochs import follow
 from programs import build, run
 from tidelog.engine.epoch import Strategy
-from tidelog.engine.local import choose, stratum, workers
+from tidelog.engine.local import choose, marked, stratum, workers
 from tidelog.engine.protocol import Settings
 from tidelog.maintain.small.epoch import SmallEpochs
 from tidelog.plan import alternatives, plan_stratum
@@ -63,6 +65,8 @@ STATIC_BODIES = {
 def _few_bindings_choose_too(monkeypatch):
     """Let every binding choose, and threads share what little work there is."""
     monkeypatch.setattr(choose, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(marked, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(marked, "_SHARED", 0.0)
     monkeypatch.setattr(alternatives, "_FEW_BINDINGS", 0.0)
     monkeypatch.setattr(alternatives, "_ENTRY_COST", 0.0)
     monkeypatch.setattr(stratum, "_ROWS_FOR_THREADS", 2)
@@ -153,6 +157,40 @@ def test_an_index_is_built_for_a_choice_only_if_it_pays(monkeypatch):
 
     assert not chooses(1e4)
     assert chooses(1e6)
+
+
+@pytest.mark.parametrize("shift", [-5, 1 << 19, 1 << 21, 1 << 40])
+def test_any_code_is_checked(shift):
+    """Codes that are negative or too large for marks are searched for, and those of a few facts too."""
+    arcs = [(x + shift, y + shift) for x, y in skewed_facts(3, "e")["e"]]
+    body = STATIC_HEADER + STATIC_BODIES["square"]
+
+    assert run(body, engine="local", inputs={"e": arcs}) == run(body, inputs={"e": arcs})
+
+
+def test_shared_keys_are_marked_and_others_searched(monkeypatch):
+    """Bindings in a row that share a long enough posting are checked by marks, all others by searches."""
+    tried = {"marked": 0, "searched": 0}
+    join_marked, run_check = marked.join_marked, marked.CheckStep.run
+
+    def joining(*arguments: Any) -> int:
+        tried["marked"] += np.count_nonzero(arguments[2] >= 0)
+        return join_marked(*arguments)
+
+    def checking(self: marked.CheckStep, batch: Any) -> None:
+        tried["searched"] += len(batch)
+        run_check(self, batch)
+
+    monkeypatch.setattr(marked, "join_marked", joining)
+    monkeypatch.setattr(marked.CheckStep, "run", checking)
+    body = STATIC_HEADER + STATIC_BODIES["square"]
+
+    for seed in range(6):
+        facts = skewed_facts(seed, "e")
+        assert run(body, engine="local", inputs=facts) == run(body, inputs=facts)
+
+    assert tried["marked"] > 0
+    assert tried["searched"] > 0
 
 
 @pytest.mark.parametrize("strategy", [Strategy.UPDATE, Strategy.COUNTING, Strategy.DRED])

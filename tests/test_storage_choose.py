@@ -11,9 +11,12 @@ LENGTHS = st.lists(st.lists(st.integers(0, 4), min_size=6, max_size=6), min_size
 
 
 @oracle_of(note_shorter)
-@given(lengths=LENGTHS)
-def test_the_shortest_posting_is_chosen(lengths):
-    """Of equals the first; none where a posting is empty; no further look where one has at most one entry."""
+@given(lengths=LENGTHS, costs=st.lists(st.integers(1, 3), min_size=4, max_size=4))
+def test_the_shortest_posting_is_chosen(lengths, costs):
+    """By the cost of its entries; of equals the first; none where a posting is empty.
+
+    There is no further look where one has at most one entry.
+    """
     count = 6
     chosen = np.full(count, NO_ALTERNATIVE, np.int32)
     shortest = np.full(count, np.iinfo(np.int64).max)
@@ -23,13 +26,13 @@ def test_the_shortest_posting_is_chosen(lengths):
         # Group 0 has no entry, group n has n; an empty posting may also be one that is not there.
         groups = np.array([[0, length, length] for length in range(5)], np.int64)
         found = np.array([each[row] or -(row % 2) for row in left], np.int64)
-        left = left[: note_shorter(left, found, groups, number, shortest, chosen)]
+        left = left[: note_shorter(left, found, groups, costs[number], number, shortest, chosen)]
 
     for row in range(count):
         seen = []
         for each in lengths:
-            seen.append(each[row])
+            seen.append(each[row] * costs[len(seen)])
             if each[row] <= 1:
                 break
         best = seen.index(min(seen)) if min(seen) else NO_ALTERNATIVE
-        assert (chosen[row], shortest[row], row in left) == (best, min(seen), seen[-1] > 1)
+        assert (chosen[row], shortest[row], row in left) == (best, min(seen), each[row] > 1)

@@ -12,19 +12,20 @@ NO_ALTERNATIVE: Final = -1
 
 @kernel
 def note_shorter(
-    rows: Int64s, found: Int64s, groups: CodeArray, number: int, shortest: Int64s, chosen: Int32s
+    rows: Int64s, found: Int64s, groups: CodeArray, cost: int, number: int, shortest: Int64s, chosen: Int32s
 ) -> int:
-    """Note `number` for the rows whose posting is shorter than `shortest`; return how many are left.
+    """Note `number` for the rows whose posting costs less than `shortest`; return how many are left.
 
-    `found` are the groups of these rows in an index, -1 for none. Rows with more than one entry are left:
-    they move to the front of `rows`. The others need no further look; an empty posting ends a row.
+    `found` are the groups of these rows in an index, -1 for none; `cost` is that of an entry. Rows with more
+    than one entry are left: they move to the front of `rows`. The others need no further look; an empty
+    posting ends a row.
     """
     left = 0
     for position in range(rows.shape[0]):
         row = rows[position]
         length = np.int64(groups[found[position], LENGTH]) if found[position] >= 0 else np.int64(0)
-        if length < shortest[row]:
-            shortest[row] = length
+        if length * cost < shortest[row]:
+            shortest[row] = length * cost
             chosen[row] = number if length > 0 else NO_ALTERNATIVE
         if length > 1:
             rows[left] = row

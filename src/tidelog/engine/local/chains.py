@@ -15,6 +15,7 @@ from tidelog.engine.local.combine import combiner
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.leapfrog import LeapfrogStep
 from tidelog.engine.local.lookups import CheckStep, FindStep, JoinStep
+from tidelog.engine.local.marked import MarkedJoinStep, marked_column
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import (
     BUFFER_ROWS,
@@ -74,7 +75,8 @@ def make_chain(
     `counts`, the bindings that each operator yields are added to it, from one thread only.
     """
     beginning = operators[0]
-    made = _Steps(state, expressions, end, counts)
+    marks = counts is None and isinstance(beginning, Scan) and beginning.view is not ops.View.DELTA
+    made = _Steps(state, expressions, end, counts, marks)
     first = made.counted((0,), made.steps(operators, beginning.outputs, (), 1))
     if isinstance(beginning, Start):
         return Chain(None, first)
@@ -86,18 +88,24 @@ def make_chain(
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """Makes the steps of operators; `counts` are as in `make_chain`."""
+    """Makes the steps of operators; `counts` are as in `make_chain`.
+
+    It `marks` what is checked if bindings are in the order of a whole relation: its facts are often sorted,
+    so that a key follows itself. In a delta it hardly ever does.
+    """
 
     state: LocalState
     expressions: Expressions
     end: Step
     counts: Counter[Place] | None
+    marks: bool
 
     def steps(self, operators: Sequence[Operator], layout: Layout, before: Place, begin: int = 0) -> Step:
         """Return the first of the steps of a chain from `begin` on, where it has this layout."""
         steps: list[Step] = []
-        for number, operator in enumerate(operators[begin:], begin):
-            place = (*before, number)
+        number = begin
+        while number < len(operators):
+            operator, place = operators[number], (*before, number)
             if isinstance(operator, Choose):
                 parts = (
                     self.counted((*place, each), self.steps(rest, layout, (*place, each)))
@@ -105,15 +113,28 @@ class _Steps:
                 )
                 steps.append(ChooseStep(operator, layout, self.state, self.expressions, tuple(parts)))
                 break
-            steps.append(_STEPS[type(operator)](operator, layout, self.state, self.expressions))
+            step = self.joined_and_checked(operators[number : number + 2], layout)
+            number += 1 if step is None else 2
+            steps.append(step or _STEPS[type(operator)](operator, layout, self.state, self.expressions))
             if self.counts is not None:
                 steps.append(_CountStep(place, self.counts))
-            layout = operator.outputs
+            layout = operators[number - 1].outputs
         else:
             steps.append(self.end)
         for step, following in pairwise(steps):
             step.next = following
         return steps[0]
+
+    def joined_and_checked(self, operators: Sequence[Operator], layout: Layout) -> Step | None:
+        """Return one step for two operators, if they can be one."""
+        if not self.marks or len(operators) < 2:
+            return None
+        join, check = operators
+        if isinstance(join, ops.Join) and isinstance(check, ops.Check):
+            arity = self.state.relations[check.relation].arity
+            if marked_column(join, check, arity) is not None:
+                return MarkedJoinStep(join, check, layout, self.state, self.expressions)
+        return None
 
     def counted(self, place: Place, following: Step) -> Step:
         """Return the step that follows a place, behind one that counts if anything is counted."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.lookups import groups_of
+from tidelog.engine.local.marked import MarkedJoinStep
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Sources, Step
 from tidelog.plan.operators import Choose, Join, Layout
@@ -13,6 +14,8 @@ from tidelog.storage.choose import NO_ALTERNATIVE, note_shorter
 from tidelog.storage.join import select_rows
 from tidelog.storage.kernel import CodeArray
 
+# What an entry costs that is searched for in a table, where one that is marked costs 1.
+_SEARCH_COST = 8
 # Fewer bindings than this go by the alternative expected to be best: to look costs more than to err.
 _LEAST_ROWS = 64
 
@@ -59,7 +62,10 @@ class ChooseStep(Step):
             found = groups_of(
                 batch[left] if len(left) < len(batch) else batch, self._constants, operands, index
             )
-            left = left[: note_shorter(left, found, index.groups, number, shortest, chosen)]
+            first = self._firsts[number]
+            is_marked = isinstance(first, MarkedJoinStep) and first.shares_key(batch)
+            cost = 1 if is_marked else _SEARCH_COST
+            left = left[: note_shorter(left, found, index.groups, cost, number, shortest, chosen)]
         if len(batch) > len(self._part):
             self._part = np.empty_like(batch)
         for number, first in enumerate(self._firsts):
