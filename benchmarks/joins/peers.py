@@ -5,6 +5,7 @@ import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from benchmarks.joins.graphs import Arcs
 from benchmarks.joins.shapes import Found, Shape
 
 
-def _duckdb(shape: Shape, arcs: Arcs) -> Found:
+def _duckdb(shape: Shape, arcs: Arcs, *, stores: bool = False) -> Found:
     import duckdb  # noqa: PLC0415 - only where it is measured
 
     connection = duckdb.connect(config={"threads": 1})
@@ -30,8 +31,13 @@ def _duckdb(shape: Shape, arcs: Arcs) -> Found:
             if vertex in places:
                 equal.append(f"{places[vertex]} = {name}")
             places.setdefault(vertex, name)
+    joined = f"from {tables} where {' and '.join(equal)}"
     start = time.process_time()
-    row = connection.execute(f"select count(*) from {tables} where {' and '.join(equal)}").fetchone()  # noqa: S608 - our own text
+    if stores:
+        columns = ", ".join(f"{places[vertex]} as {vertex}" for vertex in shape.vertices)
+        connection.execute(f"create table found as select {columns} {joined}")
+        joined = "from found"
+    row = connection.execute(f"select count(*) {joined}").fetchone()
     assert row is not None
     return Found(int(row[0]), time.process_time() - start)
 
@@ -55,6 +61,7 @@ def _nemo(shape: Shape, arcs: Arcs) -> Found:
 
 PEERS: Mapping[str, tuple[str, Callable[[Shape, Arcs], Found]]] = {
     "duckdb": ("duckdb", _duckdb),
+    "duckdb-stores": ("duckdb", partial(_duckdb, stores=True)),
     "nemo": ("nmo_python", _nemo),
 }
 
