@@ -28,7 +28,7 @@ NO_FILTERS = np.empty((0, 3), np.int32)
 
 def relation_of(pairs, key):
     """Return a relation of distinct pairs with an index on a column."""
-    relation = StoredRelation(2, np.int32)
+    relation = StoredRelation(2, np.int32, counting=True)
     relation.insert(as_rows(pairs, 2))
     return relation, relation.index((key,))
 
@@ -95,8 +95,9 @@ def test_marked_joins_find_what_loops_find(room, pairs, facts, others, has_filte
     filters = np.array([[UNEQUAL, 0, 2]], np.int32) if has_filter else NO_FILTERS
     out = np.empty((room, 3), np.int32)
     triangles = []
-    left = (batch, NO_CONSTANTS, found, index.groups, index.arena, view)
-    right = (marked, marked_index.groups, marked_index.arena, marked_view, (0, 0), np.zeros(6, np.int32))
+    left = (batch, NO_CONSTANTS, found, index.groups, index.arena, (*view, -1))
+    marks = np.zeros(6, np.int32)
+    right = (marked, marked_index.groups, marked_index.arena, (*marked_view, -1), (0, 0), marks)
 
     while state[ROW] < len(batch):
         written = join_marked(*left, *right, filters, np.array([0, 1, 2], np.int32), state, out)

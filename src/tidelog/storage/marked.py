@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from tidelog.storage.join import first_place, passes
+from tidelog.storage.join import passes, rows_in_view
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, inlined, kernel
-from tidelog.storage.postings import LENGTH, START
+from tidelog.storage.postings import LENGTH
 
 # What is kept of a join between two calls: the next binding, the next entry of its posting, the number of the
 # last marking, the group that is marked, and how many entries were looked at.
@@ -26,7 +26,7 @@ _LAST_MARKING: Final = 2**31 - 1
 
 @kernel
 def split_by_marking(
-    found: Int64s, groups: Int64s, marked: Int64s, marked_groups: Int64s, searched: Bools
+    found: Int64s, groups: CodeArray, marked: Int64s, marked_groups: CodeArray, searched: Bools
 ) -> int:
     """Say which bindings are cheaper to check by searches, and drop those that match nothing.
 
@@ -53,21 +53,6 @@ def split_by_marking(
                 found[row] = NO_GROUP
         first = last
     return count
-
-
-@inlined
-def _bounds(
-    groups: Int64s, group: Integer, arena: CodeArray, view: tuple[Integer, Integer]
-) -> tuple[Integer, Integer]:
-    """Return the first entry of a posting whose row is in view, and the one behind the last."""
-    start = groups[group, START]
-    end = start + groups[group, LENGTH]
-    last_column = arena.shape[1] - 1
-    if arena[end - 1, last_column] >= view[1]:
-        end = first_place(arena, start, end, last_column, view[1], False)
-    if view[0] > 0:
-        start = first_place(arena, start, end, last_column, view[0], False)
-    return start, end
 
 
 @inlined
@@ -108,16 +93,16 @@ def _write(
 
 @kernel
 def join_marked(
-    batch: CodeArray, constants: Int64s, found: Int64s, groups: Int64s, arena: CodeArray,
-    view: tuple[int, int], marked: Int64s, marked_groups: Int64s, marked_arena: CodeArray,
-    marked_view: tuple[int, int], columns: tuple[int, int], marks: Int32s, filters: Int32s, sources: Int32s,
-    state: Int64s, out: CodeArray,
+    batch: CodeArray, constants: Int64s, found: Int64s, groups: CodeArray, arena: CodeArray,
+    view: tuple[int, int, int], marked: Int64s, marked_groups: CodeArray, marked_arena: CodeArray,
+    marked_view: tuple[int, int, int], columns: tuple[int, int], marks: Int32s, filters: Int32s,
+    sources: Int32s, state: Int64s, out: CodeArray,
 ) -> int:  # fmt: skip
     """Write one row per binding and matching entry whose code is in the other posting; return how many.
 
-    `found` and `marked` are as in `split_by_marking`; `columns` are the columns of the entries with the code
-    that both must have. Requires `marks` to have a place for every code of the marked entries, none of
-    which is negative. The work is done when `state[ROW]` is the number of bindings.
+    `found` and `marked` are as in `split_by_marking`, views as in `rows_in_view`; `columns` are the columns of
+    the entries with the code that both must have. Requires `marks` to have a place for every code of the
+    marked entries, none of which is negative. The work is done when `state[ROW]` is the number of bindings.
     """
     written = 0
     row = state[ROW]
@@ -126,10 +111,10 @@ def join_marked(
     while row < batch.shape[0]:
         if found[row] >= 0:
             if marked[row] != state[MARKED]:
-                bounds = _bounds(marked_groups, marked[row], marked_arena, marked_view)
+                bounds = rows_in_view(marked_groups, marked[row], marked_arena, *marked_view)
                 _mark(state, marks, marked_arena, columns[1], bounds)
                 state[MARKED] = marked[row]
-            start, end = _bounds(groups, found[row], arena, view)
+            start, end = rows_in_view(groups, found[row], arena, *view)
             entry = start + offset
             begin = written
             while entry < end and written < out.shape[0]:

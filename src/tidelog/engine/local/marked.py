@@ -106,8 +106,10 @@ class MarkedJoinStep(Step):
             self._progress[MARKING] = 0
         progress = self._progress
         progress[ROW], progress[MARKED] = 0, NO_GROUP
-        left = (batch, self._constants, found, index.groups, index.arena, view)
-        right = (marked, others.groups, others.arena, marked_view, self._columns, self._marks)
+        in_view = *view, index.boundary_between(*view)
+        left = (batch, self._constants, found, index.groups, index.arena, in_view)
+        in_view = *marked_view, others.boundary_between(*marked_view)
+        right = (marked, others.groups, others.arena, in_view, self._columns, self._marks)
         while progress[ROW] < len(batch):
             written = join_marked(*left, *right, self._filters, self._sources, progress, self._out)
             self._state.count_bindings(int(progress[TRIED]))
