@@ -6,8 +6,6 @@ import threading
 
 from hypothesis import HealthCheck, settings
 
-from tidelog.values.kernel import load_compiler
-
 # A slow machine must not fail a test: no test asserts time, neither its own nor Hypothesis'.
 # Continuous integration tries the same cases every time, so that red means that something changed; random
 # cases are for whoever works on the code.
@@ -25,8 +23,5 @@ if (
 
 # Proofs and tables are as wide as the terminal; texts in tests and documentation are as wide as this.
 os.environ["COLUMNS"] = "100"
-
-# Tests have little data, and yet the compiled kernels are what most of them are about.
-load_compiler()
 
 pytest_plugins = ["spark_session"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.values.kernel import kernel
+from tidelog.kernels import kernel
 
 _QUOTE = ord('"')
 _NEWLINE = ord("\n")

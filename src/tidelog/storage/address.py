@@ -6,13 +6,13 @@ arrays alive while the kernel runs. With the JIT switched off the same is done t
 """
 
 import ctypes
-from typing import Any
+import math
+from typing import Any, cast
 
+import numpy as np
 import numpy.typing as npt
-from numba import types
-from numba.extending import intrinsic
 
-from tidelog.storage.kernel import Integer, chosen
+from tidelog.storage.kernel import Integer, emitted
 
 
 def address_of(array: npt.NDArray[Any]) -> int:
@@ -20,17 +20,16 @@ def address_of(array: npt.NDArray[Any]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-@intrinsic
-def _array_pointer(_typing_context: Any, _address: Any) -> Any:
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
-
-    return types.voidptr(types.int64), generate
+def _array_pointer(address: Integer) -> int:
+    """Return an address in the form that `array_at` takes."""
+    return int(address)
 
 
-def _plain_array_pointer(address: Integer) -> ctypes.c_void_p:
-    """Return an address in the form that `numba.carray` takes."""
-    return ctypes.c_void_p(int(address))
+def _array_at(pointer: int, shape: tuple[Integer, ...], dtype: Any) -> npt.NDArray[Any]:
+    """Return the array at an address."""
+    size = math.prod(map(int, shape)) * np.dtype(dtype).itemsize
+    return np.ndarray(shape, dtype, cast("Any", (ctypes.c_uint8 * size).from_address(pointer)))
 
 
-array_pointer = chosen(_plain_array_pointer, _array_pointer)
+array_pointer = emitted(_array_pointer, "tidelog.storage.emitted", "array_pointer")
+array_at = emitted(_array_at, "tidelog.storage.emitted", "carray")

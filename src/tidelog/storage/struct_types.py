@@ -5,6 +5,7 @@
 import operator
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.typing.templates import (
@@ -135,8 +136,22 @@ def _write_field(context: Any, builder: Any, sign: Any, arguments: Any, name: st
     builder.store(value, _field_pointer(context, builder, sign.args[0], place, name))
 
 
-def compiled_table_of(element: Any) -> Any:
+def _element_type(declared: Any) -> Any:
+    """Return what the elements of a table are to kernels: structs as declared, or numbers."""
+    if declared is np.int64:
+        return types.int64
+    fields = {name: _field_type(field) for name, field in declared.__annotations__.items()}
+    return StructType(f"{declared.__module__}.{declared.__qualname__}", fields)
+
+
+def _field_type(field: Any) -> Any:
+    element = getattr(types, field.compiled)
+    return TableType(element) if field.is_array else element
+
+
+def compiled_table_of(declared: Any) -> Any:
     """Return the function that opens a table, from the addresses of tables and its number among them."""
+    element = _element_type(declared)
 
     @intrinsic
     def table_at(_typing_context: Any, arrays: Any, _number: Any) -> Any:

@@ -22,29 +22,24 @@ from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from tidelog.storage.address import address_of
-from tidelog.storage.kernel import IS_COMPILED, CodeArray, Int64s, Integer, chosen
-from tidelog.storage.struct_types import (
-    StructType,
-    TableType,
-    compiled_codes_like,
-    compiled_elements_at,
-    compiled_table_of,
-)
+from tidelog.storage.kernel import CodeArray, Int64s, Integer, emitted
 
 Row = TypeVar("Row")
 StructClass = TypeVar("StructClass", bound=type)
 Structs = npt.NDArray[np.void]
 _WORD = 8
+_COMPILED = "tidelog.storage.struct_types"
 
 
 class Word:
     """A field of a struct: an integer."""
 
     dtype: type[np.generic] = np.int64
-    compiled: types.Type = types.int64
+    # What the word is to kernels, or the elements of the array that it is the address of.
+    compiled = "int64"
+    is_array = False
 
     def __init__(self, place: int) -> None:
         self.place = place
@@ -60,7 +55,7 @@ class RealWord(Word):
     """A field of a struct: a float."""
 
     dtype = np.float64
-    compiled = types.float64
+    compiled = "float64"
 
     def __get__(self, row: Any, _owner: type) -> float:  # type: ignore[override]  # a float is not an integer
         return cast("float", row.words.view(self.dtype)[self.place])
@@ -90,7 +85,8 @@ class Elements:
 class ByteArray(Word):
     """A field of a struct: the address of an array of bytes. Kernels see any integer as 64 bits wide."""
 
-    compiled = TableType(types.uint8)
+    compiled = "uint8"
+    is_array = True
     kind: Any = ctypes.c_uint8
 
     def __get__(self, row: Any, _owner: type) -> Elements:  # type: ignore[override]  # see above
@@ -103,21 +99,21 @@ class ByteArray(Word):
 class Int32Array(ByteArray):
     """A field of a struct: the address of an array of 32-bit integers."""
 
-    compiled = TableType(types.int32)
+    compiled = "int32"
     kind = ctypes.c_int32
 
 
 class Int64Array(ByteArray):
     """A field of a struct: the address of an array of 64-bit integers."""
 
-    compiled = TableType(types.int64)
+    compiled = "int64"
     kind = ctypes.c_int64
 
 
 class SlotArray(ByteArray):
     """A field of a struct: the address of the slots of an index or a membership, unsigned words."""
 
-    compiled = TableType(types.uint64)
+    compiled = "uint64"
     kind = ctypes.c_uint64
 
 
@@ -172,21 +168,12 @@ class Table(Generic[Row]):
         self._words[number] = value
 
 
-def _compiled(declared: Any) -> Any:
-    if declared is np.int64:
-        return types.int64
-    fields = {name: field.compiled for name, field in declared.__annotations__.items()}
-    return StructType(f"{declared.__module__}.{declared.__qualname__}", fields)
-
-
 def table_of(declared: Callable[[], Row]) -> Callable[[Int64s, Integer], Table[Row]]:
     """Return the function by which kernels open one of many tables, from `addresses_of` and its number.
 
     With `np.int64` in place of a struct it is a table of numbers.
     """
     is_numbers = declared is np.int64
-    if IS_COMPILED:
-        return cast("Callable[[Int64s, Integer], Table[Row]]", compiled_table_of(_compiled(declared)))
 
     def table_at(arrays: Int64s, number: Integer) -> Table[Row]:
         address, count = arrays[number].tolist()
@@ -194,18 +181,18 @@ def table_of(declared: Callable[[], Row]) -> Callable[[Int64s, Integer], Table[R
         words = (ctypes.c_int64 * math.prod(shape)).from_address(address)
         return Table(declared, np.ndarray(shape, np.int64, cast("Any", words)))
 
-    return table_at
+    return emitted(table_at, _COMPILED, "compiled_table_of", declared)
 
 
-def _plain_codes_like(array: CodeArray) -> CodeArray:
+def _codes_like(array: CodeArray) -> CodeArray:
     """Return what tells `elements_at` how wide codes are, and nothing else."""
     return array
 
 
-def _plain_elements_at(address: Integer, like: npt.NDArray[Any]) -> Elements:
+def _elements_at(address: Integer, like: npt.NDArray[Any]) -> Elements:
     """Return the array at an address, of elements as wide as those of another."""
     return Elements(int(address), np.ctypeslib.as_ctypes_type(like.dtype))
 
 
-codes_like = chosen(_plain_codes_like, compiled_codes_like)
-elements_at = chosen(_plain_elements_at, compiled_elements_at)
+codes_like = emitted(_codes_like, _COMPILED, "compiled_codes_like")
+elements_at = emitted(_elements_at, _COMPILED, "compiled_elements_at")

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from tidelog.kernels import kernel
 from tidelog.trees.chains import first_free, make_chains, rows_by_size
 from tidelog.trees.nodes import Nodes
 from tidelog.trees.pairing import SMALL, children_of, pair_children
@@ -27,10 +28,8 @@ from tidelog.trees.sides import (
     share,
     was_moved,
 )
-from tidelog.values.kernel import kernel, load_compiler
 
 _NEVER: Final = 2**31 - 1
-_MANY: Final = 2048
 
 
 class Strategy(Enum):
@@ -46,9 +45,6 @@ def match_nodes(old: Nodes, new: Nodes, strategy: Strategy = Strategy.MOVES) -> 
 
     Values must be numbered by one pool. Takes time linear in the number of nodes.
     """
-    if old.count + new.count > _MANY:
-        # Most of the arrays stand inside the sides, where a kernel does not see how much there is to do.
-        load_compiler()
     partners = np.full(new.count, -1, dtype=np.int32)
     left, right = make_side(old), make_side(new)
     held = np.zeros(new.count, dtype=np.uint8)

@@ -4,9 +4,9 @@ from typing import Final
 
 import numpy as np
 
+from tidelog.kernels import inlined
 from tidelog.trees.chains import first_free, pair_by_hash
 from tidelog.trees.sides import Flags, Hashes, Int32s, Side, is_equal, share
-from tidelog.values.kernel import inlined
 
 # What the children are paired by, one after the other.
 _BY_VALUES: Final = 0

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.values.kernel import inlined, kernel
+from tidelog.kernels import inlined, kernel
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]

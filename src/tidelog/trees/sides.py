@@ -5,10 +5,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.kernels import inlined
 from tidelog.trees.chains import first_free, make_chains
 from tidelog.trees.nodes import Nodes
 from tidelog.trees.shape import hash_subtrees
-from tidelog.values.kernel import inlined
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]

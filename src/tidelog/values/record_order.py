@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.kernels import kernel
 from tidelog.values.codes import Codes
-from tidelog.values.kernel import kernel
 from tidelog.values.records import NIL, Records
 from tidelog.values.types import Kind, ValueType
 

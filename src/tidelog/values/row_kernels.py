@@ -8,8 +8,8 @@ hash of every row.
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.kernels import inlined, kernel
 from tidelog.values.codes import Codes
-from tidelog.values.kernel import inlined, kernel
 
 Int32s = npt.NDArray[np.int32]
 Hashes = npt.NDArray[np.uint32]

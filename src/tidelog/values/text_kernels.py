@@ -10,8 +10,8 @@ has the hash of a text above and its code plus one below, and is 0 where the pla
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.kernels import inlined, kernel
 from tidelog.values.codes import Codes
-from tidelog.values.kernel import inlined, kernel
 
 Bytes = npt.NDArray[np.uint8]
 Hashes = npt.NDArray[np.uint32]

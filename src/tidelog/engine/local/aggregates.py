@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from tidelog.engine.local.evaluated import Bindings, Bools, Evaluated, unless_all
 from tidelog.engine.protocol import Codes
+from tidelog.kernels import kernel
 from tidelog.values import Kind, functors
 from tidelog.values.codes import float_order, floats_to_codes, unsigned_order
 
@@ -214,7 +214,7 @@ def _sum_in_python(values: Floats, weights: Codes) -> float:
         return math.inf if total > 0 else -math.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_exactly(values: Floats, weights: Codes, ends: Codes) -> tuple[Floats, Bools]:
     """Return the sum of each group, rounded once, and which sums are settled.
 
@@ -246,7 +246,7 @@ def _sum_exactly(values: Floats, weights: Codes, ends: Codes) -> tuple[Floats, B
     return sums, is_settled
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _insert_partial(partials: Floats, count: int, term: float) -> int:
     """Add a term to partial sums that do not overlap, smallest first; return how many there are.
 
@@ -269,7 +269,7 @@ def _insert_partial(partials: Floats, count: int, term: float) -> int:
     return kept + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _round_partials(partials: Floats, count: int) -> float:
     """Return the sum of partial sums that do not overlap, smallest first, rounded half to even."""
     place = count - 1

@@ -6,13 +6,14 @@ from typing import Final, cast
 
 import numpy as np
 import numpy.typing as npt
-from numba import vectorize
 
 from tidelog.engine.local.evaluated import Bools, Evaluated, unless_all
 from tidelog.engine.protocol import Codes
+from tidelog.kernels import kernel
 from tidelog.values import Kind
 from tidelog.values.codes import float_order, floats_to_codes
 
+Floats = npt.NDArray[np.float64]
 Compare = Callable[[Codes, Codes], Bools]
 
 
@@ -24,15 +25,26 @@ def _unsigned(kernel: Callable[..., npt.NDArray[np.uint64 | np.float64]]) -> Cal
     return lambda *codes: kernel(*(column.view(np.uint64) for column in codes)).view(np.int64)
 
 
-def _floats(kernel: Callable[..., npt.NDArray[np.float64]]) -> Callable[..., Codes]:
+def _floats(kernel: Callable[..., Floats]) -> Callable[..., Codes]:
     quiet = np.errstate(all="ignore")(kernel)
     return lambda *codes: floats_to_codes(quiet(*(column.view(np.float64) for column in codes)))
 
 
-@vectorize(cache=True)  # type: ignore[no-untyped-call, untyped-decorator] # numba has no types for it
-def _float_power(base: float, exponent: float) -> float:
-    # The C library's power, like `math.pow`: numpy's own may round differently.
-    return base**exponent  # type: ignore[no-any-return] # Python's may be complex
+def _float_power(bases: Floats, exponents: Floats) -> Floats:
+    return float_powers(np.ascontiguousarray(bases), np.ascontiguousarray(exponents))
+
+
+@kernel
+def float_powers(bases: Floats, exponents: Floats) -> Floats:
+    """Return bases to the power of exponents, by the C library like `math.pow`; NumPy may round differently.
+
+    Requires both to have the same size, or one of them one element, which then applies to all.
+    """
+    powers = np.empty(bases.size if exponents.size == 1 else exponents.size, dtype=np.float64)
+    for row in range(powers.size):
+        base = bases[row if bases.size > 1 else 0]
+        powers[row] = base ** exponents[row if exponents.size > 1 else 0]
+    return powers
 
 
 def _choose_float(compare: Compare) -> Callable[[Codes, Codes], Codes]:

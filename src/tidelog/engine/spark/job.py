@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from tidelog.engine.spark.meeting import Meeting, Place, meet_at_barrier, meet_at_driver
@@ -252,11 +253,7 @@ def reason_unfit(version: str) -> str:
     """Return why this worker cannot take part, or an empty text if it can."""
     if own_version() != version:
         return f"a worker has tidelog {own_version()}, the driver {version}"
-    try:
-        import numba  # noqa: F401, PLC0415 - only asked for
-    except ImportError as error:
-        return f"a worker has no Numba: {error}"
-    return ""
+    return "" if find_spec("numba") else "a worker has no Numba"
 
 
 def _unfit_diagnostic(reason: str) -> Diagnostic:

@@ -1,10 +1,9 @@
 """Kernel parts: indexes that grow with their relations."""
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]  # numba does not list it
 
 from tidelog.maintain.small.layout import DONE, NEEDS_ROOM, Index, Relation, Stratum, Tables
-from tidelog.storage.address import array_pointer
+from tidelog.storage.address import array_at, array_pointer
 from tidelog.storage.kernel import CodeArray, Int64s, inlined
 from tidelog.storage.postings import FREE_LISTS, append_entries, number_groups
 
@@ -29,18 +28,18 @@ def index_new_rows(tables: Tables, stratum: Stratum, like: CodeArray) -> int:
 @inlined
 def _index_rows(tables: Tables, relation: Relation, index: Index, like: CodeArray) -> int:
     """Enter the rows that an index lacks; return a status."""
-    rows = carray(array_pointer(relation.rows), (relation.capacity, relation.arity), like.dtype)
+    rows = array_at(array_pointer(relation.rows), (relation.capacity, relation.arity), like.dtype)
     first = index.rows_indexed
     groups = np.empty(relation.count - first, np.int64)
     status = _find_groups(tables, index, rows, groups)
     if status != DONE:
         return status
     done = append_entries(
-        carray(array_pointer(index.groups.address), (index.group_capacity, 3), np.int64),
-        carray(array_pointer(index.arena), (index.arena_capacity, index.rest_width + 1), like.dtype),
-        carray(array_pointer(index.arena_state), (1 + FREE_LISTS,), np.int64),
+        array_at(array_pointer(index.groups.address), (index.group_capacity, 3), np.int64),
+        array_at(array_pointer(index.arena), (index.arena_capacity, index.rest_width + 1), like.dtype),
+        array_at(array_pointer(index.arena_state), (1 + FREE_LISTS,), np.int64),
         rows,
-        carray(array_pointer(index.rest_columns), (index.rest_width,), np.int32),
+        array_at(array_pointer(index.rest_columns), (index.rest_width,), np.int32),
         groups,
         first,
         0,
@@ -54,7 +53,7 @@ def _index_rows(tables: Tables, relation: Relation, index: Index, like: CodeArra
 def _find_groups(tables: Tables, index: Index, rows: CodeArray, groups: Int64s) -> int:
     """Write the groups of the rows that an index lacks; return a status."""
     first = index.rows_indexed
-    columns = carray(array_pointer(index.key_columns), (index.key_width,), np.int32)
+    columns = array_at(array_pointer(index.key_columns), (index.key_width,), np.int32)
     if index.is_dense != 0:
         for position in range(groups.shape[0]):
             group = np.int64(rows[first + position, columns[0]])
@@ -66,8 +65,8 @@ def _find_groups(tables: Tables, index: Index, rows: CodeArray, groups: Int64s) 
     needed = index.group_count + groups.shape[0]
     if needed > index.key_capacity or needed > index.group_capacity or needed * 2 > index.slot_count:
         return NEEDS_ROOM
-    slots = carray(array_pointer(index.slots.address), (index.slot_count,), np.uint64)
-    keys = carray(array_pointer(index.keys), (index.key_capacity, index.key_width), rows.dtype)
+    slots = array_at(array_pointer(index.slots.address), (index.slot_count,), np.uint64)
+    keys = array_at(array_pointer(index.keys), (index.key_capacity, index.key_width), rows.dtype)
     index.group_count = number_groups(
         slots, keys, rows, columns, first, first + groups.shape[0], index.group_count, groups
     )

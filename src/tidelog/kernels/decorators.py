@@ -1,0 +1,224 @@
+"""The decorators of kernels and their parts.
+
+A call looks at the types of its arguments. Code for them that was compiled before is mapped from disk, which
+takes a millisecond; otherwise the compiler is loaded and the code is kept. From then on calls go to that
+code, which checks types by itself and hands calls with others on to code for the types that were met before.
+
+With `NUMBA_DISABLE_JIT=1` kernels are plain Python: slow, but an index out of range raises.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from functools import update_wrapper, wraps
+from importlib import import_module
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+
+from tidelog.kernels.image import Image, Objects, UnfitError, from_bytes, to_bytes
+from tidelog.kernels.link import (
+    ARRAY_TYPE,
+    CHECKED,
+    ENVIRONMENT,
+    OF_ARGUMENT,
+    OTHERWISE,
+    UNCHECKED,
+    link,
+    make_environment,
+)
+from tidelog.kernels.signature import signature_of
+from tidelog.kernels.stamp import stamp_of
+from tidelog.kernels.store import KernelFile
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+IS_COMPILED: Final = os.environ.get("NUMBA_DISABLE_JIT", "0") in {"", "0"}
+
+# Compiling and linking are done by one thread at a time.
+_LOCK: Final = threading.RLock()
+
+
+# What is called when the first kernel is compiled.
+_TO_TELL: Final[list[Callable[[], object]]] = []
+
+
+class _Part:
+    """A function as kernels call it."""
+
+    _is_part = True
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(cast("Any", self), function)
+        self.kernel_function = function
+        self._dispatcher: Any = None
+
+    @property
+    def dispatcher(self) -> Any:
+        """The function as the compiler knows it; asking for it loads the compiler."""
+        from tidelog.kernels.compile import make_dispatcher  # noqa: PLC0415 - loads the compiler
+
+        with _LOCK:
+            if self._dispatcher is None:
+                self._dispatcher = make_dispatcher(self.kernel_function, is_part=self._is_part)
+        return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        from tidelog.kernels.compile import type_of_dispatcher  # noqa: PLC0415 - loads the compiler
+
+        return type_of_dispatcher(self.dispatcher)
+
+    def __reduce__(self) -> str:
+        return self.kernel_function.__qualname__
+
+
+class _Kernel(_Part):
+    """A kernel; `_entry` is what calls go to: code for the types met last, and from there to earlier ones."""
+
+    _is_part = False
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._entry: Callable[..., Any] = self._find
+        self._unchecked: dict[str | None, Callable[..., Any]] = {}
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._entry(*arguments)
+
+    def _find(self, *arguments: Any) -> Any:
+        """Run the kernel for types of arguments that none of its entries knows at a glance."""
+        signature = signature_of(arguments)
+        if signature in self._unchecked:
+            return self._unchecked[signature](*arguments)
+        with _LOCK:
+            if signature not in self._unchecked:
+                self._unchecked[signature] = self._prepare(signature, arguments)
+        return self._entry(*arguments)
+
+    def _prepare(self, signature: str | None, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return what runs the kernel for types of arguments."""
+        if signature is None:
+            return cast("Callable[..., Any]", self.dispatcher)
+        try:
+            return self._link(self._code(signature, arguments), arguments)
+        except UnfitError:
+            return cast("Callable[..., Any]", self.dispatcher)
+
+    def is_kept(self, signature: str) -> bool:
+        """Say whether the code for types of arguments is on disk."""
+        file = self._file(signature)
+        return file is not None and file.read() is not None
+
+    def compile_for(self, signature: str, arguments: tuple[Any, ...]) -> Image | Objects:
+        """Return the machine code for types of arguments from the compiler, and keep it."""
+        code = self._compile(arguments)
+        file = self._file(signature)
+        if file is not None:
+            file.write(to_bytes(code))
+        return code
+
+    def _code(self, signature: str, arguments: tuple[Any, ...]) -> Image | Objects:
+        """Return the machine code from disk, or from the compiler."""
+        file = self._file(signature)
+        data = None if file is None else file.read()
+        return self.compile_for(signature, arguments) if data is None else from_bytes(data)
+
+    def _file(self, signature: str) -> KernelFile | None:
+        """Return where the code is kept, None if nobody can say whether it is still right."""
+        stamp = stamp_of(self.kernel_function)
+        return None if stamp is None else KernelFile(self.kernel_function, signature, stamp)
+
+    def _compile(self, arguments: tuple[Any, ...]) -> Image | Objects:
+        while _TO_TELL:
+            _TO_TELL.pop()()
+        from tidelog.kernels.compile import compile_code  # noqa: PLC0415 - loads the compiler
+
+        return compile_code(self.dispatcher, arguments)
+
+    def _link(self, code: Image | Objects, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        """Map the code, let calls go to it first, and return its entry without checks."""
+        function = self.kernel_function
+        objects = {ARRAY_TYPE: np.ndarray, OTHERWISE: self._entry} | dict(
+            _checked_objects(arguments, OF_ARGUMENT)
+        )
+        linked = link(code, {name: id(value) for name, value in objects.items()})
+        linked.keep(*objects.values())
+        linked.set_variable(ENVIRONMENT, make_environment(function.__globals__, map(np.dtype, code.dtypes)))
+        label = function.__qualname__
+        self._entry = linked.function(CHECKED, label, is_fast=True)
+        return linked.function(UNCHECKED, label, is_fast=False)
+
+
+def _checked_objects(values: tuple[Any, ...], path: str) -> list[tuple[str, object]]:
+    """Return the types and dtypes of arguments by the names that entries have for them."""
+    found: list[tuple[str, object]] = []
+    for place, value in enumerate(values):
+        name = f"{path}_{place}"
+        found.append((f"{name}_type", type(value)))
+        if isinstance(value, np.ndarray):
+            found.append((f"{name}_dtype", value.dtype))
+        elif isinstance(value, tuple):
+            found += _checked_objects(value, name)
+    return found
+
+
+class _Emitted:
+    """An operation that kernels use and that is not written in Python."""
+
+    def __init__(self, plain: Callable[..., Any], module: str, name: str, arguments: tuple[Any, ...]) -> None:
+        update_wrapper(cast("Any", self), plain)
+        self.emitted_from = (module, name, arguments)
+        self._operation: Any = None
+
+    @property
+    def _numba_type_(self) -> Any:
+        from tidelog.kernels.compile import type_of_operation  # noqa: PLC0415 - loads the compiler
+
+        module, name, arguments = self.emitted_from
+        with _LOCK:
+            if self._operation is None:
+                found = getattr(import_module(module), name)
+                self._operation = found(*arguments) if arguments else found
+        return type_of_operation(self._operation)
+
+
+def kernel(function: Function) -> Function:
+    """Return `function` compiled on first use for the array types it meets."""
+    return cast("Function", _Kernel(function) if IS_COMPILED else _alone(function))
+
+
+def inlined(function: Function) -> Function:
+    """Return `function` as a part of kernels, to be called from kernels only."""
+    return cast("Function", _Part(function)) if IS_COMPILED else function
+
+
+def emitted(plain: Function, module: str, name: str, *arguments: object) -> Function:
+    """Return what kernels call: an operation for the compiler where they are compiled, `plain` elsewhere.
+
+    The operation is what the module has by that name, or with arguments what that returns for them. The
+    module is imported when a kernel is compiled.
+    """
+    return cast("Function", _Emitted(plain, module, name, arguments)) if IS_COMPILED else plain
+
+
+def when_compiling(tell: Callable[[], object]) -> None:
+    """Call `tell` once, before the next kernel is compiled."""
+    _TO_TELL.append(tell)
+
+
+_ONE_AT_A_TIME: Final = threading.RLock()
+
+
+def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` as it runs uncompiled: one call at a time, so that atomic operations can be plain.
+
+    Integers wrap silently, as compiled ones do; hashing relies on it.
+    """
+
+    @wraps(function)
+    def run(*arguments: object) -> object:
+        with _ONE_AT_A_TIME, np.errstate(all="ignore"):
+            return function(*arguments)
+
+    return run

@@ -1,0 +1,70 @@
+"""Where machine code is kept: in a file for each kernel and types of arguments.
+
+It is beside the kernel, where Python keeps its own compiled files, or, where that cannot be written, in a
+folder of the user. A file is written under another name and then renamed, so that nobody reads half of one; a
+digest tells whether it is whole. Code of the same kernel that was made of something else is deleted.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from tidelog.kernels.stamp import digest, machine_stamp
+
+_MAGIC: Final = b"tidelog kernel 1\n"
+_DIGEST: Final = 32
+
+
+class KernelFile:
+    """The file of a kernel for some types of arguments."""
+
+    def __init__(self, function: Callable[..., Any], signature: str, stamp: str) -> None:
+        self._beside = Path(function.__code__.co_filename).parent / "__pycache__"
+        same = digest(function.__module__, signature, machine_stamp(), size=6)
+        self._prefix = f"{function.__module__.rpartition('.')[2]}.{function.__name__}.{same}."
+        self._name = f"{self._prefix}{digest(signature, stamp)}.kernel"
+        self._label = f"{function.__module__}:{function.__name__} {signature}\n".encode()
+
+    def read(self) -> bytes | None:
+        """Return the code, None if there is none or it is damaged."""
+        for folder in self._folders():
+            try:
+                data = (folder / self._name).read_bytes()
+            except OSError:
+                continue
+            label, code = _opened(data)
+            if label == self._label:
+                return code
+        return None
+
+    def write(self, code: bytes) -> None:
+        """Keep the code if any folder can be written to."""
+        for folder in self._folders():
+            temporary = folder / f"{self._name}.{os.getpid()}"
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                temporary.write_bytes(_MAGIC + digest(self._label + code).encode() + self._label + code)
+                temporary.replace(folder / self._name)
+                self._delete_others(folder)
+            except OSError:
+                continue
+            return
+
+    def _delete_others(self, folder: Path) -> None:
+        for other in folder.glob(f"{self._prefix}*.kernel"):
+            if other.name != self._name:
+                other.unlink(missing_ok=True)
+
+    def _folders(self) -> tuple[Path, ...]:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        return self._beside, Path(home, "tidelog")
+
+
+def _opened(data: bytes) -> tuple[bytes, bytes]:
+    """Return which kernel and types a file is for, and the code; nothing if it is damaged."""
+    begin = len(_MAGIC) + _DIGEST
+    if data[:begin] != _MAGIC + digest(data[begin:]).encode():
+        return b"", b""
+    end = data.index(b"\n", begin) + 1
+    return data[begin:end], data[end:]

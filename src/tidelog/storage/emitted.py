@@ -1,0 +1,59 @@
+"""Operations that Numba lacks, emitted as LLVM instructions; imported only to compile kernels."""
+# mypy: disable-error-code="no-untyped-call"
+# Numba has no types for most of what extensions are made of.
+
+from typing import Any
+
+from numba import carray, types  # type: ignore[attr-defined]  # numba does not list it
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = ["array_pointer", "carray", "read_modify_write", "swap_if_equal"]
+
+
+@intrinsic
+def array_pointer(_typing_context: Any, _address: Any) -> Any:
+    """Return an address as a pointer."""
+
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
+
+    return types.voidptr(types.int64), generate
+
+
+def _element_pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    array_type, index_type = signature.args[0], signature.args[1]
+    array = context.make_array(array_type)(context, builder, arguments[0])
+    index = context.cast(builder, arguments[1], index_type, types.intp)
+    return cgutils.get_item_pointer(
+        context, builder, array_type, array, [index], wraparound=False, boundscheck=False
+    )
+
+
+@intrinsic
+def swap_if_equal(_typing_context: Any, array: Any, index: Any, _expected: Any, _desired: Any) -> Any:
+    """Store an element if another is there; return what was there."""
+    element = array.dtype
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _element_pointer(context, builder, signature, arguments)
+        result = builder.cmpxchg(pointer, arguments[2], arguments[3], "seq_cst", "seq_cst")
+        return builder.extract_value(result, 0)
+
+    return element(array, index, element, element), generate
+
+
+def read_modify_write(operation: str) -> Any:
+    """Return what changes an element in one step of the machine and returns what was there."""
+
+    @intrinsic
+    def changed(_typing_context: Any, array: Any, index: Any, _operand: Any) -> Any:
+        element = array.dtype
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointer = _element_pointer(context, builder, signature, arguments)
+            return builder.atomic_rmw(operation, pointer, arguments[2], "seq_cst")
+
+        return element(array, index, element), generate
+
+    return changed
