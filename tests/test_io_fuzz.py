@@ -23,6 +23,7 @@ from fact_file_strategies import (
 from fact_files import facts_of, read_text, relation_of
 from tidelog import io
 from tidelog.errors import TidelogError
+from tidelog.io import csv_read
 from tidelog.io.csv_careful import Window, read_carefully
 from tidelog.io.mistakes import Mistakes
 from tidelog.io.places import CsvLayout
@@ -63,6 +64,15 @@ SUFFIXES = [
     ".csv.gz",
     ".txt",
 ]
+
+
+@pytest.fixture(params=["few lines", "Arrow"], autouse=True, scope="module")
+def _reader(request):
+    """Read texts that could be read by Arrow as the few lines they are, and by Arrow."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "Arrow":
+            patch.setattr(csv_read, "FEW_BYTES", -1)
+        yield
 
 
 def check_outcome(read, relation):
@@ -154,6 +164,29 @@ def test_the_quick_and_the_careful_reader_agree(tmp_path_factory, relation, rows
     if quick is not None:
         decoded = [codec.decode_column(c, k.type) for c, k in zip(careful, relation.columns, strict=True)]
         assert repr(quick) == repr(list(zip(*decoded, strict=True)))
+
+
+@given(
+    relation=st.sampled_from(RELATIONS[:4]),
+    rows=st.lists(st.lists(st.sampled_from(PIECES), max_size=6).map(b"".join), max_size=6),
+    layout=st.sampled_from(
+        [CsvLayout(), CsvLayout("|"), CsvLayout(positions=(1, 0)), CsvLayout(positions=(2, 0), width=3)]
+    ),
+)
+def test_few_lines_get_the_codes_that_arrow_gives_them(relation, rows, layout):
+    """Texts are numbered in the same order, whichever reader reads them."""
+    if layout.positions is not None and relation.arity != 2:
+        return
+
+    def codes(few_bytes: int) -> list[list[int]] | None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(csv_read, "FEW_BYTES", few_bytes)
+            found = csv_read._read_quickly(b"\n".join(rows), relation, layout, Codec(TYPES))
+        return found and [column.tolist() for column in found]
+
+    few, arrow = codes(1000), codes(-1)
+
+    assert arrow is None or few == arrow
 
 
 @given(relation=st.sampled_from(RELATIONS), facts=json_values)

@@ -25,6 +25,15 @@ MIXED = relation_of("mixed", u="unsigned", f="float", p="Pair", t="Tree")
 NAME = relation_of("name", text="symbol")
 
 
+@pytest.fixture(params=["few lines", "Arrow"], autouse=True, scope="module")
+def _reader(request):
+    """Read texts that could be read by Arrow as the few lines they are, and by Arrow."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "Arrow":
+            patch.setattr(csv_read, "FEW_BYTES", -1)
+        yield
+
+
 def test_columns_are_separated_by_tabs(tmp_path):
     """A `.facts` file has one fact per line, and no quotes or escapes in texts."""
     facts = read_text(tmp_path, EDGE, '1\ta "b\\t\n-2\t\n')

@@ -20,7 +20,6 @@ from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, make_settings, prepare
 from tidelog.session.recorder import Recorder
 from tidelog.session.write import print_sizes, write_outputs
-from tidelog.store import Store
 from tidelog.views import Snapshot
 
 
@@ -77,7 +76,7 @@ def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held:
     """Return what the program derives; a store stays open until `held` is left."""
     progress = recorder.observer if isinstance(recorder.observer, Progress) else nullcontext()
     _check(options)
-    has_facts = options.store is not None and Store.exists(options.store)
+    has_facts = options.store is not None and _holds_facts(options.store)
     request = Request(
         read_program(options.program),
         None if has_facts else options.fact_directory or Path(),
@@ -112,9 +111,15 @@ def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held:
         return evaluate_once(prepared, recorder)
 
 
+def _holds_facts(store: Path) -> bool:
+    from tidelog.store import Store  # noqa: PLC0415 - most runs keep no state
+
+    return Store.exists(store)
+
+
 def _check(options: RunOptions) -> None:
     """Raise if an option would be ignored."""
-    has_facts = options.store is not None and Store.exists(options.store)
+    has_facts = options.store is not None and _holds_facts(options.store)
     with Arguments() as arguments:
         arguments.refuse(
             if_any={"-F": has_facts and options.fact_directory is not None},

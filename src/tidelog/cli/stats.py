@@ -1,6 +1,5 @@
 """What a run took, as JSON."""
 
-import json
 import sys
 import time
 from collections.abc import Mapping
@@ -27,6 +26,8 @@ def write_stats(
     target: str, recorder: Recorder, settings: Settings, sizes: Mapping[str, int], *, is_complete: bool
 ) -> None:
     """Write the statistics to a file, or to stdout for `-`; docs/cli.md explains the keys."""
+    import json  # noqa: PLC0415 - only needed with statistics
+
     text = json.dumps(_stats(recorder, settings, sizes, is_complete=is_complete), indent=2) + "\n"
     if target == "-":
         sys.stdout.write(text)

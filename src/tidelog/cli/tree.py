@@ -1,6 +1,5 @@
 """`tidelog tree`: declarations of a language's relations, facts of a tree, edits between two."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -138,6 +137,8 @@ def _read(path: Path, language: str | None, schema: Path | None, like: "Tree | N
 
 
 def _json(path: Path) -> object:
+    import json  # noqa: PLC0415 - starts quickly otherwise
+
     source = read_source(path)
     try:
         return json.loads(source.text)

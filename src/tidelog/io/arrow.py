@@ -1,11 +1,11 @@
 """Facts from Arrow columns."""
 
 import numpy as np
-import pyarrow as pa
 
 from tidelog.errors import TidelogError
 from tidelog.io.column_names import ColumnNamesError, match_columns
 from tidelog.values import Codec, Codes, Kind, TextError, Value
+from tidelog.values.arrow import pa
 from tidelog.values.codes import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX, floats_to_codes, unsigneds_to_codes
 
 
@@ -21,7 +21,7 @@ class ArrowMistakeError(ValueError):
         self.is_type = is_type
 
 
-def codes_from_arrow(column: pa.ChunkedArray, type_name: str, codec: Codec) -> Codes:
+def codes_from_arrow(column: "pa.ChunkedArray", type_name: str, codec: Codec) -> Codes:
     """Return the codes of an Arrow column.
 
     Integers fill number, unsigned and float columns, floats fill float columns, texts fill
@@ -55,7 +55,7 @@ def codes_from_arrow(column: pa.ChunkedArray, type_name: str, codec: Codec) -> C
     raise ArrowMistakeError(f"its type is {shown}", is_type=True)
 
 
-def _integers(column: pa.ChunkedArray, kind: Kind) -> Codes:
+def _integers(column: "pa.ChunkedArray", kind: Kind) -> Codes:
     target = pa.int64() if kind is Kind.NUMBER else pa.uint64()
     try:
         values = (column if column.type == target else column.cast(target)).to_numpy()
@@ -64,7 +64,7 @@ def _integers(column: pa.ChunkedArray, kind: Kind) -> Codes:
     return values if kind is Kind.NUMBER else unsigneds_to_codes(values)
 
 
-def _out_of_range(column: pa.ChunkedArray, kind: Kind) -> str:
+def _out_of_range(column: "pa.ChunkedArray", kind: Kind) -> str:
     low, high = (NUMBER_MIN, NUMBER_MAX) if kind is Kind.NUMBER else (0, UNSIGNED_MAX)
     for number, value in enumerate(column.to_pylist(), start=1):
         if not low <= value <= high:
@@ -72,7 +72,7 @@ def _out_of_range(column: pa.ChunkedArray, kind: Kind) -> str:
     raise AssertionError("a column that cannot be cast holds a value that does not fit")
 
 
-def _is_text(arrow_type: pa.DataType) -> bool:
+def _is_text(arrow_type: "pa.DataType") -> bool:
     if pa.types.is_dictionary(arrow_type):
         arrow_type = arrow_type.value_type
     return bool(
@@ -82,7 +82,7 @@ def _is_text(arrow_type: pa.DataType) -> bool:
     )
 
 
-def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _plain_text(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
     """Return the column as strings or as a dictionary of strings."""
     arrow_type = column.type
     if pa.types.is_string_view(arrow_type):
@@ -96,7 +96,7 @@ def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _nested_texts(column: pa.ChunkedArray, type_name: str, codec: Codec) -> Codes:
+def _nested_texts(column: "pa.ChunkedArray", type_name: str, codec: Codec) -> Codes:
     parts = [np.empty(0, dtype=np.int64)]
     for chunk in column.chunks:
         texts = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
@@ -113,7 +113,7 @@ def _parse(text: str, type_name: str, codec: Codec) -> int:
         raise ArrowMistakeError(f"`{shown}`: {error.message}") from error
 
 
-def _nested_values(column: pa.ChunkedArray, type_name: str, codec: Codec) -> Codes:
+def _nested_values(column: "pa.ChunkedArray", type_name: str, codec: Codec) -> Codes:
     values = [_as_value(item, type_name, codec) for item in column.to_pylist()]
     try:
         return codec.encode_column(values, type_name)

@@ -9,9 +9,9 @@ from pathlib import PurePath
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from tidelog.values import Kind
+from tidelog.values.arrow import pa
 
 NULL_HINT: Final = "only a record can be null, which is nil; "
 
@@ -118,7 +118,7 @@ def hint_for_nulls(library: str) -> str:
     return NULL_HINT + f"leave those rows out with `{drop[library]}`, or fill them with `{fill[library]}`"
 
 
-def hint_for_column(name: str, arrow_type: pa.DataType, kind: Kind, library: str) -> str:
+def hint_for_column(name: str, arrow_type: "pa.DataType", kind: Kind, library: str) -> str:
     """Return how to convert a column of a frame, or what to give if there is no usual way.
 
     hint_for_column("t", pa.bool_(), Kind.NUMBER, "polars")
@@ -131,7 +131,7 @@ def hint_for_column(name: str, arrow_type: pa.DataType, kind: Kind, library: str
     return EXPECTED[kind] if way is None else f"convert it first: `{way}`"
 
 
-def _column_way(frame: str, arrow_type: pa.DataType, kind: Kind, library: str) -> str | None:
+def _column_way(frame: str, arrow_type: "pa.DataType", kind: Kind, library: str) -> str | None:
     types = pa.types
     if types.is_binary(arrow_type) or types.is_large_binary(arrow_type) or types.is_binary_view(arrow_type):
         if kind is not Kind.SYMBOL:
@@ -151,7 +151,7 @@ def _column_way(frame: str, arrow_type: pa.DataType, kind: Kind, library: str) -
     return _cast(frame, kind, library)
 
 
-def _whole_from_time(frame: str, arrow_type: pa.DataType, library: str) -> str | None:
+def _whole_from_time(frame: str, arrow_type: "pa.DataType", library: str) -> str | None:
     types = pa.types
     if types.is_duration(arrow_type):
         ways = {

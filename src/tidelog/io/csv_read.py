@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from typing import Final, Protocol
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
 
 from tidelog.io.arrow import ArrowMistakeError, codes_from_arrow
 from tidelog.io.csv_careful import Window, has_empty_texts, read_carefully
+from tidelog.io.csv_few import FEW_BYTES, read_few
 from tidelog.io.header import take_header
 from tidelog.io.mistakes import Mistakes
 from tidelog.io.places import CsvLayout
 from tidelog.io.quotes import quotes_are_closed
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Codes, Kind
+from tidelog.values.arrow import pa
 from tidelog.values.codes import codes_to_floats
 
 WINDOW_BYTES: Final = 8 * 2**20
@@ -100,6 +100,8 @@ def _read_quickly(data: bytes, relation: Relation, layout: CsvLayout, codec: Cod
     kinds = [codec.resolve(column.type).kind for column in relation.columns]
     if not _is_plain(data, layout, kinds):
         return None
+    if len(data) <= FEW_BYTES and not layout.is_quoted:
+        return read_few(data, relation, layout, codec)
     try:
         table = _arrow_table(data, relation, layout, codec, kinds)
         chosen = range(relation.arity) if layout.positions is None else layout.positions
@@ -136,7 +138,9 @@ def _is_plain(data: bytes, layout: CsvLayout, kinds: list[Kind]) -> bool:
 
 def _arrow_table(
     data: bytes, relation: Relation, layout: CsvLayout, codec: Codec, kinds: list[Kind]
-) -> pa.Table:
+) -> "pa.Table":
+    import pyarrow.csv  # noqa: PLC0415 - see csv_few
+
     width = relation.arity if layout.width is None else layout.width
     if layout.positions is not None and layout.width is None:
         width = data.partition(b"\n")[0].count(layout.delimiter.encode()) + 1

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from tidelog.io.places import CsvLayout
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Codes, Kind
+from tidelog.values.arrow import pa
 
-# Up to so many rows Python is quick enough, and `pyarrow.compute` need not be imported.
+# Up to so many rows Python is quick enough, and Arrow need not be imported.
 _SOME: Final = 256
 # The characters of numbers, unsigned and floats.
 _OF_NUMBERS: Final = frozenset("0123456789+-.aefin")
@@ -75,13 +75,13 @@ def _has_quotes(kind: Kind, layout: CsvLayout) -> bool:
     return layout.is_quoted and (not kind.is_numeric or not _OF_NUMBERS.isdisjoint(layout.delimiter))
 
 
-def _joined(texts: Sequence[pa.Array | str], delimiter: str) -> pa.Array:
+def _joined(texts: "Sequence[pa.Array | str]", delimiter: str) -> "pa.Array":
     import pyarrow.compute  # noqa: PLC0415 - see _SOME
 
     return texts[0] if len(texts) == 1 else pyarrow.compute.binary_join_element_wise(*texts, delimiter)
 
 
-def _bytes_of(lines: pa.Array, end: str) -> memoryview:
+def _bytes_of(lines: "pa.Array", end: str) -> memoryview:
     """Return all texts, each followed by `end`, as they lie in Arrow's buffer."""
     lines = _joined([lines, ""], end)
     if isinstance(lines, pa.ChunkedArray):
@@ -94,14 +94,14 @@ def _bytes_of(lines: pa.Array, end: str) -> memoryview:
     return memoryview(data)[int(places[0]) : int(places[-1])]
 
 
-def _csv_quoted(texts: pa.Array) -> pa.Array:
+def _csv_quoted(texts: "pa.Array") -> "pa.Array":
     import pyarrow.compute  # noqa: PLC0415 - see _SOME
 
     doubled = pyarrow.compute.replace_substring(texts, '"', '""')
     return _joined(['"', doubled, '"'], "")
 
 
-def _json_texts(codes: Codes, type_name: str, codec: Codec, *, has_objects: bool) -> pa.Array:
+def _json_texts(codes: Codes, type_name: str, codec: Codec, *, has_objects: bool) -> "pa.Array":
     kind = codec.resolve(type_name).kind
     if kind in (Kind.NUMBER, Kind.UNSIGNED):
         return codec.column_to_text(codes, type_name)

@@ -5,7 +5,6 @@ from collections.abc import Set as AbstractSet
 from typing import cast
 
 import numpy as np
-import pyarrow as pa
 
 from tidelog.errors import TidelogError
 from tidelog.io.arrow import ArrowMistakeError, codes_from_arrow
@@ -20,6 +19,7 @@ from tidelog.io.conversions import (
 from tidelog.io.mistakes import Mistakes
 from tidelog.program.nodes import Column
 from tidelog.values import Codec, Codes, Kind, Value
+from tidelog.values.arrow import pa
 
 _NO_CODES = np.empty(0, dtype=np.int64)
 
@@ -66,7 +66,7 @@ def encode_values(values: Sequence[Value], column: Column, codec: Codec, mistake
     return _NO_CODES
 
 
-def _objects_of(values: list[object], kind: Kind) -> list[object] | pa.ChunkedArray:
+def _objects_of(values: list[object], kind: Kind) -> "list[object] | pa.ChunkedArray":
     """Return a pandas column of objects as a column of the one type they have, if they have one."""
     if kind is Kind.RECORD:
         return [None if is_missing(value) else value for value in values]
@@ -79,7 +79,7 @@ def _objects_of(values: list[object], kind: Kind) -> list[object] | pa.ChunkedAr
 
 
 def _arrow_codes(
-    values: pa.ChunkedArray, library: str, column: Column, codec: Codec, mistakes: Mistakes
+    values: "pa.ChunkedArray", library: str, column: Column, codec: Codec, mistakes: Mistakes
 ) -> Codes:
     kind = codec.resolve(column.type).kind
     try:
@@ -103,7 +103,7 @@ def _arrow_codes(
     return _NO_CODES
 
 
-def _first_missing(values: pa.ChunkedArray) -> int | None:
+def _first_missing(values: "pa.ChunkedArray") -> int | None:
     """Return the first NaN of a column of floats."""
     if not pa.types.is_floating(values.type):
         return None
@@ -111,7 +111,7 @@ def _first_missing(values: pa.ChunkedArray) -> int | None:
     return int(missing[0]) if missing.size else None
 
 
-def _values_of(data: object, name: str) -> list[object] | pa.ChunkedArray:
+def _values_of(data: object, name: str) -> "list[object] | pa.ChunkedArray":
     """Return the values of whatever is a column, without taking one value for another."""
     match data:
         case list() | tuple():
@@ -134,7 +134,7 @@ def _values_of(data: object, name: str) -> list[object] | pa.ChunkedArray:
     return _foreign_values(data)
 
 
-def _foreign_values(data: object) -> list[object] | pa.ChunkedArray:
+def _foreign_values(data: object) -> "list[object] | pa.ChunkedArray":
     if library_of(data) == "pandas" and hasattr(data, "to_numpy"):
         is_plain = isinstance(getattr(data, "dtype", None), np.dtype)
         if is_plain or type(getattr(data, "dtype", None)).__name__ == "SparseDtype":
@@ -151,7 +151,9 @@ def _foreign_values(data: object) -> list[object] | pa.ChunkedArray:
     raise _NoColumnError(f"{type(data).__name__}, not a column", "give a list of values")
 
 
-def _array_values(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> list[object] | pa.ChunkedArray:
+def _array_values(
+    array: np.ndarray[tuple[int, ...], np.dtype[np.generic]],
+) -> "list[object] | pa.ChunkedArray":
     if array.ndim != 1:
         raise _NoColumnError(f"an array of {array.ndim} dimensions", "give an array of one dimension")
     if array.dtype == object or array.dtype.names:
@@ -162,7 +164,7 @@ def _array_values(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> l
     return _chunked(array)
 
 
-def _chunked(values: object) -> pa.ChunkedArray:
+def _chunked(values: object) -> "pa.ChunkedArray":
     if hasattr(values, "__arrow_c_stream__"):
         return pa.chunked_array(values)
     # Arrow would take NaN for a missing value.

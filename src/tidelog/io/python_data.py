@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final, cast
 
 import numpy as np
-import pyarrow as pa
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io.column_names import ColumnNamesError, match_columns
@@ -17,6 +16,7 @@ from tidelog.io.python_columns import column_codes
 from tidelog.io.python_rows import codes_from_rows
 from tidelog.program.nodes import Directive, Relation
 from tidelog.values import Codec, Codes, Kind
+from tidelog.values.arrow import pa
 
 _FORMS: Final = "give tuples, a frame, an Arrow table, columns by name or a path"
 
@@ -61,7 +61,7 @@ def _from_object(data: object, relation: Relation, codec: Codec) -> list[Codes] 
         return _from_pandas(data, relation, codec)
     if library_of(data) == "polars" and hasattr(data, "get_columns"):
         return _from_named([(series.name, series) for series in data.get_columns()], relation, codec)
-    if isinstance(data, (pa.Array, pa.ChunkedArray)) or _is_series(data):
+    if (library_of(data) == "pyarrow" and isinstance(data, (pa.Array, pa.ChunkedArray))) or _is_series(data):
         return _from_series(data, relation, codec)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return columns_from_arrow(_arrow_table(data, relation), relation, codec)
@@ -70,7 +70,7 @@ def _from_object(data: object, relation: Relation, codec: Codec) -> list[Codes] 
     raise _wrong_data(relation, f"facts cannot be read from {type(data).__name__}")
 
 
-def columns_from_arrow(table: pa.Table, relation: Relation, codec: Codec) -> list[Codes] | None:
+def columns_from_arrow(table: "pa.Table", relation: Relation, codec: Codec) -> list[Codes] | None:
     """Return the codes of the facts in an Arrow table."""
     if relation.arity == 0:
         return [] if table.num_rows else None
@@ -183,7 +183,7 @@ def _from_series(data: object, relation: Relation, codec: Codec) -> list[Codes] 
     raise _wrong_data(relation, message, code="wrong-column-count", hint=hint)
 
 
-def _struct_of(data: object) -> pa.Table | None:
+def _struct_of(data: object) -> "pa.Table | None":
     """Return the fields of an Arrow or polars column of structs as columns."""
     if library_of(data) == "polars":
         data = pa.chunked_array(data)
@@ -194,7 +194,7 @@ def _struct_of(data: object) -> pa.Table | None:
     return None
 
 
-def _arrow_table(data: object, relation: Relation) -> pa.Table:
+def _arrow_table(data: object, relation: Relation) -> "pa.Table":
     try:
         if isinstance(data, pa.RecordBatchReader):
             return data.read_all()

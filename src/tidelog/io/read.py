@@ -6,19 +6,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import cast
 
-import pyarrow as pa
-
 from tidelog.io.csv_read import ByteStream, read_csv
 from tidelog.io.guess import place_of_file
-from tidelog.io.json_read import read_json
 from tidelog.io.mistakes import unreadable_file
 from tidelog.io.places import Format, Place, place_of
-from tidelog.io.python_data import columns_from_arrow
-from tidelog.io.sqlite import read_sqlite
 from tidelog.io.streams import existing_file, open_bytes
 from tidelog.program.nodes import Directive, Relation
 from tidelog.source import Span
 from tidelog.values import Codec, Codes
+from tidelog.values.arrow import pa
 
 
 def read_relation(
@@ -51,10 +47,14 @@ def _read(relation: Relation, place: Place, codec: Codec, span: Span | None) -> 
             path = existing_file(path, span)
         match place.format:
             case Format.SQLITE if path is not None:
+                from tidelog.io.sqlite import read_sqlite  # noqa: PLC0415 - rarely needed
+
                 columns: list[Codes] | None = read_sqlite(path, place.table, relation, codec)
             case Format.PARQUET if path is not None:
                 return _read_parquet(path, relation, codec)
             case Format.JSON:
+                from tidelog.io.json_read import read_json  # noqa: PLC0415 - rarely needed
+
                 with closing(open_bytes(path)) as stream:
                     data = stream.read()
                 is_lines = path is not None and path.suffix.lower() in {".jsonl", ".ndjson"}
@@ -75,6 +75,8 @@ def _read_lines(relation: Relation, place: Place, path: Path | None, codec: Code
 
 def _read_parquet(path: Path, relation: Relation, codec: Codec) -> list[Codes] | None:
     import pyarrow.parquet  # noqa: PLC0415 - slow to import, and rarely needed
+
+    from tidelog.io.python_data import columns_from_arrow  # noqa: PLC0415 - as above
 
     try:
         table = pyarrow.parquet.read_table(path)

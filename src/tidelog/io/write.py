@@ -1,23 +1,21 @@
 """Facts of a relation, to where a directive says they go."""
 
 import gzip
-import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 import numpy as np
-import pyarrow as pa
 
 from tidelog.io.lines import csv_lines, header_line, json_lines
 from tidelog.io.places import Format, Place, place_of
 from tidelog.io.readable import ReadableLines
-from tidelog.io.sqlite import write_sqlite
 from tidelog.io.staging import Staging, unwritable
 from tidelog.program.nodes import Directive, Relation
 from tidelog.source import Span
 from tidelog.values import Codec, Codes
+from tidelog.values.arrow import pa
 
 BATCH_ROWS: Final = 500_000
 _NO_CODES: Final = np.empty(0, dtype=np.int64)
@@ -59,8 +57,15 @@ def write_relation(  # noqa: PLR0913 - what, how and where of one output
         return
     try:
         _write_file(staging, place, place.path, facts)
-    except (OSError, sqlite3.Error, pa.ArrowException) as error:
+    except _failures() as error:
         raise unwritable(place.path, error) from error
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Return what writing may raise; it is asked for when something was raised."""
+    import sqlite3  # noqa: PLC0415 - rarely needed
+
+    return OSError, sqlite3.Error, pa.ArrowException
 
 
 def _batches(relation: Relation, columns: Sequence[Codes] | None, codec: Codec) -> Iterator[Sequence[Codes]]:
@@ -76,6 +81,8 @@ def _batches(relation: Relation, columns: Sequence[Codes] | None, codec: Codec) 
 def _write_file(staging: Staging, place: Place, path: Path, facts: _Facts) -> None:
     match place.format:
         case Format.SQLITE:
+            from tidelog.io.sqlite import write_sqlite  # noqa: PLC0415 - rarely needed
+
             write_sqlite(staging.copy_for(path), place.table, facts.relation, facts.batches, facts.codec)
         case Format.PARQUET:
             _write_parquet(staging.path_for(path), facts)

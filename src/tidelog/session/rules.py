@@ -5,13 +5,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tidelog import syntax
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described
 from tidelog.program.suggest import did_you_mean
 from tidelog.source import Source, Span
-from tidelog.syntax import parse, print_node, print_tree, tree
-from tidelog.views.delta import RuleDelta
+from tidelog.syntax import parse, tree
+
+if TYPE_CHECKING:
+    from tidelog.views.delta import RuleDelta
 
 RuleItem = tree.Rule | tree.Subsumption
 
@@ -71,7 +75,7 @@ class Piece:
         is_plain = not self.removed and all(item.span.source is self.source for item in self.parsed.items)
         if is_plain and not any(line.lstrip().startswith("#") for line in self.source.text.splitlines()):
             return self.source
-        return Source(self.source.name, print_tree(self.kept))
+        return Source(self.source.name, syntax.print_tree(self.kept))
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ class ProgramText:
     def rules(self) -> tuple[WrittenRule, ...]:
         """Return all rules with their ids."""
         return tuple(
-            WrittenRule(number, print_node(item), item.span)
+            WrittenRule(number, syntax.print_node(item), item.span)
             for piece in self.pieces
             for number, item in piece.rules.items()
         )
@@ -193,18 +197,24 @@ class ProgramText:
             }
             if not equal:
                 texts = [rule.text for rule in self.rules[:1000]]
-                hint = did_you_mean(print_node(item), texts, "`db.rules` lists the rules and their ids")
-                found.append(_no_rule(f"the program has no rule `{print_node(item)}`", item.span, hint))
+                hint = did_you_mean(
+                    syntax.print_node(item), texts, "`db.rules` lists the rules and their ids"
+                )
+                found.append(
+                    _no_rule(f"the program has no rule `{syntax.print_node(item)}`", item.span, hint)
+                )
             wanted |= equal
 
 
-def rule_delta(old: ProgramText, new: ProgramText) -> RuleDelta:
+def rule_delta(old: ProgramText, new: ProgramText) -> "RuleDelta":
     """Return the rules that two texts of a program differ in, whatever their ids and layout."""
     before, after = (
         Counter(item for piece in text.pieces for item in piece.rules.values()) for text in (old, new)
     )
     inserted, deleted = ((after - before).elements(), (before - after).elements())
-    return RuleDelta(tuple(map(print_node, inserted)), tuple(map(print_node, deleted)))
+    from tidelog.views.delta import RuleDelta  # noqa: PLC0415 - most rules never change
+
+    return RuleDelta(tuple(map(syntax.print_node, inserted)), tuple(map(syntax.print_node, deleted)))
 
 
 def _rule_items(items: Iterable[tree.Item]) -> Iterator[RuleItem]:

@@ -1,7 +1,24 @@
 """Text to tree with spans, and back."""
 
-from tidelog.syntax.formatter import format_text
-from tidelog.syntax.parser import parse, parse_atom
-from tidelog.syntax.printer import print_node, print_tree
+from typing import TYPE_CHECKING
+
+from tidelog.lazily import lazily
+
+if TYPE_CHECKING:
+    from tidelog.syntax.formatter import format_text
+    from tidelog.syntax.parser import parse, parse_atom
+    from tidelog.syntax.printer import print_node, print_tree
 
 __all__ = ["format_text", "parse", "parse_atom", "print_node", "print_tree"]
+
+# Most programs are read and never written.
+__getattr__ = lazily(
+    __name__,
+    {
+        "format_text": "tidelog.syntax.formatter",
+        "parse": "tidelog.syntax.parser",
+        "parse_atom": "tidelog.syntax.parser",
+        "print_node": "tidelog.syntax.printer",
+        "print_tree": "tidelog.syntax.printer",
+    },
+)

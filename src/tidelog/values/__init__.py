@@ -1,8 +1,8 @@
 """Column types, values, and the codes that stand for values."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from tidelog.lazily import lazily
 from tidelog.values.types import PRIMITIVES, BranchType, Field, Kind, TypeTable, ValueType
 from tidelog.values.value import Branch, Fact, NoValueError, Value
 
@@ -33,18 +33,14 @@ __all__ = [
 ]
 
 # Imported when first asked for: reading and checking a program takes types, but no arrays.
-_HOMES: Final = {
-    "NIL": "tidelog.values.records",
-    "Codec": "tidelog.values.codec",
-    "Codes": "tidelog.values.codes",
-    "Dictionary": "tidelog.values.dictionary",
-    "Records": "tidelog.values.records",
-    "TextError": "tidelog.values.text",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Return a public name from the file that defines it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'tidelog.values' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__ = lazily(
+    __name__,
+    {
+        "NIL": "tidelog.values.records",
+        "Codec": "tidelog.values.codec",
+        "Codes": "tidelog.values.codes",
+        "Dictionary": "tidelog.values.dictionary",
+        "Records": "tidelog.values.records",
+        "TextError": "tidelog.values.text",
+    },
+)

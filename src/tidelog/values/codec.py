@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NoReturn, SupportsIndex, cast
 
 import numpy as np
-import pyarrow as pa
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.values.arrow import pa
 from tidelog.values.codes import (
     NUMBER_MAX,
     NUMBER_MIN,
@@ -366,7 +366,7 @@ class Codec:
 
     # --- Arrow -----------------------------------------------------------------------------
 
-    def column_to_arrow(self, codes: Codes, type_name: str) -> pa.Array:
+    def column_to_arrow(self, codes: Codes, type_name: str) -> "pa.Array":
         """Return values as an Arrow column: int64, uint64, float64, or string.
 
         Records and values of algebraic types are given as their text.
@@ -383,7 +383,7 @@ class Codec:
             case Kind.RECORD | Kind.ADT:
                 return self._distinct_texts(codes, lambda code: self.format(code, type_name))
 
-    def column_to_text(self, codes: Codes, type_name: str) -> pa.Array:
+    def column_to_text(self, codes: Codes, type_name: str) -> "pa.Array":
         """Return the texts of values, as `format` gives them, as an Arrow column of strings."""
         match self.resolve(type_name).kind:
             case Kind.NUMBER | Kind.UNSIGNED:
@@ -393,14 +393,14 @@ class Codec:
             case _:
                 return self.column_to_arrow(codes, type_name)
 
-    def column_to_json(self, codes: Codes, type_name: str, *, has_objects: bool) -> pa.Array:
+    def column_to_json(self, codes: Codes, type_name: str, *, has_objects: bool) -> "pa.Array":
         """Return values as JSON texts; records are lists, or objects with the fields' names."""
         value_type = self.resolve(type_name)
         style = Style.JSON_OBJECTS if has_objects else Style.JSON_LISTS
         return self._distinct_texts(codes, lambda code: format_value(code, value_type, self, style))
 
     @staticmethod
-    def _distinct_texts(codes: Codes, text_of: Callable[[int], str]) -> pa.Array:
+    def _distinct_texts(codes: Codes, text_of: Callable[[int], str]) -> "pa.Array":
         distinct, inverse = np.unique(codes, return_inverse=True)
         texts = pa.array([text_of(code) for code in distinct.tolist()], type=pa.string())
         return texts.take(pa.array(inverse))

@@ -5,14 +5,14 @@ from threading import RLock
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from tidelog.values import text_kernels as kernels
+from tidelog.values.arrow import pa
 from tidelog.values.codes import Codes
 from tidelog.values.memory import enlarged, roomy, zeros
 
 _FEW: Final = 16
-# Up to so many texts Python is quick enough, and `pyarrow.compute` need not be imported.
+# Up to so many texts Python is quick enough, and Arrow need not be imported.
 _SOME: Final = 256
 _MOST_RECENT: Final = 4096
 _STRING_BYTES: Final = 2**31 - 1
@@ -79,7 +79,7 @@ class Dictionary:
             return np.fromiter(map(self.code_of, texts), dtype=np.int64, count=len(texts))
         return self.encode_arrow(pa.array(texts, type=pa.large_string()))
 
-    def encode_arrow(self, texts: pa.Array | pa.ChunkedArray) -> Codes:
+    def encode_arrow(self, texts: "pa.Array | pa.ChunkedArray") -> Codes:
         """Return the codes of an Arrow column of strings or dictionary-encoded strings.
 
         The column must not hold nulls.
@@ -101,7 +101,7 @@ class Dictionary:
         texts: list[str] = self._take(codes).to_pylist()
         return texts
 
-    def to_arrow(self, codes: Codes) -> pa.Array:
+    def to_arrow(self, codes: Codes) -> "pa.Array":
         """Return the texts of codes as an Arrow column of strings.
 
         More than 2 GiB of text, which a `string` array cannot hold, is a `large_string` array.
@@ -121,10 +121,10 @@ class Dictionary:
                 self._sort()
             return self._ranks
 
-    def _take(self, codes: Codes) -> pa.Array:
+    def _take(self, codes: Codes) -> "pa.Array":
         return self._all().take(pa.array(codes))
 
-    def _all(self) -> pa.Array:
+    def _all(self) -> "pa.Array":
         """Return all texts without copying them."""
         with self._lock:
             starts, arena, count = self._starts, self._arena, self._count
@@ -132,8 +132,7 @@ class Dictionary:
 
     def _sort(self) -> None:
         known = self._order.size
-        texts = self._all().slice(known)
-        added = _sorted(texts) + known
+        added = self._sorted_from(known)
         if known:
             added = kernels.merge_orders(self._arena, self._starts, self._order, added)
         self._order = added
@@ -141,7 +140,15 @@ class Dictionary:
         ranks[added] = np.arange(added.size, dtype=np.int64)
         self._ranks = ranks
 
-    def _encode_strings(self, texts: pa.Array) -> Codes:
+    def _sorted_from(self, first: int) -> Codes:
+        """Return the codes from the first on, in the order of the code points of their texts."""
+        if self._count - first <= _SOME:
+            return np.array(sorted(range(first, self._count), key=self.text_of), dtype=np.int64)
+        import pyarrow.compute  # noqa: PLC0415 - see _SOME
+
+        return np.asarray(pyarrow.compute.sort_indices(self._all().slice(first)), dtype=np.int64) + first
+
+    def _encode_strings(self, texts: "pa.Array") -> Codes:
         width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
         _, offsets, data = texts.buffers()
         if not len(texts) or offsets is None:
@@ -172,22 +179,12 @@ class Dictionary:
             self._table = larger
 
 
-def _sorted(texts: pa.Array) -> Codes:
-    """Return the positions of texts in the order of their code points."""
-    if len(texts) <= _SOME:
-        known = texts.to_pylist()
-        return np.array(sorted(range(len(known)), key=known.__getitem__), dtype=np.int64)
-    import pyarrow.compute  # noqa: PLC0415 - see _SOME
-
-    return np.asarray(pyarrow.compute.sort_indices(texts), dtype=np.int64)
-
-
 def _grown(array: np.ndarray, wanted: int, used: int) -> np.ndarray:
     """Return a longer copy of the first elements."""
     return enlarged(array, roomy(wanted, array.size, array.itemsize), used)
 
 
-def _frozen(data: pa.Buffer | bytes | None) -> kernels.Bytes:
+def _frozen(data: "pa.Buffer | bytes | None") -> kernels.Bytes:
     """Return bytes as an array that cannot be written to: kernels are compiled for that kind."""
     array = np.frombuffer(data or b"", dtype=np.uint8)
     array.flags.writeable = False

@@ -17,7 +17,6 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from hashlib import blake2b
 from typing import Any, Final, cast
 
@@ -251,6 +250,8 @@ def exact_sum(values: Iterable[float]) -> float:
     try:
         return canonical_float(math.fsum(terms))
     except OverflowError:
+        from fractions import Fraction  # noqa: PLC0415 - rarely needed
+
         total = sum(map(Fraction, terms), Fraction(0))
     try:
         return canonical_float(float(total))

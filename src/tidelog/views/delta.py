@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar, overload
 
 import numpy as np
-import pyarrow as pa
 
 from tidelog.engine.epoch import StratumReport
 from tidelog.engine.protocol import Codes
@@ -15,6 +14,7 @@ from tidelog.errors.arguments import written
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import did_you_mean
 from tidelog.values import Codec, Fact
+from tidelog.values.arrow import pa
 from tidelog.views.delta_text import delta_html, delta_text, strategy_text
 from tidelog.views.relation import FixedFacts
 from tidelog.views.virtual import virtual_relation, virtual_sides
@@ -70,7 +70,7 @@ class RelationDelta:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def to_arrow(self) -> pa.Table:
+    def to_arrow(self) -> "pa.Table":
         """Return an Arrow table of the relation's columns and `diff`: -1 deleted, 1 inserted."""
         table = pa.concat_tables([self._deleted.to_arrow(), self._inserted.to_arrow()])
         diffs = np.ones(len(self), dtype=np.int8)
@@ -250,7 +250,7 @@ class Delta(RelationDeltas):
         turned = {name: self.changes.sides(name)[::-1] for name in self.changes}
         return RelationDeltas(self._program, self._codec, turned, self.rules.inverse)
 
-    def to_arrow(self) -> dict[str, pa.Table]:
+    def to_arrow(self) -> "dict[str, pa.Table]":
         """Return an Arrow table with a column `diff` for every relation that changed."""
         return {name: delta.to_arrow() for name, delta in self.items()}
 

@@ -6,13 +6,13 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments
 from tidelog.program.nodes import Column
 from tidelog.values import Codec, Fact
+from tidelog.values.arrow import pa
 from tidelog.views.lookup import find_codes
 from tidelog.views.show import as_html, as_text
 
@@ -95,7 +95,7 @@ class FactSet(AbstractSet[Fact]):
             arguments.whole("count", count, least=0)
         return list(self._decode(0, min(count, len(self))))
 
-    def to_arrow(self) -> pa.Table:
+    def to_arrow(self) -> "pa.Table":
         """Return an Arrow table: int64, uint64, float64 and string columns.
 
         Values of record and algebraic types are given as their text, `[1, nil]` or `$Leaf(2)`.

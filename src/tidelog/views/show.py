@@ -1,7 +1,6 @@
 """The first facts of a relation as a small table, in text or HTML."""
 
 from collections.abc import Sequence
-from html import escape
 
 from tidelog.values import Branch, Fact, Value
 
@@ -30,6 +29,8 @@ def as_text(name: str, columns: Sequence[str], facts: Sequence[Fact], size: int)
 
 def as_html(name: str, columns: Sequence[str], types: Sequence[str], facts: Sequence[Fact], size: int) -> str:
     """Return the same as an HTML table; every text from the user is escaped."""
+    from html import escape  # noqa: PLC0415 - only needed in notebooks
+
     heads = "".join(
         f"<th>{escape(column)}<br><small>{escape(type_name)}</small></th>"
         for column, type_name in zip(columns, types, strict=True)

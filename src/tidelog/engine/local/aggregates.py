@@ -6,7 +6,6 @@ affects a result; `values.functors.exact_sum` defines them.
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Final
 
 import numpy as np
@@ -205,6 +204,8 @@ def _sum_in_python(values: Floats, weights: Codes) -> float:
         return functors.exact_sum(values.tolist())
     if not np.isfinite(values).all():
         return functors.exact_sum(values[~np.isfinite(values)].tolist())
+    from fractions import Fraction  # noqa: PLC0415 - rarely needed
+
     total = sum(
         Fraction(value) * weight for value, weight in zip(values.tolist(), weights.tolist(), strict=True)
     )

@@ -13,7 +13,6 @@ from tidelog.engine.local.aggregates import reduce_groups
 from tidelog.engine.local.choose import ChooseStep
 from tidelog.engine.local.combine import combiner
 from tidelog.engine.local.expressions import Expressions
-from tidelog.engine.local.leapfrog import LeapfrogStep
 from tidelog.engine.local.lookups import CheckStep, FindStep, JoinStep
 from tidelog.engine.local.marked import MarkedJoinStep, marked_column
 from tidelog.engine.local.state import LocalState
@@ -249,6 +248,14 @@ def _numbered(body: Sequence[Operator]) -> tuple[Operator, ...]:
     return tuple(replace(operator, outputs=(_FIRST_GROUP, *operator.outputs)) for operator in body)
 
 
+def _leapfrog_step(
+    operator: ops.Leapfrog, layout: Layout, state: LocalState, expressions: Expressions
+) -> Step:
+    from tidelog.engine.local.leapfrog import LeapfrogStep  # noqa: PLC0415 - only cyclic bodies need it
+
+    return LeapfrogStep(operator, layout, state, expressions)
+
+
 _STEPS: dict[type, Callable[[Any, Layout, LocalState, Expressions], Step]] = {
     ops.Join: JoinStep,
     ops.Check: CheckStep,
@@ -259,5 +266,5 @@ _STEPS: dict[type, Callable[[Any, Layout, LocalState, Expressions], Step]] = {
     ops.Generate: GenerateStep,
     ops.TakeApart: TakeApartStep,
     ops.Reduce: ReduceStep,
-    ops.Leapfrog: LeapfrogStep,
+    ops.Leapfrog: _leapfrog_step,
 }

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tidelog.engine.local.chains import make_chain
 from tidelog.engine.local.expressions import Expressions
-from tidelog.engine.local.leapfrog_traces import LocalTraces
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.steps import BUFFER_ROWS, Sink, SinkStep, Step
@@ -16,6 +16,9 @@ from tidelog.plan.maintenance import chain_variants, derivation_chain
 from tidelog.plan.operators import Operator
 from tidelog.program.nodes import Constant
 from tidelog.storage.kernel import CodeArray, Int64s
+
+if TYPE_CHECKING:
+    from tidelog.engine.local.leapfrog_traces import LocalTraces
 
 # Where derivations of a rule start: at a literal, or at the head.
 _Start = tuple[FlatRule, RuleLiteral | None]
@@ -81,8 +84,10 @@ class LocalDerivations:
             known = self._variants[rule, literal] = sizes, variants
         return known[1]
 
-    def traces(self, rules: Sequence[FlatRule]) -> LocalTraces:
+    def traces(self, rules: Sequence[FlatRule]) -> "LocalTraces":
         """Return traces of rules, yet to be recorded."""
+        from tidelog.engine.local.leapfrog_traces import LocalTraces  # noqa: PLC0415 - few need traces
+
         return LocalTraces(rules, self._state, self._expressions, self._statistics)
 
     def encode(self, constant: Constant) -> int:

@@ -15,7 +15,6 @@ from tidelog.engine.evaluation import evaluate_strata
 from tidelog.engine.local.evaluated import Evaluated
 from tidelog.engine.local.expressions import Expressions, NumberFunctor
 from tidelog.engine.local.functional import FunctionalRelations
-from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.stratum import RunContext, StratumRun
@@ -35,10 +34,10 @@ from tidelog.plan.lattice_paths import plan_paths
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.kernel import Int64s
-from tidelog.storage.paths import Endless, Unsuitable
 from tidelog.values.codec import Codec
 
 if TYPE_CHECKING:
+    from tidelog.engine.local.paths import PathStratum
     from tidelog.plan.measured import Measurements
 
 
@@ -171,11 +170,14 @@ class LocalEngine:
             stratum.relations, stratum.is_recursive, 1, facts, graph.derivations, time.perf_counter() - start
         )
 
-    def _run_paths(self, stratum: Stratum, context: RunContext) -> PathStratum | None:
+    def _run_paths(self, stratum: Stratum, context: RunContext) -> "PathStratum | None":
         """Evaluate a stratum by best paths; return None and change nothing if it is not a graph."""
         plan = plan_paths(stratum, self._program)
         if plan is None:
             return None
+        from tidelog.engine.local.paths import PathStratum  # noqa: PLC0415 - few programs need it
+        from tidelog.storage.paths import Endless, Unsuitable  # noqa: PLC0415 - as above
+
         graph = PathStratum(plan, self._state, follows=self._state.counting)
         try:
             graph.evaluate(self._expressions, context.statistics)

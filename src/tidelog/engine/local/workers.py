@@ -5,7 +5,7 @@ Kernels release the interpreter lock, so threads run side by side as long as bat
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from tidelog.engine.local.chains import Chain
 from tidelog.engine.local.emit import SharedEmitStep, SharedInsertion
@@ -24,30 +24,41 @@ from tidelog.plan.operators import (
 )
 from tidelog.program.nodes import Application, Constant, Term, Variable
 
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
 _ROWS_FOR_THREADS = 1 << 14
 # A thread takes a morsel at a time; small ones keep all threads busy to the end.
 _SMALLEST_MORSEL = 1 << 10
 
 
 class Workers:
-    """A pool of threads; with one job everything runs in the calling thread."""
+    """A pool of threads, made when there is enough to do; with one job all runs in the calling thread."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
-        self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="tidelog") if jobs > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
+    def _threads(self) -> "ThreadPoolExecutor":
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - small programs need no threads
+
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="tidelog")
+        return self._pool
+
     def run_all(self, tasks: Sequence[Callable[[], None]], rows: int) -> None:
         """Run independent tasks that together handle about `rows` rows."""
-        if self._pool is None or len(tasks) < 2 or rows < _ROWS_FOR_THREADS:
+        if self.jobs < 2 or len(tasks) < 2 or rows < _ROWS_FOR_THREADS:
             for task in tasks:
                 task()
             return
-        for future in [self._pool.submit(task) for task in tasks]:
+        pool = self._threads()
+        for future in [pool.submit(task) for task in tasks]:
             future.result()
 
     def run_chains(
@@ -72,8 +83,8 @@ class Workers:
                     return
                 chain.run(start, min(start + size, last))
 
-        assert self._pool is not None
-        futures = [self._pool.submit(work, chain) for chain, _ in chains]
+        pool = self._threads()
+        futures = [pool.submit(work, chain) for chain, _ in chains]
         try:
             for future in futures:
                 future.result()
