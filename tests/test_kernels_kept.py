@@ -196,6 +196,18 @@ def test_code_that_llvm_links(run):
     assert run(call) == "[1, 2] 6 False"
 
 
+def test_integers_beyond_the_signed_ones(run):
+    """An integer of 64 bits without a sign has a type of its own; smaller ones keep theirs."""
+    call = (
+        "import numpy as np\nfrom made import *\n"
+        "pair = Pair(np.ones(1, np.uint64), np.zeros(1, [('number', np.uint64)]))\n"
+        "print([int(of_pair(pair, factor)) % 2**64 for factor in (3, 2**63, 5, np.uint64(7), 2**63, 3)])\n"
+    )
+
+    for _ in range(2):
+        assert run(call) == str([3, 2**63, 5, 7, 2**63, 3])
+
+
 def test_what_a_kernel_raises(run):
     """An exception of a kernel, arguments that do not fit a machine word, too few arguments."""
     call = (

@@ -11,7 +11,7 @@ from numba.core.registry import cpu_target
 
 from tidelog.kernels.entry import compile_entry
 from tidelog.kernels.image import Image, Objects, UnfitError, make_image
-from tidelog.kernels.link import CHECKED, ENVIRONMENT, UNCHECKED
+from tidelog.kernels.symbols import CHECKED, ENVIRONMENT, UNCHECKED
 
 
 def make_dispatcher(function: Callable[..., Any], *, is_part: bool) -> Any:

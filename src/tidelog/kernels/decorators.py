@@ -17,19 +17,11 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 
 from tidelog.kernels.image import Image, Objects, UnfitError, from_bytes, to_bytes
-from tidelog.kernels.link import (
-    ARRAY_TYPE,
-    CHECKED,
-    ENVIRONMENT,
-    OF_ARGUMENT,
-    OTHERWISE,
-    UNCHECKED,
-    link,
-    make_environment,
-)
-from tidelog.kernels.signature import signature_of
+from tidelog.kernels.link import link, make_environment
+from tidelog.kernels.signature import has_large_integer, signature_of
 from tidelog.kernels.stamp import stamp_of
 from tidelog.kernels.store import KernelFile
+from tidelog.kernels.symbols import ARRAY_TYPE, CHECKED, ENVIRONMENT, OF_ARGUMENT, OTHERWISE, UNCHECKED
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -145,9 +137,10 @@ class _Kernel(_Part):
         linked = link(code, {name: id(value) for name, value in objects.items()})
         linked.keep(*objects.values())
         linked.set_variable(ENVIRONMENT, make_environment(function.__globals__, map(np.dtype, code.dtypes)))
-        label = function.__qualname__
-        self._entry = linked.function(CHECKED, label, is_fast=True)
-        return linked.function(UNCHECKED, label, is_fast=False)
+        name = function.__qualname__
+        if not has_large_integer(arguments):
+            self._entry = linked.function(CHECKED, name, is_fast=True)
+        return linked.function(UNCHECKED, name, is_fast=False)
 
 
 def _checked_objects(values: tuple[Any, ...], path: str) -> list[tuple[str, object]]:
@@ -155,10 +148,11 @@ def _checked_objects(values: tuple[Any, ...], path: str) -> list[tuple[str, obje
     found: list[tuple[str, object]] = []
     for place, value in enumerate(values):
         name = f"{path}_{place}"
-        found.append((f"{name}_type", type(value)))
         if isinstance(value, np.ndarray):
-            found.append((f"{name}_dtype", value.dtype))
-        elif isinstance(value, tuple):
+            found += [(f"{name}_type", np.ndarray), (f"{name}_dtype", value.dtype)]
+            continue
+        found.append((f"{name}_type", type(value)))
+        if isinstance(value, tuple):
             found += _checked_objects(value, name)
     return found
 

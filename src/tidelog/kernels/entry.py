@@ -21,7 +21,7 @@ from numba.core.pythonapi import PythonAPI
 from numba.np.arrayobj import get_itemsize, populate_array
 from numba.np.numpy_support import as_dtype
 
-from tidelog.kernels.link import ARRAY_TYPE, CHECKED, OF_ARGUMENT, OTHERWISE
+from tidelog.kernels.symbols import ARRAY_TYPE, CHECKED, OF_ARGUMENT, OTHERWISE
 
 _WORD: Final = 8
 _BYTE: Final = ir.IntType(8)
@@ -110,7 +110,10 @@ class _Entry(PyCallWrapper):
             self.check(kind, values[place], str(place))
         environment = self.get_env(self.api, self.builder)
         self.owns_arrays = any(isinstance(each, types.Array) for each in _flat(self.fndesc.restype))
-        taken = [self.take(kind, value) for kind, value in zip(kinds, values, strict=True)]
+        taken: list[Any] = [None] * len(kinds)
+        # Numbers come first: one that does not fit must not leave owners of arrays behind.
+        for place in sorted(range(len(kinds)), key=lambda place: not isinstance(kinds[place], types.Number)):
+            taken[place] = self.take(kinds[place], values[place])
         state = self.api.save_thread()
         status, returned = self.context.call_conv.call_function(
             self.builder, self.func, self.fndesc.restype, kinds, taken, attrs=("noinline",)
@@ -199,13 +202,11 @@ class _Entry(PyCallWrapper):
             return self.context.make_tuple(self.builder, kind, items)
         taken = self.api.to_native_value(kind, value)
         if not isinstance(kind, types.Array):
-            self.require_no_error(taken.is_error)
+            # An integer that does not fit has another type.
+            with cgutils.if_unlikely(self.builder, taken.is_error):
+                self.api.err_clear()
+                self.builder.branch(self.otherwise)
         return taken.value
-
-    def require_no_error(self, is_error: Any) -> None:
-        """Let Python report a number that is too large."""
-        with cgutils.if_unlikely(self.builder, is_error):
-            self.builder.ret(self.api.get_null_object())
 
     def take_array(self, kind: Any, value: Any) -> Any:
         array = self.context.make_array(kind)(self.context, self.builder)

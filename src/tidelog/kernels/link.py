@@ -18,17 +18,6 @@ from typing import Any, Final, cast
 
 from tidelog.kernels.image import Image, Objects, UnfitError
 
-# Names for functions and variables of the code: the entry with its checks, the entry of Numba's own, which
-# has none, and the variable with the object for constants.
-CHECKED: Final = "tidelog_checked"
-UNCHECKED: Final = "tidelog_unchecked"
-ENVIRONMENT: Final = "tidelog_environment"
-# Symbols that stand for Python objects: the type of arrays, where calls go on whose arguments do not fit the
-# checks, and the types and dtypes of the arguments that the entry was linked for, by their places.
-ARRAY_TYPE: Final = "tidelog_array"
-OTHERWISE: Final = "tidelog_otherwise"
-OF_ARGUMENT: Final = "tidelog_argument"
-
 _ADDRESS: Final = struct.Struct("<Q")
 _VARARGS, _KEYWORDS, _FAST = 0x1, 0x2, 0x80
 
@@ -65,10 +54,10 @@ class Linked(ABC):
         self.keep(value)
         ctypes.c_void_p.from_address(self.address_of(name)).value = id(value)
 
-    def function(self, name: str, label: str, *, is_fast: bool) -> Callable[..., Any]:
+    def function(self, name: str, shown_name: str, *, is_fast: bool) -> Callable[..., Any]:
         """Return a function as Python calls it: with an array of arguments, or with a tuple."""
         flags = _FAST if is_fast else _VARARGS | _KEYWORDS
-        method = _Method(label.encode(), self.address_of(name), flags, None)
+        method = _Method(shown_name.encode(), self.address_of(name), flags, None)
         self.keep(method)
         return cast("Callable[..., Any]", _new_function()(ctypes.addressof(method), None, None))
 

@@ -1,10 +1,12 @@
 """Names for the types of arguments: calls with the same name run the same machine code."""
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
-_LARGEST_SIGNED = 1 << 63
+_BEYOND_SIGNED: Final = 1 << 63
+_BEYOND_UNSIGNED: Final = 1 << 64
 
 
 def signature_of(arguments: Iterable[object]) -> str | None:
@@ -26,7 +28,7 @@ def _name_of(value: object) -> str | None:
     if isinstance(value, bool | np.bool_):
         return "bool"
     if isinstance(value, int):
-        return "int64" if -_LARGEST_SIGNED <= value < _LARGEST_SIGNED else "uint64"
+        return _integer_name(value)
     if isinstance(value, float):
         return "float64"
     if isinstance(value, np.number):
@@ -38,3 +40,21 @@ def _name_of(value: object) -> str | None:
         kind = type(value)
         return f"({inner})" if kind is tuple else f"{kind.__module__}.{kind.__qualname__}({inner})"
     return None
+
+
+def _integer_name(value: int) -> str:
+    if -_BEYOND_SIGNED <= value < _BEYOND_SIGNED:
+        return "int64"
+    if 0 <= value < _BEYOND_UNSIGNED:
+        return "uint64"
+    raise OverflowError("a kernel takes no integers of more than 64 bits")
+
+
+def has_large_integer(arguments: Iterable[object]) -> bool:
+    """Say whether there is an integer whose type depends on its value, not on what Python calls its type."""
+    return any(
+        has_large_integer(each)
+        if isinstance(each, tuple)
+        else isinstance(each, int) and each >= _BEYOND_SIGNED
+        for each in arguments
+    )

@@ -22,7 +22,7 @@ from tidelog.kernels.link import numba_folder
 
 _FOLDER: Final = Path(__file__).parent
 # The files that say how code is made and what it may rely on.
-_MAKERS: Final = ("compile.py", "entry.py", "image.py", "link.py")
+_MAKERS: Final = ("compile.py", "entry.py", "image.py", "symbols.py")
 _PLAIN: Final = (bool, int, float, str, bytes, type(None), np.generic, np.dtype)
 _SMALL_ENOUGH: Final = 1 << 14
 

@@ -24,7 +24,7 @@ class KernelFile:
         same = digest(function.__module__, signature, machine_stamp(), size=6)
         self._prefix = f"{function.__module__.rpartition('.')[2]}.{function.__name__}.{same}."
         self._name = f"{self._prefix}{digest(signature, stamp)}.kernel"
-        self._label = f"{function.__module__}:{function.__name__} {signature}\n".encode()
+        self._heading = f"{function.__module__}:{function.__name__} {signature}\n".encode()
 
     def read(self) -> bytes | None:
         """Return the code, None if there is none or it is damaged."""
@@ -33,8 +33,8 @@ class KernelFile:
                 data = (folder / self._name).read_bytes()
             except OSError:
                 continue
-            label, code = _opened(data)
-            if label == self._label:
+            heading, code = _opened(data)
+            if heading == self._heading:
                 return code
         return None
 
@@ -44,7 +44,7 @@ class KernelFile:
             temporary = folder / f"{self._name}.{os.getpid()}"
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                temporary.write_bytes(_MAGIC + digest(self._label + code).encode() + self._label + code)
+                temporary.write_bytes(_MAGIC + digest(self._heading + code).encode() + self._heading + code)
                 temporary.replace(folder / self._name)
                 self._delete_others(folder)
             except OSError:
