@@ -412,6 +412,15 @@ app.add_typer(tree_app, name="tree")
 
 
 @app.command()
+@guarded
+def warm(jobs: Jobs = "auto") -> None:
+    """Compile the kernels that programs commonly need, once for this machine."""
+    from tidelog.cli.warm import warm_kernels  # noqa: PLC0415 - starts quickly otherwise
+
+    warm_kernels(parse_jobs(jobs))
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     sys.stdout.write(f"tidelog {__version__}\n")

@@ -201,18 +201,35 @@ def when_compiling(tell: Callable[[], object]) -> None:
     _TO_TELL.append(tell)
 
 
-_ONE_AT_A_TIME: Final = threading.RLock()
+class _PlainCalls:
+    """Calls of kernels that are plain Python: one at a time, so that atomic operations can be plain."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.depth = 0
+        self.met: set[str] = set()
+
+
+_PLAIN: Final = _PlainCalls()
 
 
 def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` as it runs uncompiled: one call at a time, so that atomic operations can be plain.
-
-    Integers wrap silently, as compiled ones do; hashing relies on it.
-    """
+    """Return `function` as it runs uncompiled; integers wrap silently, as compiled ones do: hashes do."""
 
     @wraps(function)
-    def run(*arguments: object) -> object:
-        with _ONE_AT_A_TIME, np.errstate(all="ignore"):
-            return function(*arguments)
+    def run(*arguments: Any) -> object:
+        with _PLAIN.lock, np.errstate(all="ignore"):
+            if not _PLAIN.depth:
+                _PLAIN.met.add(f"{function.__module__}:{function.__name__} {signature_of(arguments)}")
+            _PLAIN.depth += 1
+            try:
+                return function(*arguments)
+            finally:
+                _PLAIN.depth -= 1
 
     return run
+
+
+def plain_calls() -> list[str]:
+    """Return which kernels were called as plain Python, each with the types of its arguments."""
+    return sorted(_PLAIN.met)

@@ -89,8 +89,14 @@ def _module_digest(module: str) -> str:
 
 def stamp_of(function: Callable[..., Any]) -> str | None:
     """Return the stamp of a kernel, None if it uses something of which nobody knows whether it changed."""
+    parts = parts_of(function)
+    return None if None in parts else digest(machine_stamp(), *map(str, parts))
+
+
+def parts_of(function: Callable[..., Any]) -> list[str | None]:
+    """Return what is to be known of all that a kernel is made of, None for what nobody knows."""
     met: dict[int, object] = {}
-    found: list[str] = [machine_stamp()]
+    found: list[str | None] = []
     waiting: list[object] = [function]
     while waiting:
         value = waiting.pop()
@@ -98,12 +104,9 @@ def stamp_of(function: Callable[..., Any]) -> str | None:
             continue
         met[id(value)] = value
         described = _describe(value)
-        if described is None:
-            return None
-        text, used = described
-        found.append(text)
-        waiting += used
-    return digest(*found)
+        found.append(None if described is None else described[0])
+        waiting += [] if described is None else described[1]
+    return found
 
 
 def _describe(value: Any) -> tuple[str, list[object]] | None:
