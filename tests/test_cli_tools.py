@@ -184,6 +184,23 @@ def test_a_run_loads_little(tmp_path: Path) -> None:
     assert (tmp_path / "path.csv").read_text() == "a\tb\na\tc\nb\tc\n"
 
 
+def test_a_session_loads_little() -> None:
+    """A session on few facts from Python, with an epoch, loads no compiler, no Arrow and no solver."""
+    code = (
+        f"import tidelog\ndb = tidelog.open({_RULES!r}, facts={{'edge': [('a', 1, 'b')]}})\n"
+        "db.apply(insert={'edge': [('b', 2, 'c')]}, delete={'edge': [('a', 1, 'b')]})\n"
+        "print(list(db['path']))" + _TELL_LOADED
+    )
+
+    # The first session may have to compile kernels.
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    paths, packages, _ = done.stdout.splitlines()
+    assert paths == "[('b', 'c')]"
+    assert packages == "numpy tidelog"
+
+
 def test_progress_tells_stratum_iteration_facts_and_memory() -> None:
     """The line on the terminal has everything one wants to know."""
     progress = Progress()

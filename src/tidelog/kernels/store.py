@@ -57,7 +57,10 @@ class KernelFile:
                 other.unlink(missing_ok=True)
 
     def _folders(self) -> tuple[Path, ...]:
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        try:
+            home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        except RuntimeError:  # a user without a home
+            return (self._beside,)
         return self._beside, Path(home, "tidelog")
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from tidelog.values import NIL, Codec, Codes
+from tidelog.values.arrow import pa
 
 # Most epochs bring few new texts or none; so many are taken one by one more quickly.
 _FEW: Final = 100
@@ -33,7 +33,7 @@ class Growth:
     """
 
     known: Known
-    symbols: pa.LargeStringArray
+    symbols: "pa.LargeStringArray"
     widths: Codes
     fields: Codes
 

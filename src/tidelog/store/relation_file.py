@@ -16,13 +16,12 @@ from typing import IO, Final, Self
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tidelog.engine.epoch import RelationState
 from tidelog.program.nodes import Relation
 from tidelog.store.sync import DIGEST_BYTES
 from tidelog.values import Codec, Codes, Kind
+from tidelog.values.arrow import pa, pq
 from tidelog.values.codes import codes_to_floats, codes_to_unsigneds
 
 ANNOTATIONS: Final = ("@level", "@count", "@input")
@@ -69,7 +68,7 @@ class RelationFile:
         return _write(path, table.replace_schema_metadata({b"tidelog": described}), ANNOTATIONS)
 
 
-def read_relation(data: pa.Buffer) -> RelationState:
+def read_relation(data: "pa.Buffer") -> RelationState:
     """Return the state that a file's content holds."""
     table = pq.read_table(pa.BufferReader(data))
     *columns, levels, counts, is_input = (column.combine_chunks() for column in table.columns)
@@ -88,7 +87,7 @@ def write_symbols(path: Path, first: int, codec: Codec) -> tuple[bytes, int]:
     return _write(path, pa.table({"code": codes, "text": texts}), []), codes.size
 
 
-def read_symbols(data: pa.Buffer) -> pa.ChunkedArray:
+def read_symbols(data: "pa.Buffer") -> "pa.ChunkedArray":
     """Return the texts of a file's content."""
     return pq.read_table(pa.BufferReader(data), columns=["text"]).column(0)
 
@@ -102,7 +101,7 @@ def write_records(path: Path, first: int, codec: Codec) -> tuple[bytes, int]:
     return _write(path, pa.table({"code": codes, "fields": rows}), []), codes.size
 
 
-def read_records(data: pa.Buffer) -> tuple[Codes, Codes]:
+def read_records(data: "pa.Buffer") -> tuple[Codes, Codes]:
     """Return the widths of a file's rows and their fields one after another."""
     widths: list[Codes] = [np.empty(0, np.int64)]
     fields: list[Codes] = [np.empty(0, np.int64)]
@@ -123,7 +122,7 @@ def _values(codes: Codes, kind: Kind) -> npt.NDArray[np.generic]:
             return codes.astype(np.int32) if is_narrow else codes
 
 
-def _codes(column: pa.Array) -> Codes:
+def _codes(column: "pa.Array") -> Codes:
     values = column.to_numpy(zero_copy_only=False)
     if pa.types.is_int32(column.type):
         return np.asarray(values, dtype=np.int64)
@@ -131,7 +130,7 @@ def _codes(column: pa.Array) -> Codes:
     return codes
 
 
-def _write(path: Path, table: pa.Table, repeated: Sequence[str]) -> bytes:
+def _write(path: Path, table: "pa.Table", repeated: Sequence[str]) -> bytes:
     """Write a table; the columns named `repeated` hold few distinct values."""
     with path.open("wb") as file:
         sink = _Summing(file)

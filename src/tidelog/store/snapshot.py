@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from tidelog.engine.epoch import EngineState, RelationState
 from tidelog.engine.numbering import RuleNumbers
@@ -18,6 +17,7 @@ from tidelog.store.growth import Known
 from tidelog.store.manifest import Manifest, StoredFile
 from tidelog.store.sync import digest, sync_folder
 from tidelog.values import Codec
+from tidelog.values.arrow import pa
 
 _RELATIONS: Final = "relations"
 # Before the name of a rule: the file of the numbers that `autoinc()` gave there.
@@ -107,7 +107,7 @@ def _as_numbers(state: RelationState) -> RuleNumbers:
     return RuleNumbers(columns, numbers, int(state.counts[0]))
 
 
-def read_checked(path: Path, handle: int, file: StoredFile) -> pa.Buffer:
+def read_checked(path: Path, handle: int, file: StoredFile) -> "pa.Buffer":
     """Return the content of a file if it is what was written."""
     try:
         with open(handle, "rb", closefd=False) as opened:

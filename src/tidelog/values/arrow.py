@@ -2,24 +2,29 @@
 
     from tidelog.values.arrow import pa
 
-Annotations with `pa` are texts; evaluating them would load it.
+Annotations with `pa` are texts; evaluating them would load it. `pq` is its module for Parquet files.
 """
 
 from typing import TYPE_CHECKING
 
-__all__ = ["pa"]
+__all__ = ["pa", "pq"]
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 else:
     from importlib import import_module
 
-    class _Arrow:
-        """The module `pyarrow`."""
+    class _Later:
+        """A module that is imported when something of it is asked for."""
+
+        def __init__(self, module: str) -> None:
+            self._module = module
 
         def __getattr__(self, name: str) -> object:
-            value = getattr(import_module("pyarrow"), name)
+            value = getattr(import_module(self._module), name)
             setattr(self, name, value)
             return value
 
-    pa = _Arrow()
+    pa = _Later("pyarrow")
+    pq = _Later("pyarrow.parquet")
