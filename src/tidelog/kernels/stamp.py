@@ -116,7 +116,8 @@ def _describe(value: Any) -> tuple[str, list[object]] | None:
         return _describe_function(part)
     if hasattr(value, "emitted_from"):
         module, name, arguments = value.emitted_from
-        return f"{name} {_module_digest(module)}", list(arguments)
+        # Beside the operation itself, what it says of fields and widths counts.
+        return f"{name} {_module_digest(module)} {_module_digest(value.__module__)}", list(arguments)
     if isinstance(value, _PLAIN):
         return repr(value), []
     if isinstance(value, tuple):
