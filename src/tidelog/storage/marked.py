@@ -100,8 +100,8 @@ def join_marked(
 ) -> int:  # fmt: skip
     """Write one row per binding and matching entry whose code is in the other posting; return how many.
 
-    `found` and `marked` are as in `split_by_marking`, views as in `rows_in_view`; `columns` are the columns of
-    the entries with the code that both must have. Requires `marks` to have a place for every code of the
+    `found` and `marked` are as in `split_by_marking`, views as in `rows_in_view`; `columns` are those
+    of the entries with the code that both must have. Requires `marks` to have a place for every code of the
     marked entries, none of which is negative. The work is done when `state[ROW]` is the number of bindings.
     """
     written = 0
