@@ -11,6 +11,7 @@ from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
 
 NO_ROWS: Final = np.zeros(0, np.int64)
+_BLOCK_ROWS: Final = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,19 @@ def compare_states(old: StoredRelation, new: StoredRelation) -> RowDelta:
 
     New rows are annotated with their old levels, and deleted facts are entered as absent rows.
     """
-    numbers = np.flatnonzero(new.alive[: new.count]) if new.deleted else np.arange(new.count)
-    in_old = old.find(new.rows[numbers])
-    new.previous[numbers] = np.where(in_old >= 0, old.levels[np.maximum(in_old, 0)], ABSENT)
-    inserted = numbers[new.previous[numbers] == ABSENT]
     is_kept = np.zeros(old.count, np.bool_)
-    is_kept[in_old[in_old >= 0]] = True
+    found = [NO_ROWS]
+    # In blocks: arrays as long as a relation would each have to be got from the system.
+    for first in range(0, new.count, _BLOCK_ROWS):
+        numbers = np.arange(first, min(first + _BLOCK_ROWS, new.count))
+        if new.deleted:
+            numbers = numbers[new.alive[numbers] != 0]
+        in_old = old.find(new.rows[numbers])
+        previous = np.where(in_old >= 0, old.levels[np.maximum(in_old, 0)], ABSENT)
+        new.previous[numbers] = previous
+        is_kept[in_old[in_old >= 0]] = True
+        found.append(numbers[previous == ABSENT])
+    inserted = np.concatenate(found)
     lost = np.flatnonzero((old.levels[: old.count] != ABSENT) & ~is_kept)
     if not lost.size:
         return RowDelta(inserted, NO_ROWS)
