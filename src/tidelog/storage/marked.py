@@ -108,6 +108,8 @@ def join_marked(
     row = state[ROW]
     offset = state[ENTRY]
     matching = np.empty(out.shape[0], np.int64)
+    column = columns[0]
+    most = np.uint64(marks.shape[0])
     while row < batch.shape[0]:
         if found[row] >= 0:
             if marked[row] != state[MARKED]:
@@ -117,12 +119,16 @@ def join_marked(
             start, end = rows_in_view(groups, found[row], arena, *view)
             entry = start + offset
             begin = written
+            marking = np.int32(state[MARKING])
             while entry < end and written < out.shape[0]:
-                code = np.int64(arena[entry, columns[0]])
-                is_marked = 0 <= code < marks.shape[0] and marks[code] == state[MARKING]
-                if is_marked and passes(batch, row, arena, entry, constants, filters):
-                    matching[written] = entry
-                    written += 1
+                # A negative code is larger than any that has a mark.
+                code = np.uint64(np.int64(arena[entry, column]))
+                is_marked = code < most and marks[code] == marking
+                if is_marked and filters.shape[0] > 0:
+                    is_marked = passes(batch, row, arena, entry, constants, filters)
+                # Written in any case: whether it is marked cannot be predicted.
+                matching[written] = entry
+                written += np.int64(is_marked)
                 entry += 1
             state[TRIED] += entry - start - offset
             if written > begin:
