@@ -128,7 +128,7 @@ def join_marked(
                     is_marked = passes(batch, row, arena, entry, constants, filters)
                 # Written in any case: whether it is marked cannot be predicted.
                 matching[written] = entry
-                written += np.int64(is_marked)
+                written += 1 if is_marked else 0
                 entry += 1
             state[TRIED] += entry - start - offset
             if written > begin:
