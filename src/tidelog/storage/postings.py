@@ -1,9 +1,8 @@
 """Kernels of an index: from a key to the contiguous posting of its rows.
 
 A posting is a run of entries in one arena; an entry has the columns that are not in the key, so a join reads
-memory in order. A full posting moves to a larger one: capacities are 1, 2, 3, 4, 6, 8, 12 and so on, so that
-little of it stays empty. The place it leaves is reused: free places of one capacity are linked through their
-first cells.
+memory in order. A full posting moves to one of twice the capacity; the place it leaves is reused: free places
+of one capacity are linked through their first cells.
 
 Where rows are known by their numbers, an entry has the row's number last. Plain evaluation only distinguishes
 the rows of the last iteration from older ones; there a group knows how many of its entries are old instead.
@@ -29,7 +28,7 @@ STAMP = 4
 # Positions in the array `arena_state`: the first unused entry, then the heads of free lists.
 TOP = 0
 FREE = 1
-FREE_LISTS = 80
+FREE_LISTS = 40
 
 
 @kernel
@@ -95,14 +94,6 @@ def dense_numbers(rows: CodeArray, column: int, first: int, last: int, numbers: 
         numbers[row - first] = rows[row, column]
 
 
-@inlined
-def capacity_of(size_class: Integer) -> np.int64:
-    """Return how many entries postings of a class have room for: powers of two, and halfway between."""
-    if size_class == 0:
-        return np.int64(1)
-    return (np.int64(2) + (size_class + 1) % 2) << np.int64((size_class - 1) // 2)
-
-
 @kernel
 def append_entries(
     groups: CodeArray, arena: CodeArray, arena_state: Int64s, rows: CodeArray, rest: Int32s,
@@ -119,9 +110,11 @@ def append_entries(
         length = np.int64(groups[group, LENGTH])
         if length == groups[group, CAPACITY]:
             size_class = 0
-            while capacity_of(size_class) <= length:
-                size_class += 1
-            capacity = capacity_of(size_class)
+            if length > 0:
+                size_class = 1
+                while (1 << size_class) <= length:
+                    size_class += 1
+            capacity = np.int64(1) << size_class
             start = arena_state[FREE + size_class]
             if start >= 0:
                 arena_state[FREE + size_class] = arena[start, 0]
