@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tidelog.storage import atomic
 from tidelog.storage.join import code_of
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, inlined, kernel
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.postings import code_range
 from tidelog.storage.slots import BLOCK, EMPTY, ONE
 from tidelog.values.memory import zeros
@@ -37,6 +37,8 @@ _LARGEST = 16
 
 _DISTANCE = np.uint64(_DISTANCE_BITS)
 _FARTHEST = np.uint64((1 << _DISTANCE_BITS) - 1)
+# No entry has this bit.
+_NEVER = np.uint64(1 << 63)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -116,11 +118,6 @@ def _widths(known: Int64s, *parts: CodeArray) -> Int64s | None:
 
 
 @inlined
-def _fits(code: Integer, width: Integer) -> bool:
-    return bool(code >= 0 and code >> width == 0)
-
-
-@inlined
 def _mixed(word: np.uint64, length: np.uint64) -> np.uint64:
     """Return a word with its bits mixed, as a permutation of all words of this length."""
     half = (length + ONE) >> ONE
@@ -169,19 +166,54 @@ def grow_words(old: Entries, new: Entries) -> bool:
     return True
 
 
+@inlined
+def _begin(
+    table: Entries, widths: Int64s, rows: CodeArray, first: Integer, count: Integer, mixed: Slots
+) -> np.uint64:
+    """Mix the words of a block of rows and touch their homes, so that cache misses overlap.
+
+    Return zero if all rows fit: what is not zero also keeps the touching from being optimised away.
+    """
+    length, mask = np.uint64(widths.sum()), np.uint64(table.shape[0] - 1)
+    outside = EMPTY
+    touched = EMPTY
+    for offset in range(count):
+        word = EMPTY
+        for column in range(widths.shape[0]):
+            code, width = np.uint64(np.int64(rows[first + offset, column])), np.uint64(widths[column])
+            outside |= code >> width
+            word = (word << width) | code
+        mixed[offset] = _mixed(word, length)
+        touched |= np.uint64(table[mixed[offset] & mask])
+    return outside | (touched & _NEVER)
+
+
+@inlined
+def _first_outside(widths: Int64s, rows: CodeArray, first: Integer) -> Integer:
+    """Return how many rows fit before one that does not."""
+    row = first
+    while True:
+        for column in range(widths.shape[0]):
+            if np.uint64(np.int64(rows[row, column])) >> np.uint64(widths[column]) != EMPTY:
+                return row - first
+        row += 1
+
+
 @kernel
 def enter_words(table: Entries, widths: Int64s, rows: CodeArray) -> bool:
     """Enter rows that are known to be distinct and to fit; say whether none lies too far from home."""
-    bits, length = _home_bits(table), np.uint64(widths.sum())
-    for row in range(rows.shape[0]):
-        word = EMPTY
-        for column in range(widths.shape[0]):
-            word = (word << np.uint64(widths[column])) | np.uint64(rows[row, column])
-        place, entry = _search(table, _mixed(word, length), bits)
-        if entry == EMPTY:
-            return False
-        table[place] = entry
-    return True
+    mixed = np.empty(BLOCK, np.uint64)
+    bits = _home_bits(table)
+    outside = EMPTY
+    for first in range(0, rows.shape[0], BLOCK):
+        count = min(BLOCK, rows.shape[0] - first)
+        outside |= _begin(table, widths, rows, first, count, mixed)
+        for offset in range(count):
+            place, entry = _search(table, mixed[offset], bits)
+            if entry == EMPTY:
+                return False
+            table[place] = entry
+    return outside == EMPTY
 
 
 @kernel
@@ -201,26 +233,16 @@ def insert_words(
     the row.
     """
     mixed = np.empty(BLOCK, np.uint64)
-    touched = EMPTY
     following, end = numbers[0], numbers[1]
-    bits, length = _home_bits(table), np.uint64(widths.sum())
-    mask = np.uint64(table.shape[0] - 1)
+    bits = _home_bits(table)
     kind = table.dtype.type
     candidate = 0
     is_inside = True
     while is_inside and candidate < candidates.shape[0]:
-        count = 0
-        last = min(BLOCK, candidates.shape[0] - candidate)
-        while is_inside and count < last:
-            word = EMPTY
-            for column in range(widths.shape[0]):
-                code = np.int64(candidates[candidate + count, column])
-                is_inside = is_inside and _fits(code, widths[column])
-                word = (word << np.uint64(widths[column])) | np.uint64(code)
-            if is_inside:
-                mixed[count] = _mixed(word, length)
-                touched |= np.uint64(table[mixed[count] & mask])
-                count += 1
+        count = min(BLOCK, candidates.shape[0] - candidate)
+        if _begin(table, widths, candidates, candidate, count, mixed) != EMPTY:
+            is_inside = False
+            count = _first_outside(widths, candidates, candidate)
         for offset in range(count):
             place, entry = _search(table, mixed[offset], bits)
             while table[place] == EMPTY and entry != EMPTY:
@@ -241,8 +263,6 @@ def insert_words(
         candidate += count
     numbers[0] = following
     numbers[1] = end
-    if touched == EMPTY and candidate < 0:
-        return -1  # keeps the touching loads from being optimised away
     return candidate
 
 
@@ -258,14 +278,14 @@ def find_words(
     for first in range(0, batch.shape[0], BLOCK):
         count = min(BLOCK, batch.shape[0] - first)
         for offset in range(count):
-            is_inside = True
+            outside = EMPTY
             word = EMPTY
             for column in range(widths.shape[0]):
-                code = code_of(batch, first + offset, constants, key[column])
-                is_inside = is_inside and _fits(code, widths[column])
-                word = (word << np.uint64(widths[column])) | np.uint64(code)
-            present[first + offset] = np.uint8(1) if is_inside else np.uint8(0)
-            mixed[offset] = _mixed(word, length) if is_inside else EMPTY
+                code = np.uint64(code_of(batch, first + offset, constants, key[column]))
+                outside |= code >> np.uint64(widths[column])
+                word = (word << np.uint64(widths[column])) | code
+            present[first + offset] = np.uint8(outside == EMPTY)
+            mixed[offset] = _mixed(word, length)
             touched |= np.uint64(table[mixed[offset] & mask])
         for offset in range(count):
             if present[first + offset] != 0:
