@@ -269,7 +269,9 @@ def disturbed(text, seed):
             ]
             if chance.random() < 0.2:
                 between.append("\n#define UNUSED(x) x y \\\n  z // why\n")
-            parts.append(chance.choice(between) if chance.random() < 0.4 else " ")
+            gap = chance.choice(between) if chance.random() < 0.4 else " "
+            # Behind a division a comment needs a space, or the two slashes begin another comment.
+            parts.append(" " + gap if gap.startswith("/") and parts[-1:] == ["/"] else gap)
         parts.append(token.text)
     return "".join(parts)
 
@@ -287,6 +289,16 @@ def test_formatting_keeps_tree_and_comments_and_is_idempotent(tree, seed):
     assert comments(once) == comments(text)
     assert twice == once
     assert not any(line != line.rstrip() for line in once.split("\n") if "/*" not in text)
+
+
+def test_a_comment_behind_a_division_stays_there():
+    """The space that keeps a division and a comment apart is not lost."""
+    text = ".decl a(x: number)\na(6 / /* a. */ 2).\n"
+
+    once = format_text(Source("division", text))
+
+    assert "/* a. */" in once
+    assert parse(Source("division", once)) == parse(Source("division", text))
 
 
 def test_mistakes_are_not_formatted():
