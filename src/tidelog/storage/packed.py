@@ -213,7 +213,7 @@ def enter_words(table: Entries, widths: Int64s, rows: CodeArray) -> bool:
             if entry == EMPTY:
                 return False
             table[place] = entry
-    return outside == EMPTY
+    return bool(outside == EMPTY)
 
 
 @kernel
