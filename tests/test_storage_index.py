@@ -139,3 +139,20 @@ def test_code_range_spans_the_codes_of_a_column(rows, data, dtype):
 
     column = [row[1] for row in rows[first:last]]
     assert found == (min([0, *column]), max([-1, *column]))
+
+
+def test_places_beyond_32_bits_stay_wide_when_dense_numbering_ends(monkeypatch):
+    """Groups of an index without row numbers get 64 bits with a large arena, and keep them."""
+    monkeypatch.setattr("tidelog.storage.index._NARROW_PLACES", 1)
+    rows = random_rows(MANY, 2, 30)
+    index = Index((0,), 2, np.int32, is_numbered=False)
+    narrow = index.groups.dtype
+
+    index.add_rows(rows, MANY)
+    far = np.concatenate([rows, as_rows([(-1, 7)], 2)])
+    index.add_rows(far, len(far))
+
+    expected = expected_postings(as_tuples(far), (0,))
+    assert (narrow, index.groups.dtype, index.is_dense) == (np.int32, np.int64, False)
+    for probe, posting in expected.items():
+        assert found_posting(index, probe) == [entry[:-1] for entry in posting]

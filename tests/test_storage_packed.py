@@ -265,3 +265,21 @@ def test_the_longest_words_leave_room_for_the_distance():
     assert isinstance(relation._presence, PackedWords)
     assert relation._presence.widths.tolist() == [62, 1]
     assert inserted == [48, 0]
+
+
+@pytest.mark.parametrize("needs_numbers", [False, True])
+def test_membership_of_appended_rows_is_completed_once(needs_numbers):
+    """Whoever checks rows that were appended finds a table, of words where numbers are not needed."""
+    relation = StoredRelation(2, np.int32)
+    relation.needs_numbers = needs_numbers
+    rows = as_rows([(number, number) for number in range(5000)], 2)
+
+    relation.append(rows)
+    relation.complete_membership()
+    made = relation._presence, relation._slots
+    relation.complete_membership()
+
+    assert (relation._presence, relation._slots)[needs_numbers] is made[needs_numbers]
+    assert isinstance(relation._presence, PackedWords) is not needs_numbers
+    probes, key = as_rows([(3, 3), (3, 4)], 2), np.array([0, 1], np.int32)
+    assert relation.are_present(probes, NO_CONSTANTS, key, 0, 5000).tolist() == [1, 0]

@@ -17,9 +17,8 @@ Float64s = npt.NDArray[np.float64]
 # unknown, and the range in which a measured one is believed.
 DEFAULT_RATIO = 2.5
 _RATIOS = 0.25, 10.0
-# Less work than this is never worth a prediction, and this much takes too little time to be measured.
+# Less work than this is never worth a prediction, and takes too little time to be measured.
 FREE_WORK = 20_000
-_LEAST_MEASURED_WORK = 20_000
 # How much of the past remains when a run of the same size is added.
 _KEPT = 0.5
 # A price that a later run falls below by this factor was measured while kernels were compiled or the
@@ -48,7 +47,7 @@ class Price:
 
     def after(self, work: float, seconds: float) -> "Price":
         """Return the price after another run; one that is too small to be measured changes nothing."""
-        if work < _LEAST_MEASURED_WORK or seconds <= 0.0:
+        if work < FREE_WORK or seconds <= 0.0:
             return self
         kept = 0.0 if seconds / work * _FAR_TOO_HIGH < self.per_unit else _KEPT
         return Price(kept * self.work + work, kept * self.seconds + seconds)

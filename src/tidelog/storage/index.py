@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.postings import (
+    CAPACITY,
     FREE_LISTS,
     LENGTH,
     STAMP,
@@ -51,7 +52,9 @@ class Index:
         self.keys: CodeArray = np.empty((_SMALLEST, len(key)), dtype)
         # An entry without any column would have no place for the links of free postings.
         self.boundary = -1 if is_numbered or not self.rest else 0
-        self.groups: CodeArray = self._no_groups()
+        # Four bytes are enough for row numbers, and for places until `_enlarge_arena` needs more.
+        columns, places = (CAPACITY + 1, np.int64) if self.boundary < 0 else (STAMP + 1, np.int32)
+        self.groups: CodeArray = np.zeros((_SMALLEST, columns), places)
         self.arena: CodeArray = np.empty((_SMALLEST, len(self.rest) + (self.boundary < 0)), dtype)
         self.arena_state: Int64s = np.full(1 + FREE_LISTS, -1, np.int64)
         self.arena_state[TOP] = 0
@@ -85,12 +88,6 @@ class Index:
 
     def _appended(self, numbers: Int64s) -> None:
         """Update what other kinds of indexes keep after rows were appended to these groups."""
-
-    def _no_groups(self) -> CodeArray:
-        if self.boundary < 0:
-            return np.zeros((_SMALLEST, STAMP - 1), np.int64)
-        # Four bytes are enough for places in the arena up to `_enlarge_arena`, and for row numbers.
-        return np.zeros((_SMALLEST, STAMP + 1), np.int32)
 
     def boundary_between(self, lowest: int, highest: int) -> int:
         """Return the boundary by which kernels find the entries of rows `lowest` to `highest - 1`."""
@@ -152,7 +149,7 @@ class Index:
         groups = self.groups[codes]
         self.is_dense = False
         self.group_count = 0
-        self.groups = self._no_groups()
+        self.groups = np.zeros((_SMALLEST, groups.shape[1]), groups.dtype)
         keys = codes.astype(self.keys.dtype).reshape(-1, 1)
         whole = Index((0,), 1, self.keys.dtype)
         whole.is_dense = False
@@ -172,4 +169,4 @@ class Index:
         capacity = roomy(top + 2 * rows + 4096, self.arena.shape[0], row_bytes)
         self.arena = enlarged(self.arena, capacity, top)
         if capacity > _NARROW_PLACES:
-            self.groups = self.groups.astype(np.int64)
+            self.groups = self.groups.astype(np.int64, copy=False)

@@ -55,7 +55,7 @@ class PairBits:
 
 
 def fitting_pairs(rows: CodeArray, count: int, needed: int) -> PairBits | None:
-    """Return bits for the rows' pairs if they take less memory than slots for `needed` rows."""
+    """Return bits of the rows' pairs if they take less memory than slots for `needed` rows."""
     if rows.shape[1] != 2 or needed < _SMALLEST_ROWS or count == 0:
         return None
     smallest_left, left = code_range(rows, 0, 0, count)
@@ -64,7 +64,9 @@ def fitting_pairs(rows: CodeArray, count: int, needed: int) -> PairBits | None:
         return None
     if (left + 1) * ((right + 64) // 64) * 8 > _SLOT_BYTES * needed:
         return None
-    return PairBits(int(left) + 1, int(right) + 1)
+    pairs = PairBits(int(left) + 1, int(right) + 1)
+    pairs.mark(rows, count)
+    return pairs
 
 
 @kernel

@@ -100,6 +100,11 @@ class StoredRelation:
             names = (*(_ANNOTATIONS if self.counts.size else ()), *(("alive",) if self.alive.size else ()))
             enlarge(self, ("rows", *names), capacity, self.count)
 
+    def complete_membership(self) -> None:
+        """Build the table of rows that were appended, before threads ask it for some."""
+        if not self._has_room(self.count):
+            self._enlarge_membership(self.count)
+
     def _has_room(self, needed: int) -> bool:
         """Say whether membership takes this many rows."""
         return needed * 2 <= len(self._slots) if self._presence is None else self._presence.has_room(needed)
@@ -110,8 +115,6 @@ class StoredRelation:
             self.require_numbers()
         elif not self.counts.size and not self.alive.size:
             pairs = fitting_pairs(self.rows, self.count, needed) if self._may_use_pairs else None
-            if pairs is not None:
-                pairs.mark(self.rows, self.count)
             if self._use(pairs or self._packed(needed)):
                 return
             if self._presence is not None:

@@ -70,7 +70,7 @@ def make_chain(
 ) -> Chain:
     """Return the steps of a chain of operators; the last one pushes to `end`.
 
-    Indexes and tables of slots that the operators look up are built here, before threads share them. With
+    Indexes and membership that the operators look up are built here, before threads share them. With
     `counts`, the bindings that each operator yields are added to it, from one thread only.
     """
     beginning = operators[0]

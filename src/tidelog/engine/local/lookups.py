@@ -7,7 +7,7 @@ import numpy as np
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import SelectingStep, Sources, Step, first_buffer, next_buffer
-from tidelog.plan.operators import Check, Find, Join, Layout, View
+from tidelog.plan.operators import Check, Find, Join, Layout
 from tidelog.storage import Index
 from tidelog.storage.join import (
     LESS,
@@ -125,8 +125,8 @@ class CheckStep(SelectingStep):
     def __init__(self, check: Check, layout: Layout, state: LocalState, expressions: Expressions) -> None:
         super().__init__(check, layout, state, expressions)
         relation = self._relation = state.relations[check.relation]
-        if len(check.key) == relation.arity and check.view is View.DELTA:
-            relation.require_numbers()
+        if len(check.key) == relation.arity:
+            relation.complete_membership()
         self._check = check
         self._key = self.numbers(check.operands)
         self._visible = state.visible[check.relation]
