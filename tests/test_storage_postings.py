@@ -9,12 +9,14 @@ from kernel_oracles import oracle_of
 from tidelog.storage.lookup import find_key
 from tidelog.storage.postings import (
     CAPACITY,
+    FREE,
     FREE_LISTS,
     LENGTH,
     OLD,
     STAMP,
     START,
     TOP,
+    TOUCHED,
     append_entries,
     dense_numbers,
     number_groups,
@@ -84,8 +86,8 @@ def test_postings_hold_what_was_appended(batches, arity, dtype, is_numbered):
     rest = np.arange(arity, dtype=np.int32)
     is_numbered = is_numbered or arity == 0
     groups = np.zeros((5, 3), np.int64) if is_numbered else np.zeros((5, 5), np.int32)
-    state = np.full(1 + FREE_LISTS, -1, np.int64)
-    state[TOP] = 0
+    state = np.full(FREE + FREE_LISTS, -1, np.int64)
+    state[:FREE] = 0
     arena = np.full((1, arity + is_numbered), -7, dtype)
     expected = {group: [] for group in range(5)}
     rows = []
@@ -94,6 +96,7 @@ def test_postings_hold_what_was_appended(batches, arity, dtype, is_numbered):
         first = len(rows)
         rows.extend((value, -value) for _, value in batch)
         numbers, position = np.array([group for group, _ in batch], np.int64), 0
+        state[TOUCHED] = 0
         while position < len(batch):
             position = append_entries(
                 groups, arena, state, as_rows(rows, 2, dtype), rest, numbers, first, position,
@@ -101,6 +104,9 @@ def test_postings_hold_what_was_appended(batches, arity, dtype, is_numbered):
             )  # fmt: skip
             if position < len(batch):
                 arena = enlarged(arena, arena.shape[0] + 3, arena.shape[0])
+        if not is_numbered:
+            touched = numbers[: state[TOUCHED]].tolist()
+            assert touched == list(dict.fromkeys(group for group, _ in batch))
         older = {group: len(entries) for group, entries in expected.items()}
         for place, (group, value) in enumerate(batch):
             expected[group].append(((value, -value)[:arity], first + place))
@@ -111,7 +117,7 @@ def test_postings_hold_what_was_appended(batches, arity, dtype, is_numbered):
         assert as_tuples(arena[start : start + length]) == [
             (*rest_of, number) if is_numbered else rest_of for rest_of, number in entries
         ]
-        if not is_numbered and batches and groups[group, STAMP] == first:
+        if not is_numbered and batches and groups[group, STAMP] == first + 1:
             assert groups[group, OLD] == older[group]
         assert capacity == (0 if not length else 1 << (length - 1).bit_length())
         taken.extend(range(start, start + capacity))

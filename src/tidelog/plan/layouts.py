@@ -24,7 +24,7 @@ def with_layouts(
             trimmed.append(operator)
             break
         trimmed.append(_with_outputs(operator, outputs, needed, counting=counting))
-        needed = (needed - _variables_bound(operator)) | _variables_read(operator)
+        needed = (needed - _variables_bound(operator)) | variables_read(operator)
         outputs = tuple(sorted(needed))
     return tuple(reversed(trimmed))
 
@@ -44,7 +44,7 @@ def _with_outputs(
             return replace(operator, outputs=outputs)
 
 
-def _variables_read(operator: ops.Operator) -> set[str]:
+def variables_read(operator: ops.Operator) -> set[str]:
     """Return the variables an operator needs from its incoming batch."""
     names: set[str] = set()
     match operator:

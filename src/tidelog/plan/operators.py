@@ -47,13 +47,17 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Yields a binding for every fact in view; `binds` are (column, variable)."""
+    """Yields a binding for every fact in view; `binds` are (column, variable).
+
+    With a `key` it binds only these columns, and yields one binding for the facts that agree in them.
+    """
 
     relation: str
     view: View
     binds: tuple[tuple[int, str], ...]
     filters: tuple[Comparison, ...]
     outputs: Layout
+    key: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +239,8 @@ class RulePlan:
 
     `delta_atom` is the position of the body atom that reads the delta. `estimate` is the number
     of bindings the chosen order was expected to touch. `reason` says why the atoms are joined at once,
-    or why not although that was considered. With `is_distinct` no fact is derived twice.
+    or why not although that was considered. With `is_distinct` no fact is derived twice. `keyed` is a
+    chain that yields the same and begins with keys of the delta, to be run where many facts share a key.
     """
 
     rule: RuleId
@@ -246,6 +251,7 @@ class RulePlan:
     span: Span
     reason: str = ""
     is_distinct: bool = False
+    keyed: tuple[Operator, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

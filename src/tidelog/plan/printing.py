@@ -103,7 +103,14 @@ class _Printer:
             *(f"  {line}" for line in (plan.reason,) if line),
             *("    " + line for line in self.operators(plan.operators, ())),
             f"    insert {plan.relation}",
+            *self.keyed(plan),
         ]
+
+    def keyed(self, plan: ops.RulePlan) -> Iterator[str]:
+        """Yield the lines of the chain that begins with keys, if there is one."""
+        if plan.keyed:
+            yield "  where many facts of the delta share a key"
+            yield from ("    " + line for line in self.operators(plan.keyed, None))
 
     def operators(self, operators: tuple[ops.Operator, ...], before: Place | None) -> Iterator[str]:
         """Yield the lines of a chain at a place, None for one that is not measured."""
@@ -163,7 +170,8 @@ class _Printer:
             case ops.Start():
                 return "start"
             case ops.Scan():
-                return f"scan {operator.view.value} {operator.relation}{self.binds(operator)}"
+                keys = "keys of " if operator.key else ""
+                return f"scan {keys}{operator.view.value} {operator.relation}{self.binds(operator)}"
             case ops.Join():
                 key = self.key(operator.relation, operator.key, operator.operands)
                 return f"join {operator.view.value} {operator.relation}{key}{self.binds(operator)}"

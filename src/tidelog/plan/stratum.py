@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from tidelog.plan.body import Body, Chain, rule_body
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
+from tidelog.plan.keyed import with_keyed_chains
 from tidelog.plan.operators import RulePlan, StratumPlan, View
 from tidelog.plan.order import best_chain, best_choosing_chain
 from tidelog.plan.own_rules import own_deltas
@@ -33,11 +34,12 @@ def plan_stratum(
     """
     planner = _Planner(stratum, program, statistics, counting, scans_delta)
     plans = [plan for rule in stratum.rules if not is_fact(rule) for plan in planner.plans(rule)]
-    return StratumPlan(
+    plan = StratumPlan(
         stratum.relations,
         tuple(plan for plan in plans if plan.delta_atom is None),
         tuple(plan for plan in plans if plan.delta_atom is not None),
     )
+    return plan if counting or scans_delta or stratum.subsumptions else with_keyed_chains(plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@
 
 from typing import Any
 
+from llvmlite import ir
 from numba import carray, types  # type: ignore[attr-defined]  # numba does not list it
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["array_pointer", "carray", "read_modify_write", "swap_if_equal"]
+__all__ = ["array_pointer", "carray", "fetch", "read_modify_write", "swap_if_equal"]
 
 
 @intrinsic
@@ -25,9 +26,27 @@ def _element_pointer(context: Any, builder: Any, signature: Any, arguments: Any)
     array_type, index_type = signature.args[0], signature.args[1]
     array = context.make_array(array_type)(context, builder, arguments[0])
     index = context.cast(builder, arguments[1], index_type, types.intp)
+    # Of an array with several dimensions, the first element there.
+    rest = [context.get_constant(types.intp, 0)] * (array_type.ndim - 1)
     return cgutils.get_item_pointer(
-        context, builder, array_type, array, [index], wraparound=False, boundscheck=False
+        context, builder, array_type, array, [index, *rest], wraparound=False, boundscheck=False
     )
+
+
+@intrinsic
+def fetch(_typing_context: Any, array: Any, index: Any) -> Any:
+    """Begin to load an element into the cache."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.bitcast(_element_pointer(context, builder, signature, arguments), cgutils.voidptr_t)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], kind)
+        # To read, into all caches, data.
+        builder.call(prefetch, [pointer, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
 
 
 @intrinsic

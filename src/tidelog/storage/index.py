@@ -6,17 +6,19 @@ import numpy.typing as npt
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.postings import (
     CAPACITY,
+    FREE,
     FREE_LISTS,
     LENGTH,
     STAMP,
     TOP,
+    TOUCHED,
     append_entries,
     code_range,
     dense_numbers,
     number_groups,
 )
 from tidelog.storage.slots import grow_slots
-from tidelog.values.memory import enlarged, roomy, zeros
+from tidelog.values.memory import enlarge, enlarged, roomy, zeros
 
 _SMALLEST = 64
 # A single key column is its own group number while its codes stay below this many per row.
@@ -56,18 +58,22 @@ class Index:
         columns, places = (CAPACITY + 1, np.int64) if self.boundary < 0 else (STAMP + 1, np.int32)
         self.groups: CodeArray = np.zeros((_SMALLEST, columns), places)
         self.arena: CodeArray = np.empty((_SMALLEST, len(self.rest) + (self.boundary < 0)), dtype)
-        self.arena_state: Int64s = np.full(1 + FREE_LISTS, -1, np.int64)
-        self.arena_state[TOP] = 0
+        self.arena_state: Int64s = np.full(FREE + FREE_LISTS, -1, np.int64)
+        self.arena_state[:FREE] = 0
+        # The groups of the rows added last, in pieces, if that is known.
+        self._touched: list[Int64s] | None = None
+        self._keeps_touched = False
 
     def add_rows(self, rows: CodeArray, count: int) -> None:
         """Append the rows numbered from those already indexed up to `count`."""
         if self.boundary >= 0 and self.rows_indexed < count:
             self.boundary = self.rows_indexed
+            self._touched = [] if self._keeps_touched else None
         while self.rows_indexed < count:
             first = self.rows_indexed
             last = min(count, first + _PIECE)
             numbers = self._group_numbers(rows, first, last)
-            position = 0
+            self.arena_state[TOUCHED] = position = 0
             while True:
                 position = append_entries(
                     self.groups,
@@ -85,6 +91,25 @@ class Index:
                 self._enlarge_arena(last - first - position)
             self.rows_indexed = last
             self._appended(numbers)
+            if self._touched is not None:
+                self._touched.append(numbers[: self.arena_state[TOUCHED]].copy())
+
+    def touched_groups(self) -> Int64s | None:
+        """Return the groups of the rows added last, None if they are not known.
+
+        An index keeps track of them once it was asked.
+        """
+        self._keeps_touched = True
+        if self._touched is not None and len(self._touched) != 1:
+            self._touched = [np.concatenate(self._touched or [np.empty(0, np.int64)])]
+        return None if self._touched is None else self._touched[0]
+
+    def keys_of(self, groups: Int64s) -> CodeArray:
+        """Return the keys of some groups, a row for each."""
+        if self.is_dense:
+            return groups.astype(self.keys.dtype).reshape(-1, 1)
+        keys: CodeArray = self.keys[groups]
+        return keys
 
     def _appended(self, numbers: Int64s) -> None:
         """Update what other kinds of indexes keep after rows were appended to these groups."""
@@ -132,9 +157,11 @@ class Index:
 
     def _make_room_for_keys(self, extra: int) -> None:
         needed = self.group_count + extra
-        self._enlarge_groups(needed)
-        if needed > self.keys.shape[0]:
-            self.keys = enlarged(self.keys, max(needed, self.keys.shape[0] * 2), self.group_count)
+        for name in ("groups", "keys"):
+            array = getattr(self, name)
+            if needed > len(array):
+                capacity = roomy(needed, len(array), array.shape[1] * array.itemsize)
+                enlarge(self, (name,), capacity, self.group_count)
         slots = self.slots.shape[0]
         while needed * 2 > slots:
             slots *= 2
@@ -148,6 +175,8 @@ class Index:
         codes = np.flatnonzero(self.groups[:, LENGTH])
         groups = self.groups[codes]
         self.is_dense = False
+        # They have other numbers from here on.
+        self._touched = None
         self.group_count = 0
         self.groups = np.zeros((_SMALLEST, groups.shape[1]), groups.dtype)
         keys = codes.astype(self.keys.dtype).reshape(-1, 1)

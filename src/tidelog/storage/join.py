@@ -172,7 +172,7 @@ def rows_in_view(
     start = np.int64(groups[group, START])
     length = np.int64(groups[group, LENGTH])
     if boundary >= 0:
-        old = np.int64(groups[group, OLD]) if groups[group, STAMP] == boundary else length
+        old = np.int64(groups[group, OLD]) if groups[group, STAMP] == boundary + 1 else length
         return start + (old if lowest >= boundary else 0), start + (old if highest <= boundary else length)
     last_column = arena.shape[1] - 1
     first: Integer = start

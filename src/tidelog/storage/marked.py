@@ -69,7 +69,7 @@ def _mark(
 
 
 @inlined
-def _write(
+def write_matches(
     batch: CodeArray,
     row: Integer,
     arena: CodeArray,
@@ -132,7 +132,9 @@ def join_marked(
                 entry += 1
             state[TRIED] += entry - start - offset
             if written > begin:
-                _write(batch, row, arena, matching[begin:written], constants, sources, out[begin:written])
+                write_matches(
+                    batch, row, arena, matching[begin:written], constants, sources, out[begin:written]
+                )
             if entry < end:
                 state[ROW] = row
                 state[ENTRY] = entry - start

@@ -13,6 +13,7 @@ number; other keys are found through slots.
 
 import numpy as np
 
+from tidelog.storage.fetch import fetch
 from tidelog.storage.hashing import hash_columns
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.slots import BLOCK, EMPTY, after, filled, home, number_at, touch_homes
@@ -21,14 +22,19 @@ from tidelog.storage.slots import BLOCK, EMPTY, after, filled, home, number_at, 
 START = 0
 LENGTH = 1
 CAPACITY = 2
-# Only without row numbers: how many entries are older than the row numbered STAMP.
+# Only without row numbers: how many entries are older than the row numbered STAMP - 1.
 OLD = 3
 STAMP = 4
 
-# Positions in the array `arena_state`: the first unused entry, then the heads of free lists.
+# Positions in the array `arena_state`: the first unused entry, how many groups were touched by the rows being
+# appended, then the heads of free lists.
 TOP = 0
-FREE = 1
+TOUCHED = 1
+FREE = 2
 FREE_LISTS = 40
+
+# The end of the posting so many rows ahead is fetched, and its group twice as many ahead.
+_AHEAD = 8
 
 
 @kernel
@@ -101,11 +107,16 @@ def append_entries(
 ) -> int:  # fmt: skip
     """Append rows from `first + position` on to the postings of their groups.
 
-    Rows from `boundary` on are new; without one, entries have row numbers.
+    Rows from `boundary` on are new; without one, entries have row numbers. Groups that get their first new
+    entry are collected at the beginning of `numbers`.
     Return the position of the first row that did not fit the arena, or the number of rows.
     """
     width = rest.shape[0]
     while position < numbers.shape[0]:
+        if position + 2 * _AHEAD < numbers.shape[0]:
+            fetch(groups, numbers[position + 2 * _AHEAD])
+            later = numbers[position + _AHEAD]
+            fetch(arena, np.int64(groups[later, START]) + groups[later, LENGTH])
         group = numbers[position]
         length = np.int64(groups[group, LENGTH])
         if length == groups[group, CAPACITY]:
@@ -138,9 +149,12 @@ def append_entries(
             arena[place, column] = rows[row, rest[column]]
         if boundary < 0:
             arena[place, width] = row
-        elif groups[group, STAMP] != boundary:
-            groups[group, STAMP] = boundary
+        elif groups[group, STAMP] != boundary + 1:
+            groups[group, STAMP] = boundary + 1
             groups[group, OLD] = length
+            # The numbers before this position are not read again.
+            numbers[arena_state[TOUCHED]] = group
+            arena_state[TOUCHED] += 1
         groups[group, LENGTH] = length + 1
         position += 1
     return position

@@ -143,6 +143,12 @@ class StoredRelation:
         return True
 
     @property
+    def word_widths(self) -> Int64s | None:
+        """Return how many bits each column takes in a word, if membership holds rows as words."""
+        presence = self._presence
+        return presence.widths if isinstance(presence, PackedWords) else None
+
+    @property
     def slots(self) -> Slots:
         """Return the table from rows to their numbers, built if presence or nothing is in its place."""
         if self._presence is not None or not self._slots.size:

@@ -12,9 +12,12 @@ import numpy.typing as npt
 from tidelog.engine.local.aggregates import reduce_groups
 from tidelog.engine.local.choose import ChooseStep
 from tidelog.engine.local.combine import combiner
+from tidelog.engine.local.emit import EmitStep, SharedEmitStep
 from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.key_scan import KeyScanStep
 from tidelog.engine.local.lookups import CheckStep, FindStep, JoinStep
 from tidelog.engine.local.marked import MarkedJoinStep, marked_column
+from tidelog.engine.local.sieve import SieveStep, is_sieved
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import (
     BUFFER_ROWS,
@@ -49,7 +52,7 @@ class Chain:
     first: Step
 
     def rows(self) -> tuple[int, int]:
-        """Return the row numbers to scan; a chain without a scan has one empty binding."""
+        """Return the rows to scan, by their numbers; a chain without a scan has one empty binding."""
         return (0, 1) if self.scan is None else self.scan.rows()
 
     def run(self, first: int, last: int) -> None:
@@ -75,12 +78,16 @@ def make_chain(
     """
     beginning = operators[0]
     marks = counts is None and isinstance(beginning, Scan) and beginning.view is not ops.View.DELTA
+    if counts is None and isinstance(end, EmitStep | SharedEmitStep) and is_sieved(operators):
+        *operators, join = operators
+        assert isinstance(join, ops.Join)
+        end = SieveStep(join, operators[-1].outputs, state, expressions, end)
     made = _Steps(state, expressions, end, counts, marks)
     first = made.counted((0,), made.steps(operators, beginning.outputs, (), 1))
     if isinstance(beginning, Start):
         return Chain(None, first)
     assert isinstance(beginning, Scan)
-    scan = ScanStep(beginning, state, expressions)
+    scan = (KeyScanStep if beginning.key else ScanStep)(beginning, state, expressions)
     scan.next = first
     return Chain(scan, first)
 

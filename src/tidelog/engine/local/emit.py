@@ -128,6 +128,11 @@ class SharedEmitStep(Step):
         self.insertion: SharedInsertion
         self.derivations = 0
 
+    @property
+    def relation(self) -> StoredRelation:
+        """Return what takes the candidates."""
+        return self.insertion.relation
+
     def run(self, batch: CodeArray) -> None:
         """Insert the batch."""
         self.derivations += batch.shape[0]

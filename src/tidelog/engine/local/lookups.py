@@ -34,11 +34,7 @@ class JoinStep(Step):
             relation.index(join.key, visible.delta)
         else:
             relation.ordered_index(join.key, join.ordered)
-        rest = [column for column in range(relation.arity) if column not in join.key]
-        names = dict(join.binds)
-        # The last column of an entry, after those that are not in the key, is the row number.
-        bound = [names.get(column, f"%unread{column}") for column in (*rest, relation.arity)]
-        sources = Sources(layout, bound, state, expressions)
+        sources = Sources(layout, names_of_entry(join, relation.arity), state, expressions)
         self._join = join
         self._state = state
         self._key = sources.numbers(join.operands)
@@ -50,7 +46,8 @@ class JoinStep(Step):
         self._pair = self._as_pair(len(layout))
         self._bounds = np.empty((0, 2), np.int32)
         if join.ordered is not None:
-            self._bounds = _bounds_on(len(layout) + rest.index(join.ordered), self._filters, len(layout))
+            place = sum(column not in join.key for column in range(join.ordered))
+            self._bounds = _bounds_on(len(layout) + place, self._filters, len(layout))
 
     def _as_pair(self, width: int) -> tuple[int, int, bool] | None:
         """Return the two output columns if they are one of the batch and one of the entry.
@@ -94,6 +91,13 @@ class JoinStep(Step):
             if written:
                 self.next.run(self._out[:written])
             self._out = next_buffer(self._out, written)
+
+
+def names_of_entry(join: Join, arity: int) -> list[str]:
+    """Return the names of an entry's columns: those of the relation that are not in the key, and the row."""
+    names = dict(join.binds)
+    columns = (column for column in range(arity + 1) if column not in join.key)
+    return [names.get(column, f"%unread{column}") for column in columns]
 
 
 def groups_of(batch: CodeArray, constants: Int64s, key: Int32s, index: Index) -> Int64s:

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from tidelog.engine.local.expressions import Expressions
-from tidelog.engine.local.lookups import CheckStep, JoinStep, groups_of
+from tidelog.engine.local.lookups import CheckStep, JoinStep, groups_of, names_of_entry
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import SinkStep, Sources, Step, first_buffer, next_buffer
 from tidelog.plan.operators import Check, Join, Layout
@@ -56,10 +56,7 @@ class MarkedJoinStep(Step):
         self._searching.next = CheckStep(check, join.outputs, state, expressions)
         end = self._searching.next.next = SinkStep()
         end.sink = self._push
-        relation = state.relations[join.relation]
-        names = dict(join.binds)
-        rest = [column for column in range(relation.arity) if column not in join.key]
-        bound = [names.get(column, f"%unread{column}") for column in (*rest, relation.arity)]
+        bound = names_of_entry(join, state.relations[join.relation].arity)
         sources = Sources(layout, bound, state, expressions)
         operands = dict(zip(check.key, check.operands, strict=True))
         column = marked_column(join, check, len(check.key))

@@ -14,15 +14,18 @@ from tidelog.engine.convergence import check_convergence, is_full
 from tidelog.engine.local.chains import Chain, make_chain
 from tidelog.engine.local.emit import EmitStep, SharedEmitStep, SharedInsertion
 from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.key_scan import KeyScanStep
 from tidelog.engine.local.settle import Settler, needs_settling
+from tidelog.engine.local.sieve import is_sieved
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.subsume import delete_dominated
 from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.plan import RulePlan, plan_stratum
+from tidelog.plan.keyed import with_keyed_chains
 from tidelog.plan.measured import Measurements
-from tidelog.plan.operators import Check, Join, View, all_operators
+from tidelog.plan.operators import Check, Join, Operator, View, all_operators
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Rule, RuleId, Stratum
 from tidelog.program.walk_nodes import relations_read
@@ -34,6 +37,8 @@ _ROWS_FOR_THREADS = 1 << 13
 # A rule is planned again when a relation it reads has grown by this factor, beyond a size that matters.
 _PLAN_AGAIN_FACTOR = 4
 _PLAN_AGAIN_ROWS = 1 << 12
+# So many derivations each fact of the delta must have led to before known ones are sieved out.
+_MATCHES_FOR_SIEVE = 4
 
 
 @dataclass
@@ -50,27 +55,58 @@ class RunContext:
     measurements: Measurements | None = None
 
 
-class _RunnableRule:
-    """A rule plan with its steps: one chain for a single thread, one more for each worker."""
+class _RunnableChain:
+    """A chain of a rule plan with its steps: once for a single thread, and once for each worker."""
 
-    def __init__(self, plan: RulePlan, context: RunContext) -> None:
-        self.plan = plan
+    def __init__(self, operators: Sequence[Operator], plan: RulePlan, context: RunContext) -> None:
         self.end = EmitStep()
         counts = None
         if context.measurements is not None:
-            counts = context.measurements.begin(plan, context.state.program, context.statistics).bindings
-        self.chain = make_chain(plan.operators, context.state, context.expressions, self.end, counts)
+            counted = replace(plan, operators=tuple(operators), keyed=())
+            counts = context.measurements.begin(counted, context.state.program, context.statistics).bindings
+        self.is_sieved = is_sieved(operators)
+        made = operators, context.state, context.expressions
+        self.chain = make_chain(*made, self.end, counts)
         self.threads: list[tuple[Chain, SharedEmitStep]] = []
-        if context.workers.jobs > 1 and is_safe_in_threads(plan.operators):
+        if context.workers.jobs > 1 and is_safe_in_threads(operators):
             for thread in range(context.workers.jobs):
                 end = SharedEmitStep(thread)
-                self.threads.append(
-                    (make_chain(plan.operators, context.state, context.expressions, end), end)
-                )
+                self.threads.append((make_chain(*made, end), end))
+
+    def pays(self) -> bool:
+        """Say whether it is better than a chain that scans the facts of the delta."""
+        scan = self.chain.scan
+        return isinstance(scan, KeyScanStep) and scan.pays()
+
+    def derivations(self) -> int:
+        """Return how many derivations were found."""
+        return self.end.derivations + sum(end.derivations for _, end in self.threads)
+
+
+class _RunnableRule:
+    """A rule plan with its chains: the one that is planned, and one that begins with keys of the delta."""
+
+    def __init__(self, plan: RulePlan, context: RunContext) -> None:
+        self.plan = plan
+        self._chain = _RunnableChain(plan.operators, plan, context)
+        self._keyed = _RunnableChain(plan.keyed, plan, context) if plan.keyed else None
+        # How many facts of the delta were scanned so far.
+        self._scanned = 0
+
+    def chain(self) -> _RunnableChain:
+        """Return the chain for the present delta."""
+        keyed = self._keyed
+        first, last = self._chain.chain.rows()
+        matches = self.derivations()
+        is_dense = matches >= _MATCHES_FOR_SIEVE * self._scanned
+        self._scanned += last - first
+        if keyed is None or not keyed.pays() or (keyed.is_sieved and not is_dense):
+            return self._chain
+        return keyed
 
     def derivations(self) -> int:
         """Return how many derivations all chains found."""
-        return self.end.derivations + sum(end.derivations for _, end in self.threads)
+        return self._chain.derivations() + (self._keyed.derivations() if self._keyed is not None else 0)
 
 
 class StratumRun:
@@ -186,19 +222,21 @@ class StratumRun:
     def _run_rule(self, rule: "_RunnableRule") -> None:
         """Run a rule over what it scans in this iteration."""
         target = self._target(rule.plan.relation)
-        first, last = rule.chain.rows()
+        runnable = rule.chain()
+        first, last = runnable.chain.rows()
         if first == last:
             return
         first_new = self._iteration_start[rule.plan.relation]
         is_plain = rule.plan.relation not in self._settlers and not target.alive.size
         appends = is_plain and rule.plan.is_distinct and self._appends(rule.plan.relation)
-        if last - first >= _ROWS_FOR_THREADS and is_plain and rule.threads:
+        if last - first >= _ROWS_FOR_THREADS and is_plain and runnable.threads:
             assert isinstance(target, StoredRelation)
-            insertion = SharedInsertion(target, len(rule.threads), first_new, appends=appends)
-            self._context.workers.run_chains(rule.threads, insertion, first, last)
+            insertion = SharedInsertion(target, len(runnable.threads), first_new, appends=appends)
+            self._context.workers.run_chains(runnable.threads, insertion, first, last)
         else:
-            rule.end.relation, rule.end.first_new, rule.end.appends = target, first_new, appends
-            rule.chain.run(first, last)
+            end = runnable.end
+            end.relation, end.first_new, end.appends = target, first_new, appends
+            runnable.chain.run(first, last)
 
     def _appends(self, name: str) -> bool:
         """Say whether a relation is empty and may never need its table: no rule adds to it again."""
@@ -219,6 +257,8 @@ class StratumRun:
         planned = {rule.id for rule in rules}
         kept = [rule.plan for rule in self._repeated if rule.plan.rule not in planned]
         repeated = sorted((*kept, *plan.repeated), key=lambda each: self._places[each.rule])
+        if kept and not self._state.counting and not self._stratum.subsumptions:
+            repeated = list(with_keyed_chains(replace(plan, repeated=tuple(repeated))).repeated)
         self._drop_unused_indexes((*plan.once, *repeated))
         self._allow_presence((*plan.once, *repeated))
         self._once = [_RunnableRule(rule, self._context) for rule in plan.once]
@@ -230,7 +270,7 @@ class StratumRun:
         self._repeated = []
         for plan in plans:
             known = before.get((plan.rule, plan.delta_atom))
-            if known is None or known.plan.operators != plan.operators:
+            if known is None or (known.plan.operators, known.plan.keyed) != (plan.operators, plan.keyed):
                 self._repeated.append(_RunnableRule(plan, self._context))
             else:
                 self._repeated.append(before.pop((plan.rule, plan.delta_atom)))

@@ -5,7 +5,7 @@ import numpy as np
 from tidelog.maintain.small.layout import DONE, NEEDS_ROOM, Index, Relation, Stratum, Tables
 from tidelog.storage.address import array_at, array_pointer
 from tidelog.storage.kernel import CodeArray, Int64s, inlined
-from tidelog.storage.postings import FREE_LISTS, append_entries, number_groups
+from tidelog.storage.postings import FREE, FREE_LISTS, append_entries, number_groups
 
 
 @inlined
@@ -37,7 +37,7 @@ def _index_rows(tables: Tables, relation: Relation, index: Index, like: CodeArra
     done = append_entries(
         array_at(array_pointer(index.groups.address), (index.group_capacity, 3), np.int64),
         array_at(array_pointer(index.arena), (index.arena_capacity, index.rest_width + 1), like.dtype),
-        array_at(array_pointer(index.arena_state), (1 + FREE_LISTS,), np.int64),
+        array_at(array_pointer(index.arena_state), (FREE + FREE_LISTS,), np.int64),
         rows,
         array_at(array_pointer(index.rest_columns), (index.rest_width,), np.int32),
         groups,

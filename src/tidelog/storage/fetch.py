@@ -1,0 +1,15 @@
+"""Loads begun before they are needed, so that a kernel does not wait for memory."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tidelog.storage.kernel import Integer, emitted
+
+
+def _fetch(_array: npt.NDArray[Any], _index: Integer | np.uint64) -> None:
+    """Begin to load the element at an index, or the first one of a row, into the cache."""
+
+
+fetch = emitted(_fetch, "tidelog.storage.emitted", "fetch")

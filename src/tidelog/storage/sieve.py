@@ -1,0 +1,166 @@
+"""The kernel of a join that drops candidates known to be facts, before they reach a relation's table.
+
+Nine of ten candidates of a recursive rule are facts already. If bindings that give the head the same key
+follow each other, the facts with that key are entered into a small table once. Each match is then looked up
+there, in the processor's cache, instead of at a random place in a table of hundreds of megabytes.
+
+The small table forgets: of two words that fall on one place it keeps the later. Candidates that it does
+not know are passed on.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from tidelog.storage.fetch import fetch
+from tidelog.storage.join import code_of, passes, rows_in_view
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
+from tidelog.storage.marked import write_matches
+from tidelog.storage.postings import LENGTH, START
+from tidelog.storage.slots import EMPTY
+
+# What is kept of a join between two calls: the next binding, the next entry of its posting, the group of the
+# head's index that was considered last, and how many matches there were.
+ROW: Final = 0
+ENTRY: Final = 1
+HEAD: Final = 2
+MATCHES: Final = 3
+STATES: Final = 4
+NO_GROUP: Final = -1
+# The posting of the binding so many rows ahead is fetched.
+_AHEAD: Final = 8
+
+# A word that is known has this bit, so that none is zero.
+_KNOWN: Final = np.uint64(1 << 63)
+# Places of neighbouring codes in the last column are neighbours.
+_SPREAD: Final = np.uint64(0x9E3779B1)
+
+
+@inlined
+def _enter_facts(known: Slots, word: np.uint64, arena: CodeArray, posting: CodeArray, shifts: Slots) -> None:
+    """Enter the facts of a posting, whose key is in the word already; `shifts` place the other columns."""
+    mask = np.uint64(known.shape[0] - 1)
+    start = np.int64(posting[START])
+    for entry in range(start, start + np.int64(posting[LENGTH])):
+        fact, place = word, EMPTY
+        for column in range(shifts.shape[0]):
+            code = np.uint64(np.int64(arena[entry, column]))
+            fact |= code << shifts[column]
+            place = place * _SPREAD + code
+        known[place & mask] = fact
+
+
+@inlined
+def _matches_to_come(found: Int64s, groups: CodeArray, heads: Int64s, row: Integer) -> Integer:
+    """Return how many entries match the bindings from a row on that have the same group of the head."""
+    head = heads[row]
+    matches = np.int64(0)
+    while row < heads.shape[0] and heads[row] == head:
+        if found[row] >= 0:
+            matches += np.int64(groups[found[row], LENGTH])
+        row += 1
+    return matches
+
+
+@inlined
+def _key_word(
+    batch: CodeArray, row: Integer, constants: Int64s, sources: Int32s, widths: Int64s, shifts: Slots
+) -> np.uint64:
+    """Return the columns of the head that a binding has, in their places of a word; 0 if one does not fit."""
+    word = _KNOWN
+    for column in range(sources.shape[0]):
+        if sources[column] < batch.shape[1]:
+            code = np.uint64(code_of(batch, row, constants, sources[column]))
+            if code >> np.uint64(widths[column]) != EMPTY:
+                return EMPTY
+            word |= code << shifts[column]
+    return word
+
+
+@inlined
+def _word_of(
+    arena: CodeArray, entry: Integer, key: np.uint64, columns: Int64s, widths: Int64s, shifts: Slots
+) -> tuple[np.uint64, np.uint64]:
+    """Return the word of a candidate, and a place for it; the word is 0 if a column does not fit."""
+    word, place, outside = key, EMPTY, EMPTY
+    for position in range(columns.shape[0]):
+        code = np.uint64(np.int64(arena[entry, columns[position]]))
+        outside |= code >> np.uint64(widths[position])
+        word |= code << shifts[position]
+        place = place * _SPREAD + code
+    return (word, place) if outside == EMPTY and key != EMPTY else (EMPTY, place)
+
+
+@inlined
+def _free_columns(sources: Int32s, width: Integer) -> Int64s:
+    """Return the columns of the head that an entry has."""
+    count = 0
+    columns = np.empty(sources.shape[0], np.int64)
+    for column in range(sources.shape[0]):
+        columns[count] = column
+        count += 1 if sources[column] >= width else 0
+    return columns[:count]
+
+
+@kernel
+def join_unknown(
+    batch: CodeArray, constants: Int64s, found: Int64s, groups: CodeArray, arena: CodeArray,
+    view: tuple[int, int, int], filters: Int32s, sources: Int32s, heads: Int64s, head_groups: CodeArray,
+    head_arena: CodeArray, widths: Int64s, known: Slots, state: Int64s, out: CodeArray,
+) -> int:  # fmt: skip
+    """Write one row per binding and matching entry that is not known to be a fact; return how many.
+
+    `found` are the groups that the bindings are joined with, `view` as in `rows_in_view`. `heads` are the
+    groups of the bindings in an index of the head's relation, whose key are the head's columns that a binding
+    has. `widths` are how many bits each column of the head takes in a word. The work is done when
+    `state[ROW]` is the number of bindings.
+    """
+    shifts = np.zeros(widths.shape[0], np.uint64)
+    for column in range(widths.shape[0] - 1, 0, -1):
+        shifts[column - 1] = shifts[column] + np.uint64(widths[column])
+    free = _free_columns(sources, batch.shape[1])
+    columns = sources[free].astype(np.int64) - batch.shape[1]
+    free_widths, free_shifts = widths[free], shifts[free]
+    mask = np.uint64(known.shape[0] - 1)
+    matching = np.empty(out.shape[0], np.int64)
+    written = 0
+    row = state[ROW]
+    offset = state[ENTRY]
+    while row < batch.shape[0]:
+        if row + _AHEAD < batch.shape[0] and found[row + _AHEAD] >= 0:
+            fetch(arena, groups[found[row + _AHEAD], START])
+        if found[row] >= 0:
+            key = _key_word(batch, row, constants, sources, widths, shifts)
+            if heads[row] != state[HEAD]:
+                state[HEAD] = heads[row]
+                if heads[row] >= 0 and key != EMPTY:
+                    posting = head_groups[heads[row]]
+                    if posting[LENGTH] <= _matches_to_come(found, groups, heads, row):
+                        _enter_facts(known, key, head_arena, posting, free_shifts)
+            start, end = rows_in_view(groups, found[row], arena, *view)
+            entry = start + offset
+            begin = written
+            while entry < end and written < out.shape[0]:
+                word, place = _word_of(arena, entry, key, columns, free_widths, free_shifts)
+                is_new = word == EMPTY or known[place & mask] != word
+                if filters.shape[0] > 0:
+                    is_new = is_new and passes(batch, row, arena, entry, constants, filters)
+                if is_new and word != EMPTY:
+                    known[place & mask] = word
+                # Written in any case: whether it is new cannot be predicted.
+                matching[written] = entry
+                written += 1 if is_new else 0
+                entry += 1
+            state[MATCHES] += entry - start - offset
+            if written > begin:
+                entries = matching[begin:written]
+                write_matches(batch, row, arena, entries, constants, sources, out[begin:written])
+            if entry < end:
+                state[ROW] = row
+                state[ENTRY] = entry - start
+                return written
+        offset = 0
+        row += 1
+    state[ROW] = row
+    state[ENTRY] = 0
+    return written

@@ -1,0 +1,90 @@
+"""Joins that drop what is known to be a fact, against nested loops over lists."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_rows import as_rows, as_tuples
+from kernel_oracles import oracle_of
+from tidelog.storage import StoredRelation
+from tidelog.storage.join import UNEQUAL, find_groups
+from tidelog.storage.sieve import HEAD, MATCHES, NO_GROUP, ROW, STATES, join_unknown
+
+CODES = st.integers(0, 5)
+PAIRS = st.lists(st.tuples(CODES, CODES), max_size=25)
+TRIPLES = st.lists(st.tuples(CODES, CODES, CODES), max_size=25)
+NO_CONSTANTS = np.empty(0, np.int64)
+
+
+def relation_of(rows, arity, key):
+    """Return a relation of distinct rows with an index on a column."""
+    relation = StoredRelation(arity, np.int32)
+    relation.insert(as_rows(rows, arity))
+    return relation, relation.index(key)
+
+
+def groups_of(batch, column, index):
+    """Return the group of each binding's code in a column."""
+    found = np.empty(len(batch), np.int64)
+    key = np.array([column], np.int32)
+    find_groups(batch, NO_CONSTANTS, key, index.slots, index.keys, index.groups, index.is_dense, found)
+    return found
+
+
+def sieved(batch, index, facts, filters, widths, places, room):
+    """Return what a join of the last column passes on, the first column with an entry, and its matches."""
+    arity = 1 + len(index.rest)
+    state = np.zeros(STATES, np.int64)
+    state[HEAD] = NO_GROUP
+    sources = np.array([0, *range(2, 1 + arity)], np.int32)
+    known = np.zeros(places, np.uint64)
+    out = np.empty((room, arity), np.int32)
+    found, heads = groups_of(batch, 1, index), groups_of(batch, 0, facts)
+    view = 0, index.rows_indexed, index.boundary_between(0, index.rows_indexed)
+    passed = []
+    while state[ROW] < len(batch):
+        written = join_unknown(
+            batch, NO_CONSTANTS, found, index.groups, index.arena, view, filters, sources, heads,
+            facts.groups, facts.arena, widths, known, state, out,
+        )  # fmt: skip
+        passed += as_tuples(out[:written])
+    return passed, int(state[MATCHES])
+
+
+@oracle_of(join_unknown)
+@pytest.mark.parametrize("room", [1, 3, 100])
+@pytest.mark.parametrize("places", [1, 4, 64])
+@given(pairs=PAIRS, data=st.data(), is_wide=st.booleans(), has_filter=st.booleans(), bits=st.integers(1, 4))
+def test_what_is_dropped_is_a_fact_or_was_passed_on(room, places, pairs, data, is_wide, has_filter, bits):
+    """However few places there are for known facts, and if codes do not fit their columns."""
+    arity = 3 if is_wide else 2
+    rows = data.draw(TRIPLES if is_wide else PAIRS)
+    facts = [row for row in data.draw(TRIPLES if is_wide else PAIRS) if max(row) < 1 << bits]
+    relation, index = relation_of(rows, arity, (0,))
+    _, head_index = relation_of(facts, arity, (0,))
+    filters = np.array([[UNEQUAL, 0, 2]] if has_filter else np.empty((0, 3)), np.int32)
+    widths = np.full(arity, bits)
+
+    passed, matches = sieved(as_rows(pairs, 2), index, head_index, filters, widths, places, room)
+
+    stored = as_tuples(relation.live_rows())
+    joined = [(x, *rest) for x, y in pairs for a, *rest in stored if a == y]
+    candidates = [row for row in joined if not has_filter or row[0] != row[1]]
+    assert matches == len(joined)
+    assert set(passed) <= set(candidates)
+    assert set(candidates) <= set(passed) | set(facts)
+
+
+def test_facts_with_the_key_of_many_matches_are_dropped():
+    """They are known before the first match, and what is passed on is known from then on."""
+    facts = [(0, z) for z in range(5)]
+    index = relation_of([(y, z) for y in range(3) for z in range(8)], 2, (0,))[1]
+    head_index = relation_of(facts, 2, (0,))[1]
+    batch = as_rows([(0, 0), (0, 1), (0, 2)], 2)
+    no_filters = np.empty((0, 3), np.int32)
+
+    passed, matches = sieved(batch, index, head_index, no_filters, np.full(2, 4), 64, 100)
+
+    assert sorted(passed) == [(0, 5), (0, 6), (0, 7)]
+    assert matches == 24
