@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.storage.kernel import Integer, emitted
+from tidelog.storage.kernel import Integer, emitted, inlined
 
 
 def _swap_if_equal(
@@ -39,3 +39,27 @@ def _set_bits(array: npt.NDArray[np.uint64], index: Integer, bits: np.uint64) ->
 swap_if_equal = emitted(_swap_if_equal, "tidelog.storage.emitted", "swap_if_equal")
 add = emitted(_add, "tidelog.storage.emitted", "read_modify_write", "add")
 set_bits = emitted(_set_bits, "tidelog.storage.emitted", "read_modify_write", "or")
+
+
+@inlined
+def fill(
+    table: npt.NDArray[np.unsignedinteger[Any]], place: np.uint64, word: np.uint64, shared: bool
+) -> bool:
+    """Write a word to an empty place; say whether no other thread was first, if others share the table.
+
+    A thread that is alone need not wait for its earlier writes, as an atomic operation does.
+    """
+    if not shared:
+        table[place] = word
+        return True
+    kind = table.dtype.type
+    return bool(swap_if_equal(table, place, kind(0), kind(word)) == np.uint64(0))
+
+
+@inlined
+def set_new_bit(words: npt.NDArray[np.uint64], place: Integer, bit: np.uint64, shared: bool) -> bool:
+    """Set a bit that is not set; say whether no other thread was first, if others share the words."""
+    if not shared:
+        words[place] |= bit
+        return True
+    return bool(set_bits(words, place, bit) & bit == np.uint64(0))

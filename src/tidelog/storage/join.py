@@ -12,7 +12,7 @@ import numpy as np
 from tidelog.storage.hashing import mix
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.postings import LENGTH, OLD, STAMP, START
-from tidelog.storage.slots import BLOCK, EMPTY, LOW, after, home, number_at, touch_homes
+from tidelog.storage.slots import AHEAD, LOW, after, fetch_contents, fetch_home, home, number_at
 
 EQUAL = 0
 UNEQUAL = 1
@@ -71,6 +71,18 @@ def _has_key(
     return True
 
 
+@inlined
+def _fetch_homes(
+    slots: Slots, batch: CodeArray, first: Integer, constants: Int64s, key: Int32s, digests: Slots
+) -> None:
+    """Write the digests of the keys of a block of bindings, and fetch their homes."""
+    for row in range(first, min(first + AHEAD, batch.shape[0])):
+        state = np.uint64(key.shape[0])
+        for position in range(key.shape[0]):
+            state = mix(state ^ np.uint64(code_of(batch, row, constants, key[position])))
+        digests[row - first] = fetch_home(slots, state & LOW)
+
+
 @kernel
 def find_bindings(
     batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots, rows: CodeArray, found: Int64s
@@ -79,25 +91,20 @@ def find_bindings(
 
     `key` names a source for every column of the relation.
     """
-    hashes = np.empty(BLOCK, np.uint64)
-    touched = EMPTY
-    for first in range(0, batch.shape[0], BLOCK):
-        count = min(BLOCK, batch.shape[0] - first)
+    digests, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
+    _fetch_homes(slots, batch, 0, constants, key, later)
+    for first in range(0, batch.shape[0], AHEAD):
+        digests, later = later, digests
+        _fetch_homes(slots, batch, first + AHEAD, constants, key, later)
+        count = min(AHEAD, batch.shape[0] - first)
+        fetch_contents(slots, digests, count, rows)
         for offset in range(count):
-            state = np.uint64(key.shape[0])
-            for position in range(key.shape[0]):
-                state = mix(state ^ np.uint64(code_of(batch, first + offset, constants, key[position])))
-            hashes[offset] = state & LOW
-        touched |= touch_homes(slots, hashes, count)
-        for offset in range(count):
-            place = home(slots, hashes[offset])
+            place = home(slots, digests[offset])
             number = number_at(slots, place)
             while number >= 0 and not _has_key(rows, number, batch, first + offset, constants, key):
-                place = after(slots, hashes[offset], place)
+                place = after(slots, digests[offset], place)
                 number = number_at(slots, place)
             found[first + offset] = number
-    if touched == EMPTY and batch.shape[0] < 0:
-        found[0] = -1  # keeps the touching loads from being optimised away
 
 
 @kernel

@@ -1,7 +1,6 @@
 """Membership: slots from a row's content to its number.
 
-Rows are probed in blocks: first all home slots of a block are touched, so that their cache misses
-overlap, then each probe is finished.
+Rows are probed in blocks: while one block is looked up, the home slots of the next one are fetched.
 
 Several threads may insert at once. A row is written before its slot is claimed by compare-and-swap, so no
 thread ever reads a row that is not complete. Each takes row numbers from a block of its own.
@@ -12,7 +11,17 @@ import numpy as np
 from tidelog.storage import atomic
 from tidelog.storage.hashing import hash_row
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
-from tidelog.storage.slots import BLOCK, EMPTY, ONE, after, filled, home, number_at, touch_homes
+from tidelog.storage.slots import (
+    AHEAD,
+    EMPTY,
+    ONE,
+    after,
+    fetch_contents,
+    fetch_home,
+    filled,
+    home,
+    number_at,
+)
 
 
 @inlined
@@ -34,14 +43,6 @@ def number_rows(slots: Slots, rows: CodeArray, count: int) -> None:
         while slots[place] != EMPTY:
             place = (place + ONE) & mask
         slots[place] = filled(digest, row)
-
-
-@inlined
-def _begin(slots: Slots, rows: CodeArray, first: Integer, count: Integer, hashes: Slots) -> np.uint64:
-    """Hash a block of rows and touch their home slots; return what keeps that from being optimised away."""
-    for offset in range(count):
-        hashes[offset] = hash_row(rows, first + offset)
-    return touch_homes(slots, hashes, count)
 
 
 @inlined
@@ -89,16 +90,17 @@ def insert_rows(
     `weights` of them for a candidate. `alive`, unless empty, marks deleted rows, which are inserted again.
     Requires room for all candidates of all threads.
     """
-    hashes = np.empty(BLOCK, np.uint64)
-    touched = EMPTY
     inserted = 0
-    for first in range(0, candidates.shape[0], BLOCK):
-        count = min(BLOCK, candidates.shape[0] - first)
-        touched |= _begin(slots, candidates, first, count, hashes)
-        for offset in range(count):
-            candidate = first + offset
+    digests, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
+    _fetch_homes(slots, candidates[:AHEAD], later)
+    for first in range(0, candidates.shape[0], AHEAD):
+        end = min(first + AHEAD, candidates.shape[0])
+        digests, later = later, digests
+        _fetch_homes(slots, candidates[end : end + AHEAD], later)
+        fetch_contents(slots, digests, end - first, rows)
+        for candidate in range(first, end):
             weight = weights[candidate] if weights.shape[0] > 0 else np.int32(1)
-            digest = hashes[offset]
+            digest = digests[candidate - first]
             place = home(slots, digest)
             while True:
                 row = number_at(slots, place)
@@ -107,7 +109,7 @@ def insert_rows(
                     _write(rows, number, candidates, candidate, counts, weight)
                     if alive.shape[0] > 0:
                         alive[number] = 1
-                    if atomic.swap_if_equal(slots, place, EMPTY, filled(digest, number)) == EMPTY:
+                    if atomic.fill(slots, place, filled(digest, number), step > 1):
                         numbers[0] = number + 1
                         inserted += 1
                         break
@@ -125,11 +127,19 @@ def insert_rows(
                         numbers[0] = number + 1
                         inserted += 1
                     elif counts.shape[0] > 0 and row >= first_new:
-                        atomic.add(counts, row, weight)
+                        if step > 1:
+                            atomic.add(counts, row, weight)
+                        else:
+                            counts[row] += weight
                     break
-    if touched == EMPTY and inserted < 0:
-        return -1  # keeps the touching loads from being optimised away
     return inserted
+
+
+@inlined
+def _fetch_homes(slots: Slots, rows: CodeArray, digests: Slots) -> None:
+    """Write the digests of some rows, and fetch their homes."""
+    for row in range(rows.shape[0]):
+        digests[row] = fetch_home(slots, hash_row(rows, row))
 
 
 @kernel

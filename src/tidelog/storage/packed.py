@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage import atomic
+from tidelog.storage.fetch import fetch
 from tidelog.storage.join import code_of
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.postings import code_range
-from tidelog.storage.slots import BLOCK, EMPTY, ONE
+from tidelog.storage.slots import AHEAD, EMPTY, ONE
 from tidelog.values.memory import zeros
 
 # Entries in 32 or 64 bits, 0 where a place is empty.
@@ -37,8 +38,8 @@ _LARGEST = 16
 
 _DISTANCE = np.uint64(_DISTANCE_BITS)
 _FARTHEST = np.uint64((1 << _DISTANCE_BITS) - 1)
-# No entry has this bit.
-_NEVER = np.uint64(1 << 63)
+# No word is as long.
+_OUTSIDE = np.uint64(2**64 - 1)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -167,53 +168,36 @@ def grow_words(old: Entries, new: Entries) -> bool:
 
 
 @inlined
-def _begin(
-    table: Entries, widths: Int64s, rows: CodeArray, first: Integer, count: Integer, mixed: Slots
-) -> np.uint64:
-    """Mix the words of a block of rows and touch their homes, so that cache misses overlap.
-
-    Return zero if all rows fit: what is not zero also keeps the touching from being optimised away.
-    """
+def _fetch_words(table: Entries, widths: Int64s, rows: CodeArray, first: Integer, mixed: Slots) -> None:
+    """Write the mixed words of a block of rows, _OUTSIDE for those that do not fit, and fetch their homes."""
     length, mask = np.uint64(widths.sum()), np.uint64(table.shape[0] - 1)
-    outside = EMPTY
-    touched = EMPTY
-    for offset in range(count):
-        word = EMPTY
+    for offset in range(min(AHEAD, rows.shape[0] - first)):
+        word, outside = EMPTY, EMPTY
         for column in range(widths.shape[0]):
             code, width = np.uint64(np.int64(rows[first + offset, column])), np.uint64(widths[column])
             outside |= code >> width
             word = (word << width) | code
-        mixed[offset] = _mixed(word, length)
-        touched |= np.uint64(table[mixed[offset] & mask])
-    return outside | (touched & _NEVER)
-
-
-@inlined
-def _first_outside(widths: Int64s, rows: CodeArray, first: Integer) -> Integer:
-    """Return how many rows fit before one that does not."""
-    row = first
-    while True:
-        for column in range(widths.shape[0]):
-            if np.uint64(np.int64(rows[row, column])) >> np.uint64(widths[column]) != EMPTY:
-                return row - first
-        row += 1
+        mixed[offset] = _mixed(word, length) if outside == EMPTY else _OUTSIDE
+        fetch(table, mixed[offset] & mask)
 
 
 @kernel
 def enter_words(table: Entries, widths: Int64s, rows: CodeArray) -> bool:
-    """Enter rows that are known to be distinct and to fit; say whether none lies too far from home."""
-    mixed = np.empty(BLOCK, np.uint64)
+    """Enter rows that are known to be distinct; say whether they fit, and none lies too far from home."""
     bits = _home_bits(table)
-    outside = EMPTY
-    for first in range(0, rows.shape[0], BLOCK):
-        count = min(BLOCK, rows.shape[0] - first)
-        outside |= _begin(table, widths, rows, first, count, mixed)
-        for offset in range(count):
-            place, entry = _search(table, mixed[offset], bits)
+    mixed, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
+    _fetch_words(table, widths, rows, 0, later)
+    for first in range(0, rows.shape[0], AHEAD):
+        mixed, later = later, mixed
+        _fetch_words(table, widths, rows, first + AHEAD, later)
+        for offset in range(min(AHEAD, rows.shape[0] - first)):
+            place, entry = EMPTY, EMPTY
+            if mixed[offset] != _OUTSIDE:
+                place, entry = _search(table, mixed[offset], bits)
             if entry == EMPTY:
                 return False
             table[place] = entry
-    return bool(outside == EMPTY)
+    return True
 
 
 @kernel
@@ -232,38 +216,54 @@ def insert_words(
     far from home. Threads share the work as in `membership.insert_rows`; the thread that makes an entry owns
     the row.
     """
-    mixed = np.empty(BLOCK, np.uint64)
-    following, end = numbers[0], numbers[1]
     bits = _home_bits(table)
-    kind = table.dtype.type
-    candidate = 0
+    following, end = numbers[0], numbers[1]
+    handled = 0
     is_inside = True
-    while is_inside and candidate < candidates.shape[0]:
-        count = min(BLOCK, candidates.shape[0] - candidate)
-        if _begin(table, widths, candidates, candidate, count, mixed) != EMPTY:
-            is_inside = False
-            count = _first_outside(widths, candidates, candidate)
-        for offset in range(count):
-            place, entry = _search(table, mixed[offset], bits)
-            while table[place] == EMPTY and entry != EMPTY:
-                if atomic.swap_if_equal(table, place, kind(0), kind(entry)) == EMPTY:
+    mixed, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
+    _fetch_words(table, widths, candidates, 0, later)
+    while is_inside and handled < candidates.shape[0]:
+        mixed, later = later, mixed
+        _fetch_words(table, widths, candidates, handled + AHEAD, later)
+        for offset in range(min(AHEAD, candidates.shape[0] - handled)):
+            place, entry = EMPTY, EMPTY
+            if mixed[offset] != _OUTSIDE:
+                place, entry = _search(table, mixed[offset], bits)
+            while entry != EMPTY and table[place] == EMPTY:
+                if atomic.fill(table, place, entry, step > 1):
                     if following == end:
                         following = atomic.add(shared, 0, step)
                         end = following + step
                     for column in range(rows.shape[1]):
-                        rows[following, column] = candidates[candidate + offset, column]
+                        rows[following, column] = candidates[handled, column]
                     following += 1
-                else:
-                    # Another thread was first: look at whatever it entered here.
-                    place, entry = _search(table, mixed[offset], bits)
+                    break
+                # Another thread was first: look at whatever it entered here.
+                place, entry = _search(table, mixed[offset], bits)
             if entry == EMPTY:
                 is_inside = False
-                count = offset
                 break
-        candidate += count
+            handled += 1
     numbers[0] = following
     numbers[1] = end
-    return candidate
+    return handled
+
+
+@inlined
+def _fetch_operands(
+    table: Entries, widths: Int64s, batch: CodeArray, first: Integer, constants: Int64s, key: Int32s,
+    mixed: Slots,
+) -> None:  # fmt: skip
+    """Do for the operands of a block of bindings what `_fetch_words` does for rows."""
+    length, mask = np.uint64(widths.sum()), np.uint64(table.shape[0] - 1)
+    for offset in range(min(AHEAD, batch.shape[0] - first)):
+        word, outside = EMPTY, EMPTY
+        for column in range(widths.shape[0]):
+            code = np.uint64(code_of(batch, first + offset, constants, key[column]))
+            outside |= code >> np.uint64(widths[column])
+            word = (word << np.uint64(widths[column])) | code
+        mixed[offset] = _mixed(word, length) if outside == EMPTY else _OUTSIDE
+        fetch(table, mixed[offset] & mask)
 
 
 @kernel
@@ -271,26 +271,14 @@ def find_words(
     table: Entries, widths: Int64s, batch: CodeArray, constants: Int64s, key: Int32s, present: Bools
 ) -> None:
     """Write whether the row of each binding's operands is present; `key` names a source for every column."""
-    mixed = np.empty(BLOCK, np.uint64)
-    touched = EMPTY
-    bits, length = _home_bits(table), np.uint64(widths.sum())
-    mask = np.uint64(table.shape[0] - 1)
-    for first in range(0, batch.shape[0], BLOCK):
-        count = min(BLOCK, batch.shape[0] - first)
-        for offset in range(count):
-            outside = EMPTY
-            word = EMPTY
-            for column in range(widths.shape[0]):
-                code = np.uint64(code_of(batch, first + offset, constants, key[column]))
-                outside |= code >> np.uint64(widths[column])
-                word = (word << np.uint64(widths[column])) | code
-            present[first + offset] = np.uint8(outside == EMPTY)
-            mixed[offset] = _mixed(word, length)
-            touched |= np.uint64(table[mixed[offset] & mask])
-        for offset in range(count):
-            if present[first + offset] != 0:
+    bits = _home_bits(table)
+    mixed, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
+    _fetch_operands(table, widths, batch, 0, constants, key, later)
+    for first in range(0, batch.shape[0], AHEAD):
+        mixed, later = later, mixed
+        _fetch_operands(table, widths, batch, first + AHEAD, constants, key, later)
+        for offset in range(min(AHEAD, batch.shape[0] - first)):
+            present[first + offset] = 0
+            if mixed[offset] != _OUTSIDE:
                 place, entry = _search(table, mixed[offset], bits)
-                if entry == EMPTY or table[place] == EMPTY:
-                    present[first + offset] = 0
-    if touched == EMPTY and batch.shape[0] < 0:
-        present[0] = 0  # keeps the touching loads from being optimised away
+                present[first + offset] = np.uint8(entry != EMPTY and table[place] != EMPTY)

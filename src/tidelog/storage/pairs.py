@@ -89,7 +89,7 @@ def insert_pairs(
             break
         place = left * words_per_row + (right >> 6)
         bit = _ONE << (np.uint64(right) & _LOW)
-        if not words[place] & bit and not atomic.set_bits(words, place, bit) & bit:
+        if not words[place] & bit and atomic.set_new_bit(words, place, bit, step > 1):
             if following == end:
                 following = atomic.add(shared, 0, step)
                 end = following + step

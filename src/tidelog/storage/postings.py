@@ -16,7 +16,7 @@ import numpy as np
 from tidelog.storage.fetch import fetch
 from tidelog.storage.hashing import hash_columns
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
-from tidelog.storage.slots import BLOCK, EMPTY, after, filled, home, number_at, touch_homes
+from tidelog.storage.slots import AHEAD, after, fetch_contents, fetch_home, filled, home, number_at
 
 # Columns of the array `groups`.
 START = 0
@@ -59,15 +59,15 @@ def number_groups(
     Keys not seen before get the next numbers and are copied to `keys`.
     Requires room in `slots` and `keys` for `last - first` more keys.
     """
-    hashes = np.empty(BLOCK, np.uint64)
-    touched = EMPTY
-    for start in range(first, last, BLOCK):
-        end = min(start + BLOCK, last)
+    digests, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
+    _fetch_homes(slots, rows[first : min(first + AHEAD, last)], columns, later)
+    for start in range(first, last, AHEAD):
+        end = min(start + AHEAD, last)
+        digests, later = later, digests
+        _fetch_homes(slots, rows[end : min(end + AHEAD, last)], columns, later)
+        fetch_contents(slots, digests, end - start, keys)
         for row in range(start, end):
-            hashes[row - start] = hash_columns(rows, row, columns)
-        touched |= touch_homes(slots, hashes, end - start)
-        for row in range(start, end):
-            digest = hashes[row - start]
+            digest = digests[row - start]
             place = home(slots, digest)
             group = number_at(slots, place)
             while group >= 0 and not _has_key(keys, group, rows, row, columns):
@@ -80,9 +80,14 @@ def number_groups(
                 slots[place] = filled(digest, group)
                 known += 1
             numbers[row - first] = group
-    if touched == EMPTY and known < 0:
-        return -1  # keeps the touching loads from being optimised away
     return known
+
+
+@inlined
+def _fetch_homes(slots: Slots, rows: CodeArray, columns: Int32s, digests: Slots) -> None:
+    """Write the digests of the keys of some rows, and fetch their homes."""
+    for row in range(rows.shape[0]):
+        digests[row] = fetch_home(slots, hash_columns(rows, row, columns))
 
 
 @inlined

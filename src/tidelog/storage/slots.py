@@ -7,14 +7,15 @@ in an empty slot costs one cache miss, and growing the table reads no content at
 
 import numpy as np
 
-from tidelog.storage.kernel import Integer, Slots, inlined, kernel
+from tidelog.storage.fetch import fetch
+from tidelog.storage.kernel import CodeArray, Integer, Slots, inlined, kernel
 
 HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
 EMPTY = np.uint64(0)
 ONE = np.uint64(1)
-# This many probes are begun together, so that their cache misses overlap.
-BLOCK = 64
+# Look-ups go in blocks of this many: while one block is looked up, the homes of the next one are fetched.
+AHEAD = 16
 
 
 @inlined
@@ -38,13 +39,19 @@ def _search(slots: Slots, digest: np.uint64, place: np.uint64) -> np.uint64:
 
 
 @inlined
-def touch_homes(slots: Slots, hashes: Slots, count: Integer) -> np.uint64:
-    """Touch the home slots of a block of digests; return what keeps that from being optimised away."""
-    mask = np.uint64(slots.shape[0] - 1)
-    touched = EMPTY
+def fetch_home(slots: Slots, digest: np.uint64) -> np.uint64:
+    """Fetch the home slot of a digest, and return the digest."""
+    fetch(slots, digest & np.uint64(slots.shape[0] - 1))
+    return digest
+
+
+@inlined
+def fetch_contents(slots: Slots, digests: Slots, count: Integer, contents: CodeArray) -> None:
+    """Fetch the contents that the home slots of digests lead to, where they have these digests."""
     for offset in range(count):
-        touched |= slots[hashes[offset] & mask]
-    return touched
+        word = slots[digests[offset] & np.uint64(slots.shape[0] - 1)]
+        if word >> HALF == digests[offset] and word != EMPTY:
+            fetch(contents, np.int64(word & LOW) - 1)
 
 
 @inlined
