@@ -9,7 +9,10 @@ from tidelog.storage.kernel import Integer, emitted
 
 
 def _fetch(_array: npt.NDArray[Any], _index: Integer | np.uint64) -> None:
-    """Begin to load the element at an index, or the first one of a row, into the cache."""
+    """Begin to load the element at an index, or the first one of a row, into the cache.
+
+    An index outside the array does no harm.
+    """
 
 
 fetch = emitted(_fetch, "tidelog.storage.emitted", "fetch")

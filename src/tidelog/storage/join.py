@@ -9,6 +9,7 @@ A kernel stops when the output is full; `state` remembers where to continue.
 
 import numpy as np
 
+from tidelog.storage.fetch import fetch
 from tidelog.storage.hashing import mix
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.postings import LENGTH, OLD, STAMP, START
@@ -115,10 +116,19 @@ def find_groups(
     """Write the group number of each binding's key into `found`, -1 where there is none."""
     if is_dense:
         for row in range(batch.shape[0]):
+            if row + AHEAD < batch.shape[0]:
+                fetch(groups, code_of(batch, row + AHEAD, constants, key[0]))
             code = code_of(batch, row, constants, key[0])
             found[row] = code if 0 <= code < groups.shape[0] and groups[code, LENGTH] > 0 else -1
         return
     find_bindings(batch, constants, key, slots, keys, found)
+
+
+@inlined
+def fetch_posting(found: Int64s, row: Integer, groups: CodeArray, arena: CodeArray) -> None:
+    """Fetch the beginning of the posting that a later binding is joined with, if it has one."""
+    if row < found.shape[0] and found[row] >= 0:
+        fetch(arena, groups[found[row], START])
 
 
 @kernel
@@ -138,6 +148,7 @@ def join_postings(
     is_plain = alive.shape[0] == 0 and filters.shape[0] == 0
     last_column = arena.shape[1] - 1
     while row < batch.shape[0]:
+        fetch_posting(found, row + AHEAD // 2, groups, arena)
         group = found[row]
         if group >= 0:
             start, end = rows_in_view(groups, group, arena, lowest, highest, boundary)
@@ -247,6 +258,11 @@ def join_dense_pairs(
     offset = state[1]
     entry_place = 0 if taken_first else 1
     while row < batch.shape[0]:
+        if row + AHEAD < batch.shape[0]:
+            fetch(groups, batch[row + AHEAD, key])
+            later = np.int64(batch[row + AHEAD // 2, key])
+            if 0 <= later < groups.shape[0]:
+                fetch(arena, groups[later, START])
         code = np.int64(batch[row, key])
         if 0 <= code < groups.shape[0]:
             length = groups[code, LENGTH] - offset

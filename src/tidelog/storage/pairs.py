@@ -8,9 +8,11 @@ but not its number.
 import numpy as np
 
 from tidelog.storage import atomic
+from tidelog.storage.fetch import fetch
 from tidelog.storage.join import code_of
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, kernel
 from tidelog.storage.postings import code_range
+from tidelog.storage.slots import AHEAD
 from tidelog.values.memory import zeros
 
 # Slots take at least this many bytes per row; bits must take less.
@@ -79,10 +81,15 @@ def insert_pairs(
     Return the number of candidates handled: fewer than there are when one lies outside the bits.
     Threads share the work as in `membership.insert_rows`; the thread that sets a bit first owns the row.
     """
-    # One pass: bits mostly stay in the cache, and prefetching them costs more than it saves.
     following, end = numbers[0], numbers[1]
     candidate = position
     while candidate < candidates.shape[0]:
+        if candidate + AHEAD < candidates.shape[0]:
+            left, right = (
+                np.int64(candidates[candidate + AHEAD, 0]),
+                np.int64(candidates[candidate + AHEAD, 1]),
+            )
+            fetch(words, left * words_per_row + (right >> 6))
         left = np.int64(candidates[candidate, 0])
         right = np.int64(candidates[candidate, 1])
         if left < 0 or left >= height or right < 0 or right >= width:

@@ -33,9 +33,6 @@ TOUCHED = 1
 FREE = 2
 FREE_LISTS = 40
 
-# The end of the posting so many rows ahead is fetched, and its group twice as many ahead.
-_AHEAD = 8
-
 
 @kernel
 def code_range(rows: CodeArray, column: int, first: int, last: int) -> tuple[Integer, Integer]:
@@ -118,9 +115,9 @@ def append_entries(
     """
     width = rest.shape[0]
     while position < numbers.shape[0]:
-        if position + 2 * _AHEAD < numbers.shape[0]:
-            fetch(groups, numbers[position + 2 * _AHEAD])
-            later = numbers[position + _AHEAD]
+        if position + AHEAD < numbers.shape[0]:
+            fetch(groups, numbers[position + AHEAD])
+            later = numbers[position + AHEAD // 2]
             fetch(arena, np.int64(groups[later, START]) + groups[later, LENGTH])
         group = numbers[position]
         length = np.int64(groups[group, LENGTH])

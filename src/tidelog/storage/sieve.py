@@ -12,12 +12,11 @@ from typing import Final
 
 import numpy as np
 
-from tidelog.storage.fetch import fetch
-from tidelog.storage.join import code_of, passes, rows_in_view
+from tidelog.storage.join import code_of, fetch_posting, passes, rows_in_view
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.marked import write_matches
 from tidelog.storage.postings import LENGTH, START
-from tidelog.storage.slots import EMPTY
+from tidelog.storage.slots import AHEAD, EMPTY
 
 # What is kept of a join between two calls: the next binding, the next entry of its posting, the group of the
 # head's index that was considered last, and how many matches there were.
@@ -27,8 +26,6 @@ HEAD: Final = 2
 MATCHES: Final = 3
 STATES: Final = 4
 NO_GROUP: Final = -1
-# The posting of the binding so many rows ahead is fetched.
-_AHEAD: Final = 8
 
 # A word that is known has this bit, so that none is zero.
 _KNOWN: Final = np.uint64(1 << 63)
@@ -127,8 +124,7 @@ def join_unknown(
     row = state[ROW]
     offset = state[ENTRY]
     while row < batch.shape[0]:
-        if row + _AHEAD < batch.shape[0] and found[row + _AHEAD] >= 0:
-            fetch(arena, groups[found[row + _AHEAD], START])
+        fetch_posting(found, row + AHEAD // 2, groups, arena)
         if found[row] >= 0:
             key = _key_word(batch, row, constants, sources, widths, shifts)
             if heads[row] != state[HEAD]:
