@@ -1,8 +1,10 @@
 """Kernels on disk: found again without the compiler, made again when anything they are made of changed."""
 
+import fcntl
 import os
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -58,8 +60,12 @@ OTHER = {other}
 def part(number):
     return {factor} * number
 """
+# The module is loaded for what is not on disk; the compiler itself is loaded in other processes only.
+IS_COMPILED_NOW = "'tidelog.kernels.compilers' in sys.modules"
 IS_LOADED = "'numba' in sys.modules"
-CALL = f"import sys\nimport numpy as np\nfrom made import *\nprint(int(total(np.arange(4))), {IS_LOADED})"
+CALL = (
+    f"import sys\nimport numpy as np\nfrom made import *\nprint(int(total(np.arange(4))), {IS_COMPILED_NOW})"
+)
 
 
 @pytest.fixture
@@ -87,10 +93,12 @@ def _environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "XDG_CACHE_HOME": str(folder)}
 
 
-def test_the_compiler_is_loaded_once(run):
-    """The first process compiles; the second takes the code from disk and never loads the compiler."""
-    assert run() == "6 True"
-    assert run() == "6 False"
+def test_a_kernel_is_compiled_once(run):
+    """The second process takes the code from disk; not even the first one loads the compiler."""
+    call = CALL.replace("print(", f"print({IS_LOADED}, ")
+
+    assert run(call) == "False 6 True"
+    assert run(call) == "False 6 False"
 
 
 def test_a_kernel_follows_what_it_is_made_of(run, tmp_path: Path):
@@ -164,7 +172,7 @@ def test_other_arrays_take_other_code(run, numbers: str):
     expected = str([6.0, float(12 if "::2" in numbers else 6), 6.0, 3.0] * 2)
 
     assert run(call) == expected
-    assert run(f"{call}print({IS_LOADED})") == f"{expected}\nFalse"
+    assert run(f"{call}print({IS_COMPILED_NOW})") == f"{expected}\nFalse"
 
 
 def test_tuples_records_and_arrays_that_are_returned(run):
@@ -176,23 +184,24 @@ def test_tuples_records_and_arrays_that_are_returned(run):
         "print(int(of_pair(Pair(np.arange(3), records.copy()), 3)), end=' ')\n"
         "first, second = split(np.arange(5), 2, np.bool_(True))\n"
         "print(first.tolist(), second.tolist(), split(np.arange(2), 1, False)[0].tolist(), "
-        f"refuse(np.array([2])).tolist(), {IS_LOADED})\n"
+        f"refuse(np.array([2])).tolist(), {IS_COMPILED_NOW})\n"
     )
 
-    for is_loaded in (True, False):
-        assert run(call) == f"26 39 [2, 3, 4] [0, 1] [0] [7, 7] {is_loaded}"
+    for is_compiled in (True, False):
+        assert run(call) == f"26 39 [2, 3, 4] [0, 1] [0] [7, 7] {is_compiled}"
 
 
-def test_code_that_llvm_links(run):
+def test_code_that_llvm_links(run, tmp_path: Path):
     """Where images cannot be made object files are kept, and LLVM links them without the compiler."""
     without = (
-        "from tidelog.kernels import compile\n"
-        "def refuse(*_):\n    raise compile.UnfitError\n"
-        "compile.make_image = refuse\n"
+        "\nimport os\nif 'NO_IMAGES' in os.environ:\n    from tidelog.kernels import compile\n"
+        "    def refuse_image(*_):\n        raise compile.UnfitError\n"
+        "    compile.make_image = refuse_image\n"
     )
+    (tmp_path / "made.py").write_text(KERNEL + without, "utf-8")
     call = CALL.replace("print(", "print(split(np.arange(3), 1, False)[1].tolist(), ")
 
-    assert run(without + call) == "[1, 2] 6 True"
+    assert run(call, NO_IMAGES="1") == "[1, 2] 6 True"
     assert run(call) == "[1, 2] 6 False"
 
 
@@ -237,3 +246,43 @@ def test_processes_that_compile_at_once_do_not_mix_their_code(run, tmp_path: Pat
                 for command in commands
             ]
             assert [process.communicate()[0].strip() for process in running] == [expected] * len(kinds)
+
+
+def test_one_process_at_a_time_compiles_a_kernel(run, tmp_path: Path):
+    """A process that needs what another one is compiling waits for it, and writes no file of its own."""
+    run()
+    (file,) = tmp_path.rglob("made.total.*.kernel")
+    whole = file.read_bytes()
+    file.unlink()
+    lock = file.with_name(f"{file.name}.lock")
+
+    with lock.open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with started([sys.executable, "-c", CALL], tmp_path, env=_environment(tmp_path)) as process:
+            _wait_until_waited_for(held.fileno())
+            file.write_bytes(whole)
+            written = file.stat()
+            fcntl.flock(held, fcntl.LOCK_UN)
+            printed = process.communicate()[0].strip()
+
+    assert printed == "6 True"
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (written.st_ino, written.st_mtime_ns)
+
+
+def _wait_until_waited_for(locked: int) -> None:
+    """Wait until another process waits for a locked file, where Linux tells."""
+    waiting = f":{os.fstat(locked).st_ino} "
+    while Path("/proc/locks").exists():
+        lines = Path("/proc/locks").read_text("ascii").splitlines()
+        if any("->" in line and waiting in line for line in lines):
+            return
+        time.sleep(0.01)
+
+
+def test_a_source_that_was_edited_after_it_was_loaded(run):
+    """A process with the old source of a kernel runs the old code; what is kept is that of the new source."""
+    edited = PART.format(constant=1, factor=1, comment="", other=0)
+    edit = f"import pathlib; pathlib.Path('beside.py').write_text({edited!r})\n"
+
+    assert run(CALL.replace("print(", f"{edit}print(")) == "6 True"
+    assert run() == "10 False"

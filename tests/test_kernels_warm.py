@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tidelog.kernels import IS_COMPILED
+from tidelog.kernels import IS_COMPILED, warm
+from tidelog.kernels.compilers import common_kernels
 from tidelog.kernels.samples import samples_of
 from tidelog.kernels.signature import signature_of
 
@@ -92,15 +93,22 @@ def test_what_was_compiled_beforehand_needs_no_compiler(tmp_path: Path):
     assert loaded == ["False"]
 
 
-def test_common_programs_name_the_kernels_they_call(tmp_path: Path):
-    """The programs of `tidelog warm` run in plain Python and call kernels for both widths of codes."""
+COMMON = Path(warm.__file__).with_name("common.txt")
+
+
+def test_the_list_of_common_kernels(tmp_path: Path):
+    """It has the kernels that samples of programs call, for codes of 32 and of 64 bits."""
+    samples = Path(__file__).with_name("kernel_samples.py")
+
     named = _run(
         tmp_path,
-        "from tidelog.cli.warm_samples import run_samples; run_samples(); "
-        "from tidelog.kernels.decorators import plain_calls; print(*plain_calls(), sep='\\n')",
+        f"import runpy; runpy.run_path({str(samples)!r}, run_name='__main__')",
         NUMBA_DISABLE_JIT="1",
     )
+    if os.environ.get("UPDATE_GOLDEN"):
+        COMMON.write_text("\n".join(named) + "\n", "utf-8")
 
+    assert common_kernels() == named, "`make update-golden` writes the list anew"
     assert [line for line in named if signature_of(samples_of(line.partition(" ")[2])) not in line] == []
     inserting = [line for line in named if line.startswith("tidelog.storage.membership:insert_rows ")]
     assert {"<i4:2C" in line for line in inserting} == {True, False}

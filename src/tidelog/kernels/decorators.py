@@ -1,8 +1,8 @@
 """The decorators of kernels and their parts.
 
 A call looks at the types of its arguments. Code for them that was compiled before is mapped from disk, which
-takes a millisecond; otherwise the compiler is loaded and the code is kept. From then on calls go to that
-code, which checks types by itself and hands calls with others on to code for the types that were met before.
+takes a millisecond; otherwise another process compiles and keeps it. From then on calls go to that code. It
+checks types by itself and hands calls with others on to code for the types that were met before.
 
 With `NUMBA_DISABLE_JIT=1` kernels are plain Python: slow, but an index out of range raises.
 """
@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from functools import update_wrapper, wraps
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
@@ -97,33 +98,55 @@ class _Kernel(_Part):
         except UnfitError:
             return cast("Callable[..., Any]", self.dispatcher)
 
-    def is_kept(self, signature: str) -> bool:
-        """Say whether the code for types of arguments is on disk."""
-        file = self._file(signature)
-        return file is not None and file.read() is not None
+    def kept(self, signature: str) -> bytes | None:
+        """Return the code for types of arguments from disk, None if it is not there."""
+        file = self._file(signature)[1]
+        return None if file is None else file.read()
 
-    def compile_for(self, signature: str, arguments: tuple[Any, ...]) -> Image | Objects:
-        """Return the machine code for types of arguments from the compiler, and keep it."""
-        code = self._compile(arguments)
-        file = self._file(signature)
-        if file is not None:
-            file.write(to_bytes(code))
-        return code
+    def make(self, signature: str, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
+        """Return stamp and code for types of arguments from the compiler, and keep the code."""
+        stamp, file = self._file(signature)
+        if stamp is None or file is None:
+            return "", b""
+        with file.locked():
+            code = file.read()
+            if code is None:
+                code = to_bytes(self._compile(arguments))
+                file.write(code)
+        return stamp, code
+
+    def ship(self, signature: str, folder: Path) -> None:
+        """Write the code for types of arguments, which must be on disk, to another folder."""
+        _, file = self._file(signature)
+        code = None if file is None else file.read()
+        assert file is not None, "a kernel that is shipped has a stamp"
+        assert code is not None, "it was compiled before"
+        file.write_to(folder, code)
 
     def _code(self, signature: str, arguments: tuple[Any, ...]) -> Image | Objects:
-        """Return the machine code from disk, or from the compiler."""
-        file = self._file(signature)
-        data = None if file is None else file.read()
-        return self.compile_for(signature, arguments) if data is None else from_bytes(data)
-
-    def _file(self, signature: str) -> KernelFile | None:
-        """Return where the code is kept, None if nobody can say whether it is still right."""
-        stamp = stamp_of(self.kernel_function)
-        return None if stamp is None else KernelFile(self.kernel_function, signature, stamp)
-
-    def _compile(self, arguments: tuple[Any, ...]) -> Image | Objects:
+        """Return the machine code from disk, or from another process, or from the compiler in this one."""
+        stamp, file = self._file(signature)
+        code = None if file is None else file.read()
+        if code is not None:
+            return from_bytes(code)
         while _TO_TELL:
             _TO_TELL.pop()()
+        if stamp is not None:
+            from tidelog.kernels.compilers import compile_elsewhere  # noqa: PLC0415 - rarely needed
+
+            function = self.kernel_function
+            found, code = compile_elsewhere(f"{function.__module__}:{function.__name__} {signature}")
+            # Its source may have been edited since it was loaded here.
+            if found == stamp:
+                return from_bytes(code)
+        return self._compile(arguments)
+
+    def _file(self, signature: str) -> tuple[str | None, KernelFile | None]:
+        """Return the stamp and where the code is kept, nothing if nobody knows whether it is still right."""
+        stamp = stamp_of(self.kernel_function)
+        return stamp, None if stamp is None else KernelFile(self.kernel_function, signature, stamp)
+
+    def _compile(self, arguments: tuple[Any, ...]) -> Image | Objects:
         from tidelog.kernels.compile import compile_code  # noqa: PLC0415 - loads the compiler
 
         return compile_code(self.dispatcher, arguments)

@@ -1,13 +1,15 @@
 """What a kernel is made of, as a short text: its code is used only while this is as it was.
 
 A stamp covers the kernel, the parts and constants it uses, however far away, the versions of Python, NumPy,
-Numba and LLVM, and the processor. It does not depend on times of files or on text beside the code.
+Numba and LLVM, and the processor it is made for. It does not depend on times of files or on text beside the
+code.
 """
 
 import os
 import platform
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import EnumType
 from functools import cache
 from hashlib import blake2b
@@ -19,12 +21,13 @@ from typing import Any, Final
 import numpy as np
 
 from tidelog.kernels.link import numba_folder
+from tidelog.kernels.target import processor, target
 
 _FOLDER: Final = Path(__file__).parent
 # The files that say how code is made and what it may rely on.
 _MAKERS: Final = ("compile.py", "entry.py", "image.py", "symbols.py")
 _PLAIN: Final = (bool, int, float, str, bytes, type(None), np.generic, np.dtype)
-_SMALL_ENOUGH: Final = 1 << 14
+_VERSION: Final = re.compile(r"""version\w*["']?\s*[:=]\s*["'](\d+\.\d+)""")
 
 
 def digest(*parts: str | bytes, size: int = 16) -> str:
@@ -39,39 +42,29 @@ def digest(*parts: str | bytes, size: int = 16) -> str:
 
 @cache
 def machine_stamp() -> str:
-    """Return the stamp of all that is the same for every kernel: versions, processor, how code is made."""
+    """Return the stamp of all that is the same for every kernel: versions, processor, how code is made.
+
+    Code runs with every release of the same Python, and of the same minor version of Numba, whose runtime it
+    calls; of NumPy it knows how arrays are laid out.
+    """
+    python = f"{sys.implementation.cache_tag}{sys.abiflags} {sys.platform}"
+    versions = [np.__version__.partition(".")[0], *map(_minor_version, ("numba", "llvmlite"))]
     settings = [f"{name}={value}" for name, value in sorted(os.environ.items()) if _matters(name)]
-    versions = [sys.version, np.__version__, _version_text(numba_folder()), _version_text(_llvmlite_folder())]
+    wanted = target()
+    made_for = [platform.machine(), *wanted] if wanted.name else list(processor())
     sources = [_file_digest(_FOLDER / name) for name in _MAKERS]
-    return digest(*versions, *_processor(), *settings, *sources)
+    return digest(python, *versions, *made_for, *settings, *sources)
 
 
 def _matters(setting: str) -> bool:
     return setting.startswith("NUMBA_") and setting not in {"NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS"}
 
 
-def _llvmlite_folder() -> Path:
-    return numba_folder().parent / "llvmlite"
-
-
-def _version_text(folder: Path) -> str:
-    return (folder / "_version.py").read_text("utf-8")
-
-
-def _processor() -> Iterator[str]:
-    """Yield what tells processors apart that need different code."""
-    yield platform.machine()
-    try:
-        with open("/proc/cpuinfo", "rb", buffering=0) as file:  # noqa: PTH123 - reads one page, not all cores
-            text = file.read(_SMALL_ENOUGH).decode("ascii", "replace")
-    except OSError:
-        yield platform.processor()
-        return
-    first = text.split("\n\n", 1)[0]
-    names = ("vendor_id", "cpu family", "model", "flags", "CPU implementer", "CPU part", "Features")
-    yield from (
-        line for line in first.splitlines() if line.split("\t", 1)[0].split(":", 1)[0].strip() in names
-    )
+def _minor_version(package: str) -> str:
+    """Return a version as `0.61`, read from the file in which Numba and llvmlite keep theirs."""
+    text = (numba_folder().parent / package / "_version.py").read_text("utf-8")
+    found = _VERSION.search(text)
+    return text if found is None else found[1]
 
 
 @cache

@@ -4,40 +4,48 @@ A kernel is named with the types of its arguments, as `plain_calls` lists those 
 """
 
 import os
+import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from importlib import import_module
-from multiprocessing import get_context
-from typing import Any
+from queue import SimpleQueue
 
-from tidelog.kernels.samples import samples_of
+from tidelog.kernels.compilers import Compiler
 from tidelog.kernels.stamp import parts_of
+from tidelog.kernels.worker import find_kernel, signature_in
 
 
 def missing_kernels(wanted: Iterable[str]) -> list[str]:
     """Return the kernels that are not on disk, those with the most parts first."""
-    missing = [each for each in wanted if not _kernel(each).is_kept(_signature(each))]
-    return sorted(missing, key=lambda each: -len(parts_of(_kernel(each).kernel_function)))
+    missing = [each for each in wanted if find_kernel(each).kept(signature_in(each)) is None]
+    return sorted(missing, key=lambda each: -len(parts_of(find_kernel(each).kernel_function)))
 
 
-def compile_kernels(wanted: Iterable[str], jobs: int | None = None) -> Iterator[str]:
+def compile_kernels(
+    wanted: Iterable[str], jobs: int | None = None, *, is_urgent: bool = True
+) -> Iterator[str]:
     """Compile kernels in several processes and yield each when it is on disk."""
-    with ProcessPoolExecutor(jobs or os.cpu_count(), get_context("spawn")) as pool:
-        running = {pool.submit(_compile, each): each for each in wanted}
-        for done in as_completed(running):
-            done.result()
-            yield running[done]
+    waiting = list(wanted)[::-1]
+    done: SimpleQueue[tuple[str, bool]] = SimpleQueue()
+    count = min(jobs or os.cpu_count() or 1, len(waiting))
+    expected = len(waiting)
+    for _ in range(count):
+        work = (waiting, done, Compiler(is_urgent=is_urgent))
+        threading.Thread(target=_compile_all, args=work, daemon=True).start()
+    for _ in range(expected):
+        name, is_compiled = done.get()
+        if not is_compiled:
+            raise RuntimeError(f"the kernel {name} cannot be compiled")
+        yield name
 
 
-def _compile(wanted: str) -> None:
-    signature = _signature(wanted)
-    _kernel(wanted).compile_for(signature, samples_of(signature))
-
-
-def _signature(wanted: str) -> str:
-    return wanted.partition(" ")[2]
-
-
-def _kernel(wanted: str) -> Any:
-    module, _, name = wanted.partition(" ")[0].partition(":")
-    return getattr(import_module(module), name)
+def _compile_all(waiting: list[str], done: SimpleQueue[tuple[str, bool]], compiler: Compiler) -> None:
+    """Compile until nothing waits; taking from a list is safe among threads."""
+    try:
+        while waiting:
+            try:
+                name = waiting.pop()
+            except IndexError:
+                break
+            stamp, _ = compiler.compile(name)
+            done.put((name, bool(stamp)))
+    finally:
+        compiler.close()
