@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 from unittest import mock
 
 import numpy as np
@@ -259,9 +259,25 @@ def _run_texts(count: int) -> None:
             list(db.query('long("nothing", n)'))
 
 
+def _look_up(dtype: type[np.signedinteger[Any]]) -> None:
+    """Look for rows among those that are kept as bits or words."""
+    constants, key = np.empty(0, np.int64), np.arange(2, dtype=np.int32)
+    for largest in (1, 1 << 25):
+        rows = np.full((8, 2), largest, dtype)
+        kept = packed.packed_words(1 << 12, rows[:1], rows)
+        assert kept is not None, "the rows fit words"
+        kept.find(rows, constants, key)
+    near = np.ones((1, 2), dtype)
+    bits = pairs.PairBits(2, 2)
+    bits.mark(near, 1)
+    bits.find(near, constants, key)
+    bits.insert(near.copy(), near, np.zeros(2, np.int64), np.zeros(1, np.int64), 1)
+
+
 def _call_directly() -> None:
     """Call what takes several threads, several partners on Spark, or large files."""
     for dtype in (np.int32, np.int64):
+        _look_up(dtype)
         rows = np.zeros((2, 2), dtype)
         slots = np.zeros(4, np.uint64)
         number_rows(slots, rows, 1)
