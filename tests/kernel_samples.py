@@ -293,10 +293,11 @@ def _call_directly() -> None:
 
 def run_samples() -> None:
     """Run all programs."""
+    _run_graphs()
     _follow_graphs("auto", "counting", "dred", "trace")
     with _with(*_MANY):
         _follow_graphs("auto")
-    for changed in ((), _MANY, (*_MANY, *_PACKED), (*_MANY, *_PAIRS)):
+    for changed in (_MANY, (*_MANY, *_PACKED), (*_MANY, *_PAIRS)):
         with _with(*changed):
             _run_graphs()
     for count in (3, 2000):

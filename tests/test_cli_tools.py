@@ -1,6 +1,5 @@
 """`tidelog check`, `fmt`, `plan` and `version`."""
 
-import io
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +9,7 @@ from typer.main import get_command
 
 from command_line import Command, make_command
 from tidelog import __version__
-from tidelog.cli import compiling
 from tidelog.cli.app import app
-from tidelog.cli.progress import Progress
 
 GOOD = ".decl a(x: number)\n.output a\na(1).\n"
 BAD = ".decl a(x: number)\n.output a\na(y) :- a(x).\nb(1).\n"
@@ -156,6 +153,7 @@ _RULES = (
 _PACKAGES = {"tidelog", "numpy", "typer", "annotated_doc", "shellingham", "typing_extensions"}
 _STAGES = {
     *("cli", "engine", "errors", "io", "kernels", "lazily", "plan", "program"),
+    "progress",
     *("session", "source", "storage", "syntax", "values", "views"),
 }
 _TELL_LOADED = """
@@ -167,7 +165,7 @@ print(*sorted({name.split('.')[1] for name in names if name.startswith('tidelog.
 
 
 def test_a_run_loads_little(tmp_path: Path) -> None:
-    """A run on few facts loads no compiler, no Arrow, no frames, nothing for progress, epochs or proofs."""
+    """A run on few facts loads no compiler, no Arrow, no frames, nothing for epochs or proofs."""
     (tmp_path / "path.dl").write_text(_RULES)
     (tmp_path / "edge.facts").write_text("a\t1\tb\nb\t2\tc\n")
     code = _main("run", "path.dl") + _TELL_LOADED
@@ -201,28 +199,6 @@ def test_a_session_loads_little() -> None:
     assert packages == "numpy tidelog"
 
 
-def test_progress_tells_stratum_iteration_facts_and_memory() -> None:
-    """The line on the terminal has everything one wants to know."""
-    progress = Progress()
-
-    loading = progress.line()
-    progress.stratum_started(1, 5, ["path", "edge"])
-    progress.iteration_finished(1, 7, 1000, 1_204_211)
-    running = progress.line()
-
-    assert loading.startswith("loading facts | ")
-    assert running.startswith("stratum 2/5 path, edge | iteration 7 | 1,204,211 facts | ")
-    assert " MiB | " in running
-
-
-def test_progress_shows_only_what_takes_a_while() -> None:
-    """A short run never starts the display."""
-    with Progress() as progress:
-        progress.stratum_started(0, 1, ["a"])
-
-    assert progress._live is None
-
-
 def test_every_option_is_documented() -> None:
     """The page of the command line names every command and every long option."""
     page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
@@ -237,25 +213,3 @@ def test_every_option_is_documented() -> None:
         missing += [path] if path.split()[-1:] and path.split()[-1] not in page else []
 
     assert set(missing) <= {"tidelog --install-completion", "tidelog --show-completion"}
-
-
-class _Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_compiling_is_told_once_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first kernel that is compiled is announced; in a pipe there is silence."""
-    terminal, pipe = _Terminal(), io.StringIO()
-    notes = []
-    monkeypatch.setattr(compiling, "when_compiling", notes.append)
-
-    monkeypatch.setattr(sys, "stderr", pipe)
-    compiling.tell_compiling()
-    assert notes == []
-
-    monkeypatch.setattr(sys, "stderr", terminal)
-    compiling.tell_compiling()
-    (note,) = notes
-    note()
-    assert terminal.getvalue().count("compiling kernels") == 1

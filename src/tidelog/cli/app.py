@@ -39,6 +39,7 @@ from tidelog.cli.pipeline import pipeline_app
 from tidelog.cli.session_parameters import takes_session
 from tidelog.cli.tree import tree_app
 from tidelog.cli.watch_command import watch
+from tidelog.progress import PROGRESS
 
 if TYPE_CHECKING:
     from tidelog.cli.sessions import SessionOptions
@@ -90,6 +91,8 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     from tidelog.cli.run import RunOptions, run_program  # noqa: PLC0415 - starts quickly otherwise
 
     del compile_  # kernels are always compiled; the option is there for scripts written for Soufflé
+    if no_progress:
+        PROGRESS.show_on(None)
     run_program(
         RunOptions(
             program=program,
@@ -106,7 +109,6 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
             include_path=tuple(include or ()),
             defines=parse_macros(macro),
             shows_warnings=not no_warn,
-            shows_progress=not no_progress and sys.stderr.isatty(),
         )
     )
 

@@ -12,6 +12,7 @@ from typing import Final, NoReturn, ParamSpec
 import typer
 
 from tidelog.errors import Diagnostic, TidelogError, render
+from tidelog.progress import PROGRESS
 
 MISTAKE: Final = 1
 GUARD_BROKEN: Final = 3
@@ -33,6 +34,7 @@ def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
     @wraps(command)
     def run_guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
         before = signal.signal(signal.SIGTERM, _terminate)
+        PROGRESS.show_on(sys.stderr)
         try:
             command(*args, **kwargs)
             sys.stdout.flush()
@@ -59,6 +61,7 @@ def guarded(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
             raise typer.Exit(INTERNAL) from None
         finally:
             signal.signal(signal.SIGTERM, before)
+            PROGRESS.show_on(None)
 
     return run_guarded
 

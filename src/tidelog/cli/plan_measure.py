@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-from tidelog.cli.compiling import tell_compiling
 from tidelog.cli.plan import PlanOptions
 from tidelog.cli.plan_report import report_plan
 from tidelog.cli.programs import read_program
@@ -23,7 +22,6 @@ from tidelog.values import Codec
 def measure_plan(options: PlanOptions) -> None:
     """Evaluate the program on one thread and print the plans that ran, with what their operators yielded."""
     spare_pandas()
-    tell_compiling()
     request = Request(
         read_program(options.program),
         options.fact_directory or Path(),

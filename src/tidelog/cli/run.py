@@ -2,14 +2,12 @@
 
 import sys
 from collections.abc import Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tidelog.cli.compiling import tell_compiling
 from tidelog.cli.guard import show
 from tidelog.cli.programs import read_program
-from tidelog.cli.progress import Progress
 from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
 from tidelog.engine.protocol import Settings
@@ -41,7 +39,6 @@ class RunOptions:
     include_path: tuple[Path, ...]
     defines: Mapping[str, str]
     shows_warnings: bool
-    shows_progress: bool
 
 
 def run_program(options: RunOptions) -> None:
@@ -50,9 +47,7 @@ def run_program(options: RunOptions) -> None:
     Outputs are published only when all of them were written; statistics come last.
     """
     spare_pandas()
-    tell_compiling()
-    progress = Progress() if options.shows_progress else None
-    recorder = Recorder(progress)
+    recorder = Recorder()
     if options.stats is not None:
         recorder.add("start", seconds_since_start())
     settings = make_settings(options.jobs, options.memory_limit, options.iteration_limit)
@@ -74,7 +69,6 @@ def run_program(options: RunOptions) -> None:
 
 def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held: ExitStack) -> Snapshot:
     """Return what the program derives; a store stays open until `held` is left."""
-    progress = recorder.observer if isinstance(recorder.observer, Progress) else nullcontext()
     _check(options)
     has_facts = options.store is not None and _holds_facts(options.store)
     request = Request(
@@ -96,8 +90,7 @@ def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held:
     if request.store is not None:
         from tidelog.session.open import start_session  # noqa: PLC0415 - most runs keep no state
 
-        with progress:
-            session = held.enter_context(start_session(request, recorder))
+        session = held.enter_context(start_session(request, recorder))
         if options.shows_warnings:
             show(session.warnings)
         return session.snapshot
@@ -107,8 +100,7 @@ def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held:
     if options.engine != "reference":
         # Nobody can ask a finished run for other relations; the oracle runs what was written.
         prepared = replace(prepared, program=keep_wanted(prepared.program))
-    with progress:
-        return evaluate_once(prepared, recorder)
+    return evaluate_once(prepared, recorder)
 
 
 def _holds_facts(store: Path) -> bool:

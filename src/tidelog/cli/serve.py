@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
 from tidelog.program.suggest import counted
+from tidelog.progress import PROGRESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ def serve_explorer(options: ServeOptions) -> None:
             webbrowser.open(address)
 
     with open_target(replace(options.session, is_read_only=not options.may_write)) as session:
+        # From here on there are messages about requests.
+        PROGRESS.show_on(None)
         with suppress(KeyboardInterrupt):
             serve(session, settings, options.session.target.name or "program", tell=tell)
         sys.stderr.write("stopped\n")

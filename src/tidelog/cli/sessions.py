@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidelog.cli.compiling import tell_compiling
 from tidelog.cli.guard import show
 from tidelog.cli.programs import read_program
 from tidelog.engine.epoch import MaintenanceSettings
@@ -44,7 +43,6 @@ class SessionOptions:
 
 def open_target(options: SessionOptions) -> Session:
     """Return the session of a store, or a new one over a program and its facts."""
-    tell_compiling()
     is_store = options.target.is_dir() or Store.exists(options.target)
     if is_store:
         _check_store(options)

@@ -5,18 +5,17 @@ import time
 
 from tidelog.kernels.compilers import common_kernels
 from tidelog.kernels.warm import compile_kernels, missing_kernels
+from tidelog.progress import activity, bar, detail
 
 
 def warm_kernels(jobs: int | None) -> None:
     """Compile the kernels that programs commonly need and say how long it took."""
     begun = time.perf_counter()
     wanted = common_kernels()
-    missing = missing_kernels(wanted)
-    shows_progress = sys.stderr.isatty()
-    for done, _ in enumerate(compile_kernels(missing, jobs), start=1):
-        if shows_progress:
-            sys.stderr.write(f"\rcompiling kernels: {done} of {len(missing)}")
-    if shows_progress and missing:
-        sys.stderr.write("\n")
+    with activity("compiling kernels"):
+        missing = missing_kernels(wanted)
+        detail(bar(0, len(missing)))
+        for done, _ in enumerate(compile_kernels(missing, jobs), start=1):
+            detail(bar(done, len(missing)))
     seconds = time.perf_counter() - begun
     sys.stdout.write(f"{len(wanted)} kernels are ready, {len(missing)} of them compiled in {seconds:.0f} s\n")

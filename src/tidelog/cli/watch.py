@@ -10,6 +10,7 @@ from pathlib import Path
 from tidelog.cli.guard import show
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.program.suggest import counted
+from tidelog.progress import activity
 from tidelog.session.follow import Finding, Follow, FollowStep
 from tidelog.session.function_files import load_functions
 from tidelog.session.sarif import write_sarif
@@ -39,7 +40,8 @@ def watch_folder(folder: Path, options: WatchOptions) -> None:
     if not folder.is_dir():
         raise TidelogError([Diagnostic(code="no-such-folder", message=f"there is no folder `{folder}`")])
     files = _Files(folder, find_language(options.language).suffixes)
-    start = Forest.of(options.language).update(dict(files.changes()))
+    with activity("reading files"):
+        start = Forest.of(options.language).update(dict(files.changes()))
     follow = _follow(options, start.forest)
     _begin(follow, start.mistakes, options, counted(len(start.forest.files), "file"))
     broken = _by_file(start.mistakes)
@@ -52,7 +54,8 @@ def watch_folder(folder: Path, options: WatchOptions) -> None:
         if not texts:
             continue
         begun = time.perf_counter()
-        step = follow.update(texts)
+        with activity(f"following {counted(len(texts), 'file')}"):
+            step = follow.update(texts)
         broken = {name: each for name, each in broken.items() if name not in texts} | _by_file(step.mistakes)
         milliseconds = 1000 * (time.perf_counter() - begun)
         _tell(follow, step, f"{', '.join(sorted(texts))}: {milliseconds:.0f} ms", options)
@@ -68,8 +71,9 @@ def watch_history(repository: Path, revisions: str | None, options: WatchOptions
             message = f"there are no commits in {revisions or 'HEAD'}"
             raise TidelogError([Diagnostic(code="git-failed", message=message)])
         first = commits[0].parent
-        texts: dict[str, str | None] = {} if first is None else dict(history.files(first))
-        start = Forest.of(options.language).update(texts)
+        with activity("reading files"):
+            texts: dict[str, str | None] = {} if first is None else dict(history.files(first))
+            start = Forest.of(options.language).update(texts)
         follow = _follow(options, start.forest)
         _begin(
             follow,
@@ -79,7 +83,8 @@ def watch_history(repository: Path, revisions: str | None, options: WatchOptions
         )
         for commit in commits:
             begun = time.perf_counter()
-            step = follow.update(history.changes(commit))
+            with activity(f"following {commit.short}"):
+                step = follow.update(history.changes(commit))
             milliseconds = 1000 * (time.perf_counter() - begun)
             _tell(follow, step, f"{commit.short} {commit.subject}: {milliseconds:.0f} ms", options)
         if options.sarif is not None:

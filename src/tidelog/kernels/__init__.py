@@ -7,6 +7,6 @@ made of, `target` the processor, `store` the files, `image` the code in them, an
 and `entry` are the only modules here that load the compiler.
 """
 
-from tidelog.kernels.decorators import IS_COMPILED, emitted, inlined, kernel, when_compiling
+from tidelog.kernels.decorators import IS_COMPILED, emitted, inlined, kernel
 
-__all__ = ["IS_COMPILED", "emitted", "inlined", "kernel", "when_compiling"]
+__all__ = ["IS_COMPILED", "emitted", "inlined", "kernel"]

@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from tidelog.progress import activity, detail
+
 # How much less urgent it is to compile what nobody waits for.
 _NICENESS: Final = 10
 _COMMON: Final = Path(__file__).parent / "common.txt"
@@ -93,6 +95,7 @@ class _Own:
         self.compiler = Compiler()
         self.background: subprocess.Popen[bytes] | None = None
         self.of_parents: list[object] = []
+        self.compiled = 0
 
     def close(self) -> None:
         self.compiler.close()
@@ -114,7 +117,19 @@ if hasattr(os, "register_at_fork"):
 
 def compile_elsewhere(wanted: str) -> tuple[str, bytes]:
     """Return stamp and machine code of a kernel that is needed now; the common ones follow meanwhile."""
+    _OWN.compiled += 1
+    if _OWN.compiled == 1:
+        _tell()
     if _OWN.background is None and wanted in common_kernels():
         with suppress(OSError):
             _OWN.background = start("background")
-    return _OWN.compiler.compile(wanted)
+    with activity("compiling kernels, once for this machine"):
+        detail(f"{_OWN.compiled}: {wanted.partition(' ')[0].rpartition(':')[2]}")
+        return _OWN.compiler.compile(wanted)
+
+
+def _tell() -> None:
+    """Write a line to the log: the first use of a kernel takes seconds."""
+    import logging  # noqa: PLC0415 - rarely needed
+
+    logging.getLogger("tidelog").info("compiling kernels, which is done once; they are kept on disk")

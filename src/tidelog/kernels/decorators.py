@@ -32,10 +32,6 @@ IS_COMPILED: Final = os.environ.get("NUMBA_DISABLE_JIT", "0") in {"", "0"}
 _LOCK: Final = threading.RLock()
 
 
-# What is called when the first kernel is compiled.
-_TO_TELL: Final[list[Callable[[], object]]] = []
-
-
 class _Part:
     """A function as kernels call it."""
 
@@ -129,8 +125,6 @@ class _Kernel(_Part):
         code = None if file is None else file.read()
         if code is not None:
             return from_bytes(code)
-        while _TO_TELL:
-            _TO_TELL.pop()()
         if stamp is not None:
             from tidelog.kernels.compilers import compile_elsewhere  # noqa: PLC0415 - rarely needed
 
@@ -219,18 +213,13 @@ def emitted(plain: Function, module: str, name: str, *arguments: object) -> Func
     return cast("Function", _Emitted(plain, module, name, arguments)) if IS_COMPILED else plain
 
 
-def when_compiling(tell: Callable[[], object]) -> None:
-    """Call `tell` once, before the next kernel is compiled."""
-    _TO_TELL.append(tell)
-
-
 class _PlainCalls:
     """Calls of kernels that are plain Python: one at a time, so that atomic operations can be plain."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.depth = 0
-        self.met: set[str] = set()
+        self.met: dict[str, None] = {}
 
 
 _PLAIN: Final = _PlainCalls()
@@ -243,7 +232,7 @@ def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*arguments: Any) -> object:
         with _PLAIN.lock, np.errstate(all="ignore"):
             if not _PLAIN.depth:
-                _PLAIN.met.add(f"{function.__module__}:{function.__name__} {signature_of(arguments)}")
+                _PLAIN.met[f"{function.__module__}:{function.__name__} {signature_of(arguments)}"] = None
             _PLAIN.depth += 1
             try:
                 return function(*arguments)
@@ -254,5 +243,5 @@ def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def plain_calls() -> list[str]:
-    """Return which kernels were called as plain Python, each with the types of its arguments."""
-    return sorted(_PLAIN.met)
+    """Return which kernels were called as plain Python, each with the types of its arguments, in order."""
+    return list(_PLAIN.met)

@@ -33,6 +33,7 @@ from tidelog.pipeline.publish import Publisher
 from tidelog.pipeline.report import EpochRow, RelationRows, Report, SourceRows
 from tidelog.pipeline.sources import read_batch
 from tidelog.pipeline.writing import Writer
+from tidelog.progress import activity
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,7 +56,8 @@ class _EpochInProgress:
         """Add the time spent inside to the stage."""
         begun = time.perf_counter()
         try:
-            yield
+            with activity(f"epoch {self.epoch}: {name}"):
+                yield
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begun
 

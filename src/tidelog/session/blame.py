@@ -10,6 +10,7 @@ import numpy as np
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described, to_float, written
+from tidelog.progress import activity
 from tidelog.session.epoch_diff import EpochDiff, find_epoch_diff
 from tidelog.session.epochs import Epochs
 from tidelog.session.faults import FaultFinder
@@ -109,6 +110,7 @@ class Inquiry:
         return text == "rules" or "".join(text.split()) == "".join(self.trial.rules[codes[0]][1].split())
 
 
+@activity("searching for what is to blame")
 def blame(epochs: Epochs, question: Question) -> Blame:
     """Return a minimal set of changes that causes all the faults; see `Session.blame`."""
     _check_method(question.method)
@@ -147,6 +149,7 @@ def _proofs(case: Case, blamed: frozenset[int], notes: list[str]) -> tuple[Step,
     return tuple(steps)
 
 
+@activity("searching for a repair")
 def repair(epochs: Epochs, question: Question, wishes: Wishes) -> Repair:
     """Return the cheapest changes to take back; see `Session.repair`."""
     _check_method(question.method)

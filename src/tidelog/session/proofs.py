@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.written_program import written_program
+from tidelog.progress import activity
 from tidelog.session.asked import AskedFact, read_fact
 from tidelog.session.epochs import Epochs
 from tidelog.session.provenance import HEIGHT
@@ -57,6 +58,7 @@ class ProofService:
         """Return the fact somebody asks about."""
         return read_fact(asked, self.book)
 
+    @activity("searching for a proof")
     def why(self, asked: AskedFact, metric: Metric | str | None = None) -> Proof:
         """Return the proof of a fact that holds, the smallest one by a metric if one is given."""
         atom = self._held(asked)
@@ -88,6 +90,7 @@ class ProofService:
         atom = self._held(asked)
         return annotate(self.explorer().prover, atom, semiring, leaf=leaf, cycles=cycles)
 
+    @activity("searching for a refutation")
     def why_not(self, asked: AskedFact, depth: int, limit: int) -> Refutation:
         """Return why a fact does not hold."""
         return Refuter(self.explorer().prover, limit).refute(self._missing(asked), depth)

@@ -4,11 +4,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from tidelog.engine.protocol import Observer, SilentObserver, StratumStatistics
+from tidelog.progress import PROGRESS
 
 Phase = Literal["start", "parse", "load", "evaluate", "write"]
+_WORDS: Final[Mapping[Phase, str]] = {
+    "start": "loading the engine",
+    "parse": "reading the program",
+    "load": "loading facts",
+    "evaluate": "evaluating",
+    "write": "writing",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +32,22 @@ class Statistics:
 
 
 class Recorder:
-    """An observer that keeps what it is told and passes it on to another."""
+    """An observer that keeps what it is told, shows it as progress and passes it on to another."""
 
     def __init__(self, observer: Observer | None = None) -> None:
         self.observer = observer or SilentObserver()
         self._seconds: dict[str, float] = {}
         self._strata: list[StratumStatistics] = []
+        self._stratum = ""
+        self._last_report = time.perf_counter()
 
     @contextmanager
     def phase(self, phase: Phase) -> Iterator[None]:
         """Add the time spent inside to the phase, also when it ends with an error."""
         begun = time.perf_counter()
         try:
-            yield
+            with PROGRESS.activity(_WORDS[phase]):
+                yield
         finally:
             self.add(phase, time.perf_counter() - begun)
 
@@ -49,11 +60,21 @@ class Recorder:
         return Statistics(dict(self._seconds), tuple(self._strata))
 
     def stratum_started(self, stratum: int, strata: int, relations: Sequence[str]) -> None:
-        """Pass it on."""
+        """Show which stratum it is, and pass it on."""
+        names = ", ".join(relations)
+        self._stratum = f"stratum {stratum + 1}/{strata} {names[:40]}{'...' if len(names) > 40 else ''}"
+        self._last_report = time.perf_counter()
+        PROGRESS.detail(self._stratum)
         self.observer.stratum_started(stratum, strata, relations)
 
     def iteration_finished(self, stratum: int, iteration: int, new_facts: int, total_facts: int) -> None:
-        """Pass it on."""
+        """Show the iteration, the facts so far and how quickly new ones are found, and pass it on."""
+        if PROGRESS.is_shown:
+            now = time.perf_counter()
+            rate = new_facts / max(now - self._last_report, 1e-6)
+            self._last_report = now
+            facts = f"{total_facts:,} facts | {rate:,.0f}/s"
+            PROGRESS.detail(f"{self._stratum} | iteration {iteration} | {facts}")
         self.observer.iteration_finished(stratum, iteration, new_facts, total_facts)
 
     def stratum_finished(self, stratum: int, statistics: StratumStatistics) -> None:

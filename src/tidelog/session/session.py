@@ -10,6 +10,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, written
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import did_you_mean
+from tidelog.progress import activity
 from tidelog.session.blaming import Blaming
 from tidelog.session.changes import Changes, SomeFacts
 from tidelog.session.epochs import Epochs
@@ -299,6 +300,7 @@ class Session(Explaining, Blaming):
     def _choose(self, strategy: str | Strategy | None, switch: float | None) -> MaintenanceSettings:
         return choose_strategy(self._maintenance, strategy, switch, self._epochs.request.engine)
 
+    @activity("applying changes")
     def _apply(self, pending: PendingEpoch, settings: MaintenanceSettings) -> Delta:
         if pending.has_rules and settings is not self._maintenance:
             check_rule_strategy(settings.strategy, self._epochs.request.engine)

@@ -12,6 +12,7 @@ import numpy as np
 from tidelog.engine.epoch import EngineState, RelationState
 from tidelog.engine.numbering import RuleNumbers
 from tidelog.program.nodes import Program
+from tidelog.progress import activity
 from tidelog.store import mistakes, relation_file
 from tidelog.store.growth import Known
 from tidelog.store.manifest import Manifest, StoredFile
@@ -35,6 +36,7 @@ class SnapshotFiles:
     records: tuple[StoredFile, ...]
 
 
+@activity("writing a snapshot")
 def write_snapshot(  # noqa: PLR0913, PLR0917 - a snapshot has no fewer parts
     folder: Path,
     generation: int,

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
+from tidelog.progress import activity
 from tidelog.source import Span
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def start_session(
     for key, value in {"spark.ui.showConsoleProgress": "false", **settings}.items():
         builder = builder.config(key, value)
     try:
-        with _without_words_of_bridge(), _interrupted_later():
+        with activity("starting Spark"), _without_words_of_bridge(), _interrupted_later():
             return builder.getOrCreate()
     except KeyboardInterrupt:
         if (made := SparkSession.getActiveSession()) is not None:
