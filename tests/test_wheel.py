@@ -20,6 +20,11 @@ from tidelog.kernels.target import target
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "src")
+CALL = """
+import numpy as np
+from tidelog.storage.slots import grow_slots
+grow_slots(*np.zeros((2, 4), np.uint64))
+"""
 README = blocks_of((ROOT / "README.md").read_text("utf-8"))
 
 pytestmark = [
@@ -87,6 +92,7 @@ def fresh(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (packages,) = folder.glob("lib/python*/site-packages")
     (packages / "needed.pth").write_text(f"{sysconfig.get_path('purelib')}\n", "utf-8")
     shutil.copytree(ROOT / "examples", folder / "examples")
+    (folder / "call.py").write_text(CALL, "utf-8")
     return folder
 
 
@@ -161,14 +167,25 @@ def test_python_in_a_fresh_install_compiles_nothing(fresh: Path):
 def test_what_does_not_fit_is_compiled(fresh: Path):
     """Code for other settings of the compiler is made and kept; what the wheel brought stays as it is."""
     shipped = sorted(fresh.rglob("objects/*.kernel"))
-    (fresh / "call.py").write_text(
-        "import numpy as np\nfrom tidelog.storage.slots import grow_slots\n"
-        "grow_slots(*np.zeros((2, 4), np.uint64))\n",
-        "utf-8",
-    )
-
     _run(fresh, "NUMBA_BOUNDSCHECK=1 python call.py")
 
     (compiled,) = _compiled(fresh)
     assert compiled.name.startswith("slots.grow_slots.")
     assert sorted(fresh.rglob("objects/*.kernel")) == shipped
+
+
+def test_the_other_common_kernels_follow_in_the_background(fresh: Path, tmp_path: Path):
+    """A process that needs one missing kernel waits for that; others are compiled as long as it lives."""
+    missing = [*fresh.rglob("objects/slots.grow_slots.*"), *fresh.rglob("objects/pairs.mark_pairs.*")]
+    for file in missing:
+        file.rename(tmp_path / file.name)
+    (fresh / "wait.py").write_text(
+        "import sys, time\nfrom pathlib import Path\nimport call\n"
+        "while not all(any(Path().rglob(name)) for name in sys.argv[1:]):\n    time.sleep(0.1)\n",
+        "utf-8",
+    )
+
+    _run(fresh, " ".join(["python wait.py", *(file.name for file in missing)]))
+
+    assert len(missing) == 3
+    assert {file.name for file in missing} <= {file.name for file in _compiled(fresh)}

@@ -13,7 +13,9 @@ def main() -> None:
     """Compile; one process of a user at a time does."""
     threading.Thread(target=_end_with_input, daemon=True).start()
     if _is_first():
-        for _ in compile_kernels(missing_kernels(common_kernels()), is_urgent=False):
+        # What programs call first comes first; the process that waits for it asks for one at a time.
+        missing = set(missing_kernels(common_kernels()))
+        for _ in compile_kernels(filter(missing.__contains__, common_kernels()), is_urgent=False):
             pass
     # Threads may still wait for what they asked for.
     os._exit(0)

@@ -27,14 +27,21 @@ def compile_kernels(
     done: SimpleQueue[tuple[str, bool]] = SimpleQueue()
     count = min(jobs or os.cpu_count() or 1, len(waiting))
     expected = len(waiting)
-    for _ in range(count):
-        work = (waiting, done, Compiler(is_urgent=is_urgent))
-        threading.Thread(target=_compile_all, args=work, daemon=True).start()
+    threads = [
+        threading.Thread(
+            target=_compile_all, args=(waiting, done, Compiler(is_urgent=is_urgent)), daemon=True
+        )
+        for _ in range(count)
+    ]
+    for thread in threads:
+        thread.start()
     for _ in range(expected):
         name, is_compiled = done.get()
         if not is_compiled:
             raise RuntimeError(f"the kernel {name} cannot be compiled")
         yield name
+    for thread in threads:
+        thread.join()
 
 
 def _compile_all(waiting: list[str], done: SimpleQueue[tuple[str, bool]], compiler: Compiler) -> None:
