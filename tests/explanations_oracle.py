@@ -15,18 +15,18 @@ from typing import TypeVar
 from programs import Relations, build, run_program
 from tidelog.engine.protocol import Settings, UserFunctions
 from tidelog.errors import TidelogError
+from tidelog.explain.blame.answers import InputChange
+from tidelog.explain.blame.steps import Role, Step
+from tidelog.explain.proofs.atom import GroundAtom
+from tidelog.explain.proofs.derivation import Derivation
+from tidelog.explain.proofs.proof import Proof
+from tidelog.explain.proofs.refutation import NearMiss, Refutation
 from tidelog.program.nodes import Counter, Program, Rule
 from tidelog.program.walk_nodes import deep_atoms, keeps_state, walk
 from tidelog.session import Session
 from tidelog.values import Fact, Value
 from tidelog.values.functors import canonical_value, order_key
-from tidelog.views.blame.answers import InputChange
-from tidelog.views.blame.steps import Role, Step
 from tidelog.views.fact_text import write_fact
-from tidelog.views.proofs.atom import GroundAtom
-from tidelog.views.proofs.derivation import Derivation
-from tidelog.views.proofs.proof import Proof
-from tidelog.views.proofs.refutation import NearMiss, Refutation
 
 T = TypeVar("T")
 Inputs = Mapping[str, Iterable[Fact]]

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 import tidelog
 from epochs_programs import tangled_programs
 from strategies import RandomProgram
+from tidelog.explain.blame.ground import Ground
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.session import Session
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
-from tidelog.views.blame.ground import Ground
 
 
 def _engine(session: Session) -> LocalMaintainedEngine:

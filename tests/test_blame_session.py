@@ -12,9 +12,9 @@ import tidelog
 from pointsto import CHANGES, FACTS, FAULT, PROGRAM, after, before
 from storing import make, reopen
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.explain.blame.incremental import _without_repeated_changes
+from tidelog.explain.blame.steps import Role, Step
 from tidelog.maintain import LocalMaintainedEngine
-from tidelog.views.blame.incremental import _without_repeated_changes
-from tidelog.views.blame.steps import Role, Step
 
 
 def _texts(changes: object) -> list[str]:

@@ -22,7 +22,7 @@ CODE = ("src/tidelog", "benchmarks", "examples")
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs")
 # Where a word may be all the same, and why.
 EXCEPTIONS = {
-    ("label", "src/tidelog/views/proofs/dot.py"): "Graphviz calls it so",
+    ("label", "src/tidelog/explain/proofs/dot.py"): "Graphviz calls it so",
 }
 
 

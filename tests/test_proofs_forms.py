@@ -10,9 +10,9 @@ import pytest
 
 import tidelog
 from command_line import Command, make_command
+from tidelog.explain.proofs.metric import Metric
+from tidelog.explain.proofs.semiring import Semiring
 from tidelog.session import Session
-from tidelog.views.proofs.metric import Metric
-from tidelog.views.proofs.semiring import Semiring
 
 PROGRAM = """\
 .decl edge(x: symbol, y: symbol)

@@ -4,8 +4,8 @@ import pytest
 
 import tidelog
 from programs import ENGINES
+from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.session import Session
-from tidelog.views.proofs.atom import GroundAtom
 
 each_engine = pytest.mark.parametrize("engine", ENGINES)
 

@@ -13,14 +13,14 @@ from epochs import examples
 from epochs_programs import SPECIAL, tangled_programs
 from programs import build, run_program
 from strategies import RandomProgram, dense_programs, epochs, programs
+from tidelog.explain.proofs.atom import GroundAtom
+from tidelog.explain.proofs.derivations import derivations
+from tidelog.explain.proofs.rules import RuleBook
+from tidelog.explain.proofs.source import PlainFacts
 from tidelog.program.nodes import Program
 from tidelog.session import Session
 from tidelog.values import Fact, Value
 from tidelog.values.functors import canonical_value
-from tidelog.views.proofs.atom import GroundAtom
-from tidelog.views.proofs.derivations import derivations
-from tidelog.views.proofs.rules import RuleBook
-from tidelog.views.proofs.source import PlainFacts
 
 _SUPPORTS = 3
 

@@ -7,8 +7,8 @@ import pytest
 
 import tidelog
 from programs import ENGINES
+from tidelog.explain.proofs.guided import GuidedRefutation
 from tidelog.session import Session
-from tidelog.views.proofs.guided import GuidedRefutation
 
 GOLDEN = Path(__file__).parent / "golden" / "proofs"
 FACTS = {

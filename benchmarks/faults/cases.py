@@ -11,9 +11,9 @@ import numpy as np
 from benchmarks.epochs.subject import Rows, Subject, columns_of, deletion
 from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange
 from tidelog.engine.protocol import Codes, SilentObserver
+from tidelog.explain.blame.case import Case, Faults
+from tidelog.explain.blame.suspects import Key, Suspect
 from tidelog.maintain import LocalMaintainedEngine
-from tidelog.views.blame.case import Case, Faults
-from tidelog.views.blame.suspects import Key, Suspect
 
 CHANGES: Final = 50
 FEWEST_FAULTS: Final = 3

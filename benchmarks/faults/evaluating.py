@@ -10,8 +10,8 @@ from benchmarks.epochs.subject import Rows, Subject, columns_of
 from benchmarks.faults.cases import FaultyEpoch
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.protocol import Settings, SilentObserver
-from tidelog.views.blame.ddmin import ddmin
-from tidelog.views.blame.suspects import Key
+from tidelog.explain.blame.ddmin import ddmin
+from tidelog.explain.blame.suspects import Key
 
 
 @dataclass

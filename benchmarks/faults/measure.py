@@ -10,10 +10,10 @@ from benchmarks.epochs.subject import Subject
 from benchmarks.faults.cases import FaultyEpoch, make_case, standing_after
 from benchmarks.faults.evaluating import Evaluating
 from tidelog.engine.epoch import EpochResult
+from tidelog.explain.blame.case import Case
+from tidelog.explain.blame.localize import BlameSearch
+from tidelog.explain.blame.repair import Search, SearchLimits
 from tidelog.maintain import LocalMaintainedEngine
-from tidelog.views.blame.case import Case
-from tidelog.views.blame.localize import BlameSearch
-from tidelog.views.blame.repair import Search, SearchLimits
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tidelog.errors import Diagnostic, TidelogError
+    from tidelog.explain.blame.answers import Blame, Repair
+    from tidelog.explain.proofs.metric import Metric
+    from tidelog.explain.proofs.proof import Proof
+    from tidelog.explain.proofs.refutation import Refutation
+    from tidelog.explain.proofs.semiring import Semiring
     from tidelog.session import Change, Session, aggregate, functor
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
     from tidelog.session.guards import Guard, GuardError
@@ -23,11 +28,6 @@ if TYPE_CHECKING:
     from tidelog.session.prepare import read_program
     from tidelog.values import Branch
     from tidelog.views import Answer, Delta, RelationView
-    from tidelog.views.blame.answers import Blame, Repair
-    from tidelog.views.proofs.metric import Metric
-    from tidelog.views.proofs.proof import Proof
-    from tidelog.views.proofs.refutation import Refutation
-    from tidelog.views.proofs.semiring import Semiring
 
 __version__ = "0.1.0"
 
@@ -60,19 +60,19 @@ __all__ = [
 # Arrow and NumPy, and `tidelog version` should not wait for those.
 _HOMES: Final = {
     "Answer": ("tidelog.views", "Answer"),
-    "Blame": ("tidelog.views.blame.answers", "Blame"),
+    "Blame": ("tidelog.explain.blame.answers", "Blame"),
     "Branch": ("tidelog.values", "Branch"),
     "Change": ("tidelog.session", "Change"),
     "Delta": ("tidelog.views", "Delta"),
     "Diagnostic": ("tidelog.errors", "Diagnostic"),
     "Guard": ("tidelog.session.guards", "Guard"),
     "GuardError": ("tidelog.session.guards", "GuardError"),
-    "Metric": ("tidelog.views.proofs.metric", "Metric"),
-    "Proof": ("tidelog.views.proofs.proof", "Proof"),
-    "Refutation": ("tidelog.views.proofs.refutation", "Refutation"),
+    "Metric": ("tidelog.explain.proofs.metric", "Metric"),
+    "Proof": ("tidelog.explain.proofs.proof", "Proof"),
+    "Refutation": ("tidelog.explain.proofs.refutation", "Refutation"),
     "RelationView": ("tidelog.views", "RelationView"),
-    "Repair": ("tidelog.views.blame.answers", "Repair"),
-    "Semiring": ("tidelog.views.proofs.semiring", "Semiring"),
+    "Repair": ("tidelog.explain.blame.answers", "Repair"),
+    "Semiring": ("tidelog.explain.proofs.semiring", "Semiring"),
     "Session": ("tidelog.session", "Session"),
     "TidelogError": ("tidelog.errors", "TidelogError"),
     "aggregate": ("tidelog.session", "aggregate"),

@@ -99,13 +99,13 @@ MISTAKES: Final = (
     ),
     Mistake(
         "proofs: a premise may have the level of what it proves",
-        "views/proofs/prover.py",
+        "explain/proofs/prover.py",
         "        found = next(self.deriver.derivations(atom, below), None)\n",
         "        found = next(self.deriver.derivations(atom, None), None)\n",
     ),
     Mistake(
         "blame: a repair costs what its first change costs",
-        "views/blame/solver.py",
+        "explain/blame/solver.py",
         "self._solver.addCol(cost, 0.0, 0.0 if number in fixed else 1.0, 0, [], [])",
         "self._solver.addCol(cost if number else 9.0, 0.0, 0.0 if number in fixed else 1.0, 0, [], [])",
     ),

@@ -13,11 +13,11 @@ from tidelog.cli.guard import GUARD_BROKEN, INTERRUPTED, MISTAKE, show
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.explain.blame.answers import Violation
 from tidelog.session import Session
 from tidelog.session.guards import GuardError
 from tidelog.syntax.changes import WrittenTransaction, read_changes
 from tidelog.views import Delta
-from tidelog.views.blame.answers import Violation
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from tidelog.cli.guard import GUARD_BROKEN
 from tidelog.cli.sessions import SessionOptions
 from tidelog.cli.start import spare_pandas
 from tidelog.errors.arguments import Arguments
+from tidelog.explain.blame.answers import InputChange, Repair
 from tidelog.session import Session
 from tidelog.session.wishes import Wishes
-from tidelog.views.blame.answers import InputChange, Repair
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tidelog.cli.shell_proofs import Command
 
     # Loaded by the first question: the solver takes longer than the shell to start.
-    from tidelog.views.blame.answers import InputChange, Repair
+    from tidelog.explain.blame.answers import InputChange, Repair
 
 _EPOCHS: Final = re.compile(r"(.*?)\s+(?:at\s+(\d+)|between\s+(\d+)\s+and\s+(\d+))\s*$", re.DOTALL)
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Final
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.explain.proofs.guided import GuidedRefutation, GuidedRule
+from tidelog.explain.proofs.judge import Verdict
+from tidelog.explain.proofs.proof import Proof
 from tidelog.program.suggest import did_you_mean
 from tidelog.session import Session
 from tidelog.syntax import tree
 from tidelog.syntax.changes import parse_facts
 from tidelog.values import Value
 from tidelog.views.fact_text import write_value
-from tidelog.views.proofs.guided import GuidedRefutation, GuidedRule
-from tidelog.views.proofs.judge import Verdict
-from tidelog.views.proofs.proof import Proof
 
 Command = Callable[[str], None]
 

@@ -9,9 +9,9 @@ from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments
+from tidelog.explain.proofs.proof import Proof
 from tidelog.io.staging import Staging, unwritable
 from tidelog.session import Session
-from tidelog.views.proofs.proof import Proof
 
 
 class ProofForm(StrEnum):

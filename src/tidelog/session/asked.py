@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import written
+from tidelog.explain.proofs.atom import GroundAtom
+from tidelog.explain.proofs.rules import RuleBook
 from tidelog.program.suggest import counted, did_you_mean
 from tidelog.session.ground import encode_atoms, find_relation
 from tidelog.source import Source, Span
@@ -13,8 +15,6 @@ from tidelog.syntax import tree
 from tidelog.values import Codec, Value
 from tidelog.values.functors import canonical_value
 from tidelog.views.parse import parse_query
-from tidelog.views.proofs.atom import GroundAtom
-from tidelog.views.proofs.rules import RuleBook
 
 if TYPE_CHECKING:
     from tidelog.engine.protocol import Codes

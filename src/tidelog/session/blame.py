@@ -10,6 +10,14 @@ import numpy as np
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described, to_float, written
+from tidelog.explain.blame.answers import AskedFaults, Blame, InputChange, Repair
+from tidelog.explain.blame.case import Case, Faults
+from tidelog.explain.blame.ground import Ground, by_relation, merged
+from tidelog.explain.blame.incremental import ProofBuilder
+from tidelog.explain.blame.localize import BlameSearch
+from tidelog.explain.blame.repair import Found, Search, SearchLimits
+from tidelog.explain.blame.steps import Step
+from tidelog.explain.blame.suspects import Suspect
 from tidelog.progress import activity
 from tidelog.session.epoch_diff import EpochDiff, find_epoch_diff
 from tidelog.session.epochs import Epochs
@@ -17,14 +25,6 @@ from tidelog.session.faults import FaultFinder
 from tidelog.session.trial_engine import TrialEngine, trial_engine_at
 from tidelog.session.wishes import Method, Question, SomeEpochs, Wishes
 from tidelog.storage.kernel import Int64s
-from tidelog.views.blame.answers import AskedFaults, Blame, InputChange, Repair
-from tidelog.views.blame.case import Case, Faults
-from tidelog.views.blame.ground import Ground, by_relation, merged
-from tidelog.views.blame.incremental import ProofBuilder
-from tidelog.views.blame.localize import BlameSearch
-from tidelog.views.blame.repair import Found, Search, SearchLimits
-from tidelog.views.blame.steps import Step
-from tidelog.views.blame.suspects import Suspect
 
 # More faults than these have no proofs of their own.
 _MOST_PROOFS: Final = 20

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, described, is_path
+from tidelog.explain.blame.answers import InputChange
 from tidelog.session.epochs import Epochs
 from tidelog.session.guards import Guard, Guards, read_guards
 from tidelog.session.wishes import (
@@ -18,10 +19,9 @@ from tidelog.session.wishes import (
     SomeFaults,
     Wishes,
 )
-from tidelog.views.blame.answers import InputChange
 
 if TYPE_CHECKING:
-    from tidelog.views.blame.answers import Blame, Repair
+    from tidelog.explain.blame.answers import Blame, Repair
 
 
 class Blaming:

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     # Loaded by the first question: a session that is never asked starts without proofs.
     from collections.abc import Callable
 
+    from tidelog.explain.proofs.atom import GroundAtom
+    from tidelog.explain.proofs.guided import GuidedRefutation
+    from tidelog.explain.proofs.metric import Metric
+    from tidelog.explain.proofs.proof import Proof
+    from tidelog.explain.proofs.refutation import Refutation
+    from tidelog.explain.proofs.semiring import Semiring
     from tidelog.session.asked import AskedFact
     from tidelog.session.proofs import ProofService
-    from tidelog.views.proofs.atom import GroundAtom
-    from tidelog.views.proofs.guided import GuidedRefutation
-    from tidelog.views.proofs.metric import Metric
-    from tidelog.views.proofs.proof import Proof
-    from tidelog.views.proofs.refutation import Refutation
-    from tidelog.views.proofs.semiring import Semiring
 
 T = TypeVar("T")
 
@@ -118,7 +118,7 @@ class Explaining:
         with self._epochs.lock:
             self._check_open()
             if semiring is not None:
-                from tidelog.views.proofs.semiring import named_semiring  # noqa: PLC0415 - see above
+                from tidelog.explain.proofs.semiring import named_semiring  # noqa: PLC0415 - see above
 
                 chosen = named_semiring(semiring) if isinstance(semiring, str) else semiring
                 return self.proofs.annotation(fact, cast("Semiring[T]", chosen), leaf, cycles)
@@ -164,14 +164,14 @@ class Explaining:
 
 def _check_metric(arguments: Arguments, metric: object) -> None:
     if metric is not None and not isinstance(metric, str):
-        from tidelog.views.proofs.metric import Metric  # noqa: PLC0415 - see above
+        from tidelog.explain.proofs.metric import Metric  # noqa: PLC0415 - see above
 
         arguments.expect("metric", metric, "a name or a Metric", is_right=isinstance(metric, Metric))
 
 
 def _check_semiring(arguments: Arguments, semiring: object) -> None:
     if semiring is not None and not isinstance(semiring, str):
-        from tidelog.views.proofs.semiring import Semiring  # noqa: PLC0415 - see above
+        from tidelog.explain.proofs.semiring import Semiring  # noqa: PLC0415 - see above
 
         arguments.expect(
             "semiring", semiring, "a name or a Semiring", is_right=isinstance(semiring, Semiring)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.explain.blame.case import Faults, Pattern
+from tidelog.explain.blame.ground import Ground
+from tidelog.explain.blame.suspects import Key
 from tidelog.program.nodes import Program
 from tidelog.session.epoch_diff import EpochDiff, Rows
 from tidelog.session.ground import encode_pattern, find_relation
@@ -13,9 +16,6 @@ from tidelog.session.wishes import SomeFaults
 from tidelog.source import Source
 from tidelog.syntax import tree
 from tidelog.values import Codec
-from tidelog.views.blame.case import Faults, Pattern
-from tidelog.views.blame.ground import Ground
-from tidelog.views.blame.suspects import Key
 from tidelog.views.fact_text import write_fact
 from tidelog.views.parse import parse_query
 

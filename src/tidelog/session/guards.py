@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.explain.blame.answers import Violation
 from tidelog.session.epochs import Epochs
 from tidelog.session.pending import PendingEpoch
 from tidelog.views import Delta
-from tidelog.views.blame.answers import Violation
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from tidelog.values import Codec, Value
 from tidelog.views.delta import NO_RULES
 
 if TYPE_CHECKING:
-    from tidelog.views.proofs.metric import Metric
+    from tidelog.explain.proofs.metric import Metric
 
 
 def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a default

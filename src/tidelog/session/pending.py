@@ -12,6 +12,7 @@ from tidelog.engine.epoch import MaintainedEngine
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, bad_argument
+from tidelog.explain.blame.answers import Repair
 from tidelog.session.changes import Gathering, NetChange, find_changeable
 from tidelog.session.functions import bind_functions
 from tidelog.session.prepare import Prepared, prepare_text, with_inputs
@@ -19,7 +20,6 @@ from tidelog.session.rules import ProgramText, SomeRules
 from tidelog.session.text import find_source
 from tidelog.source import Source
 from tidelog.values import Codec, TypeTable, Value
-from tidelog.views.blame.answers import Repair
 from tidelog.views.delta import RelationDeltas
 
 # A text of rules as `tidelog.open` takes a program, or several.

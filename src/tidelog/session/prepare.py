@@ -40,7 +40,7 @@ class Request:
     is_read_only: bool = False
     # The `SparkOptions` of a session on Spark, which is not imported for others.
     spark: object = None
-    # A metric of proofs: its name or a `views.proofs.metric.Metric`.
+    # A metric of proofs: its name or a `explain.proofs.metric.Metric`.
     provenance: object = None
 
 

@@ -5,24 +5,24 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.explain.proofs.atom import GroundAtom
+from tidelog.explain.proofs.cone import Cycles
+from tidelog.explain.proofs.engine_facts import EngineFacts, ReadableEngine
+from tidelog.explain.proofs.guided import GuidedRefutation
+from tidelog.explain.proofs.heights import HeightExplorer, HeightFacts, Heights
+from tidelog.explain.proofs.metric import Metric, named_metric, smallest_steps
+from tidelog.explain.proofs.proof import Explorer, Proof
+from tidelog.explain.proofs.prover import Prover
+from tidelog.explain.proofs.refutation import Refutation, Refuter
+from tidelog.explain.proofs.rules import RuleBook
+from tidelog.explain.proofs.semiring import Semiring, annotate
+from tidelog.explain.proofs.source import FactSource, HasFactSource
 from tidelog.program.written_program import written_program
 from tidelog.progress import activity
 from tidelog.session.asked import AskedFact, read_fact
 from tidelog.session.epochs import Epochs
 from tidelog.session.provenance import HEIGHT
 from tidelog.source import Span
-from tidelog.views.proofs.atom import GroundAtom
-from tidelog.views.proofs.cone import Cycles
-from tidelog.views.proofs.engine_facts import EngineFacts, ReadableEngine
-from tidelog.views.proofs.guided import GuidedRefutation
-from tidelog.views.proofs.heights import HeightExplorer, HeightFacts, Heights
-from tidelog.views.proofs.metric import Metric, named_metric, smallest_steps
-from tidelog.views.proofs.proof import Explorer, Proof
-from tidelog.views.proofs.prover import Prover
-from tidelog.views.proofs.refutation import Refutation, Refuter
-from tidelog.views.proofs.rules import RuleBook
-from tidelog.views.proofs.semiring import Semiring, annotate
-from tidelog.views.proofs.source import FactSource, HasFactSource
 
 if TYPE_CHECKING:
     from tidelog.session.rules import ProgramText
@@ -128,7 +128,7 @@ class ProofService:
 
     def _with_heights(self) -> FactSource:
         """Return the facts with heights for levels, where the engine counts them."""
-        from tidelog.views.proofs.local import LocalFacts  # noqa: PLC0415 - see `_make_source`
+        from tidelog.explain.proofs.local import LocalFacts  # noqa: PLC0415 - see `_make_source`
 
         return self._source.with_heights() if isinstance(self._source, LocalFacts) else self._source
 
@@ -165,8 +165,8 @@ class ProofService:
         engine, codec = handle.engine, handle.codec
         if handle.kind.name == "local":
             # Imported here: the local engine brings its compiler, and other engines need none.
+            from tidelog.explain.proofs.local import LocalFacts  # noqa: PLC0415
             from tidelog.maintain import LocalMaintainedEngine  # noqa: PLC0415
-            from tidelog.views.proofs.local import LocalFacts  # noqa: PLC0415
 
             assert isinstance(engine, LocalMaintainedEngine)
             # Its indexes follow the relations from epoch to epoch.
@@ -176,8 +176,8 @@ class ProofService:
             return LocalFacts(self._book.checked, codec, engine)
         if handle.kind.name == "spark":
             # Imported here: only Spark keeps facts elsewhere.
+            from tidelog.explain.proofs.spark import SharedFacts  # noqa: PLC0415
             from tidelog.maintain.spark import SparkMaintainedEngine  # noqa: PLC0415
-            from tidelog.views.proofs.spark import SharedFacts  # noqa: PLC0415
 
             assert isinstance(engine, SparkMaintainedEngine)
             return SharedFacts(self._book.checked, codec, engine)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange
 from tidelog.engine.protocol import Codes, SilentObserver
+from tidelog.explain.blame.answers import Blame, Repair, Violation
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program.nodes import Program
 from tidelog.session.blame import blame, blame_in, inquire, repair, repair_in
@@ -22,7 +23,6 @@ from tidelog.session.wishes import Question, Wishes
 from tidelog.storage.kernel import Int64s
 from tidelog.values import Codec, Fact
 from tidelog.views import Delta
-from tidelog.views.blame.answers import Blame, Repair, Violation
 from tidelog.views.delta import fact_count
 from tidelog.views.fact_text import write_fact
 

@@ -8,6 +8,7 @@ from typing import Self
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, written
+from tidelog.explain.blame.answers import Repair
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import did_you_mean
 from tidelog.progress import activity
@@ -27,7 +28,6 @@ from tidelog.session.write import write_outputs
 from tidelog.syntax.changes import WrittenTransaction
 from tidelog.trees.edits import EditScript
 from tidelog.views import Answer, Delta, RelationView, Snapshot, answer_query
-from tidelog.views.blame.answers import Repair
 from tidelog.views.virtual import VirtualView, virtual_relation
 
 

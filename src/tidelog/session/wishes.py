@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from tidelog.explain.blame.answers import InputChange, Repair
 from tidelog.values import Fact
-from tidelog.views.blame.answers import InputChange, Repair
 
 Method = Literal["reasons", "ddmin"]
 # Texts such as `alias(x, 'sec')`, or facts by relation.

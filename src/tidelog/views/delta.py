@@ -20,7 +20,7 @@ from tidelog.views.relation import FixedFacts
 from tidelog.views.virtual import virtual_relation, virtual_sides
 
 if TYPE_CHECKING:
-    from tidelog.views.blame.answers import Violation
+    from tidelog.explain.blame.answers import Violation
 
 Sides = tuple[Sequence[Codes], Sequence[Codes]]
 T = TypeVar("T")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from tidelog.explain.blame.steps import Step
 from tidelog.session import Session
-from tidelog.views.blame.steps import Step
 from tidelog.web.replies import Plain, mistake
 
 _MOST_FAULTS: Final = 100

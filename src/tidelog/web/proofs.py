@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Final
 
+from tidelog.explain.proofs.atom import GroundAtom
+from tidelog.explain.proofs.derivation import Absence, Aggregation, Derivation, Premise
+from tidelog.explain.proofs.proof import Proof
+from tidelog.explain.proofs.rules import QuotedRule
+from tidelog.explain.proofs.steps import Equivalence, Input
 from tidelog.views.fact_text import write_value
-from tidelog.views.proofs.atom import GroundAtom
-from tidelog.views.proofs.derivation import Absence, Aggregation, Derivation, Premise
-from tidelog.views.proofs.proof import Proof
-from tidelog.views.proofs.rules import QuotedRule
-from tidelog.views.proofs.steps import Equivalence, Input
 from tidelog.web.replies import Plain, mistake
 from tidelog.web.settings import Limits
 from tidelog.web.sources import plain_span

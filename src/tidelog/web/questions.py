@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from tidelog.explain.proofs.proof import Proof
 from tidelog.session import Session
 from tidelog.views.fact_text import write_fact
-from tidelog.views.proofs.proof import Proof
 from tidelog.web.proofs import NodeWriter, Proofs, find_node
 from tidelog.web.refutations import RefutationWriter
 from tidelog.web.replies import Plain, mistake

@@ -1,9 +1,9 @@
 """Refutations node by node: for each rule how near it comes, literal by literal."""
 
+from tidelog.explain.proofs.judge import JudgedLiteral, Verdict
+from tidelog.explain.proofs.refutation import NearMiss, Refutation, RuleRefutation
 from tidelog.program.suggest import counted
 from tidelog.views.fact_text import write_value
-from tidelog.views.proofs.judge import JudgedLiteral, Verdict
-from tidelog.views.proofs.refutation import NearMiss, Refutation, RuleRefutation
 from tidelog.web.proofs import plain_rule
 from tidelog.web.replies import Plain
 from tidelog.web.settings import Limits

@@ -24,7 +24,7 @@ FOUND_FIRST = 3
 
 @struct
 class ProofMarks:
-    """What is known about the rows of a relation while faults are explained; see `views.blame.marks`."""
+    """What is known about the rows of a relation while faults are explained; see `explain.blame.marks`."""
 
     changed: ByteArray
     seen: Int32Array

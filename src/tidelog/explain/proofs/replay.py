@@ -1,0 +1,159 @@
+"""Levels of strata whose engine kept none, and facts that held for a while.
+
+Such a stratum is evaluated once more, by plain substitution over the facts it reads, when somebody
+first asks for a proof in it; each fact is noted with the iteration in which it first held, also those
+that subsumption deleted or a lattice joined into larger ones later. This takes time that follows the
+size of what the stratum reads, and is done at most once for each stratum and epoch.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from tidelog.engine.protocol import Settings, SilentObserver
+from tidelog.engine.reference import ReferenceEngine
+from tidelog.explain.proofs.atom import GroundAtom
+from tidelog.explain.proofs.rules import RuleBook, reads_itself
+from tidelog.explain.proofs.source import FactSource, Level, LookUp, PlainFacts, Searching
+from tidelog.program.nodes import Program, Stratum
+from tidelog.program.subprogram import subprogram
+from tidelog.program.walk_nodes import earlier_relations
+from tidelog.values import Fact, Value
+
+# Iterations of a replay come after the heights of facts that were put in order without one.
+_AFTER_ALL: Final = 1 << 40
+
+
+class ReplayedFacts:
+    """A source whose strata can be replayed; see `FactSource`.
+
+    Facts that only held for a while are known, with their levels, in replayed strata: see `ever`. All
+    else speaks of the epoch's facts alone.
+    """
+
+    def __init__(self, source: FactSource, book: RuleBook) -> None:
+        self._source = source
+        self._book = book
+        self._replayed: dict[str, PlainFacts] = {}
+        self._unordered = _unordered(book.checked)
+        self._numbers = {
+            name: number for number, each in enumerate(book.checked.strata) for name in each.relations
+        }
+        # Facts of such strata whose own derivations put them in order; all others come after them.
+        self._ordered: dict[GroundAtom, int] = {}
+        self._searching = source if isinstance(source, Searching) else None
+
+    def is_replayed(self, relation: str) -> bool:
+        """Say whether the relation's stratum was evaluated again."""
+        return relation in self._replayed
+
+    def replay(self, relation: str) -> None:
+        """Evaluate the relation's stratum once more."""
+        program = self._book.checked
+        number, stratum = next(
+            (number, each) for number, each in enumerate(program.strata) if relation in each.relations
+        )
+        recorder = _Recorder(subprogram(program, [stratum]), self._book)
+        for name in sorted(earlier_relations(stratum)):
+            recorder.take(name, self._source.matches(name, {}))
+        for name in stratum.relations:
+            recorder.take(name, self._source.input_facts(name))
+        recorder.evaluate(SilentObserver())
+        for name in stratum.relations:
+            levels = {fact: (number, iteration) for fact, iteration in recorder.levels[name].items()}
+            self._replayed[name] = PlainFacts(
+                {name: levels}, input_facts={name: self._source.input_facts(name)}, levels={name: levels}
+            )
+
+    # --- as a source -----------------------------------------------------------------------------
+
+    def contains(self, relation: str, fact: Fact) -> bool:
+        """Say whether the fact holds."""
+        return self._source.contains(relation, fact)
+
+    def matches(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Fact]:
+        """Yield the facts with these values in these columns."""
+        return self._source.matches(relation, bound)
+
+    def ever(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Fact]:
+        """Yield the facts that hold or held for a while with these values in these columns."""
+        return self._replayed.get(relation, self._source).matches(relation, bound)
+
+    def count(self, relation: str, bound: Mapping[int, Value]) -> int:
+        """Return at least the number of matching facts."""
+        return self._replayed.get(relation, self._source).count(relation, bound)
+
+    def level(self, relation: str, fact: Fact) -> Level | None:
+        """Return when the fact first held, from the replay where there was one."""
+        if relation not in self._unordered:
+            return self._replayed.get(relation, self._source).level(relation, fact)
+        height = self._ordered.get(GroundAtom(relation, fact))
+        if height is not None:
+            return self._numbers[relation], height
+        if relation not in self._replayed:
+            return None
+        level = self._replayed[relation].level(relation, fact)
+        return None if level is None else (level[0], level[1] + _AFTER_ALL)
+
+    def is_unordered(self, relation: str) -> bool:
+        """Say whether the iterations of a stratum tell nothing: its lattices may be found by best paths."""
+        return relation in self._unordered
+
+    def put_in_order(self, heights: Mapping[GroundAtom, int]) -> None:
+        """Note an order of facts of such a stratum, in which each has a derivation from smaller ones."""
+        for atom, height in heights.items():
+            self._ordered.setdefault(atom, height)
+
+    def is_input(self, relation: str, fact: Fact) -> bool:
+        """Say whether the fact is an input fact."""
+        return self._source.is_input(relation, fact)
+
+    def input_facts(self, relation: str) -> Iterator[Fact]:
+        """Yield the input facts of a relation."""
+        return self._source.input_facts(relation)
+
+    def searches(self, relation: str) -> bool:
+        """Say whether the source underneath knows the levels of the relation's facts."""
+        searching = self._searching
+        has_levels = relation not in self._replayed and relation not in self._unordered
+        return searching is not None and has_levels and searching.searches(relation)
+
+    def look_up(self, relation: str, bound: Mapping[int, Value]) -> LookUp:
+        """Return the facts with these values in these columns; see `Searching`."""
+        assert self._searching is not None
+        return self._searching.look_up(relation, bound)
+
+
+class _Recorder(ReferenceEngine):
+    """The reference engine over facts in values, which notes when each fact first held."""
+
+    def __init__(self, program: Program, book: RuleBook) -> None:
+        super().__init__(program, book.codec, Settings(), book.functions, book.numbering.copy())
+        self.levels: dict[str, dict[Fact, int]] = {name: {} for name in self._program.relations}
+        self._iteration: dict[tuple[str, ...], int] = {}
+
+    def take(self, relation: str, facts: Iterator[Fact]) -> None:
+        """Take input facts."""
+        self._inputs[relation].update(facts)
+
+    def _settle(self, stratum: Stratum, found: dict[str, set[Fact]]) -> bool:
+        is_changed = super()._settle(stratum, found)
+        iteration = self._iteration.get(stratum.relations, 0)
+        for name in stratum.relations:
+            known = self.levels[name]
+            for fact in self._facts[name]:
+                known.setdefault(fact, iteration)
+        self._iteration[stratum.relations] = iteration + 1
+        return is_changed
+
+
+def _unordered(program: Program) -> frozenset[str]:
+    """Return the relations of recursive strata with lattices.
+
+    Where an aggregate reads its own stratum, what it was worth in each iteration matters.
+    """
+    return frozenset(
+        name
+        for stratum in program.strata
+        if stratum.is_recursive and not reads_itself(stratum) and program.has_lattice(stratum)
+        for name in stratum.relations
+    )
