@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tidelog.session.follow import Follow
+from tidelog.analysis.follow import Follow
 from tidelog.session.function_files import load_functions
 from tidelog.trees import Forest
 

@@ -13,10 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from processes import started
+from tidelog.analysis.follow import Follow
+from tidelog.analysis.sarif import sarif, write_sarif
 from tidelog.cli.app import app
 from tidelog.errors import TidelogError
-from tidelog.session.follow import Follow
-from tidelog.session.sarif import sarif, write_sarif
 from tidelog.trees import Forest
 from tidelog.trees.git_history import GitHistory
 

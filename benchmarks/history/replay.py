@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.history.edits import Changes, Texts, edit_statement
-from tidelog.session.open_tree import open_tree
+from tidelog.analysis.open_tree import open_tree
 from tidelog.session.session import Session
 from tidelog.session.trees import script_changes
 from tidelog.trees import Forest

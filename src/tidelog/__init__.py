@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from tidelog.analysis.open_tree import open_tree
     from tidelog.errors import Diagnostic, TidelogError
     from tidelog.explain.blame.answers import Blame, Repair
     from tidelog.explain.proofs.metric import Metric
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from tidelog.session import Change, Session, aggregate, functor
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
     from tidelog.session.guards import Guard, GuardError
-    from tidelog.session.open_tree import open_tree
     from tidelog.session.prepare import read_program
     from tidelog.values import Branch
     from tidelog.views import Answer, Delta, RelationView
@@ -78,7 +78,7 @@ _HOMES: Final = {
     "aggregate": ("tidelog.session", "aggregate"),
     "functor": ("tidelog.session", "functor"),
     "open": ("tidelog.session", "open_session"),
-    "open_tree": ("tidelog.session.open_tree", "open_tree"),
+    "open_tree": ("tidelog.analysis.open_tree", "open_tree"),
     "read_program": ("tidelog.session.prepare", "read_program"),
 }
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidelog.analysis.follow import Finding, Follow, FollowStep
+from tidelog.analysis.sarif import write_sarif
 from tidelog.cli.guard import show
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.program.suggest import counted
 from tidelog.progress import activity
-from tidelog.session.follow import Finding, Follow, FollowStep
 from tidelog.session.function_files import load_functions
-from tidelog.session.sarif import write_sarif
 from tidelog.trees.forest import Forest, read_text
 from tidelog.trees.git_history import GitHistory
 from tidelog.trees.languages import find_language

@@ -45,7 +45,6 @@ from tidelog.engine.spark.engine import Placement, Where
 from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.split import split_rules
-from tidelog.engine.spark.version import own_version
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.groups import (
     DriverGroup,
@@ -69,6 +68,7 @@ from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray
 from tidelog.values.codec import Codec
+from tidelog.version import own_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

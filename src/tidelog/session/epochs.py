@@ -22,6 +22,7 @@ from tidelog.session.rules import ProgramText, rule_delta
 from tidelog.source import Source
 from tidelog.store import Store
 from tidelog.values import Codec, Value
+from tidelog.version import own_version
 from tidelog.views import Delta, Snapshot
 from tidelog.views.delta import NO_RULES, RuleDelta
 
@@ -270,9 +271,7 @@ def fingerprint(program: Program, kind: EngineKind) -> str:
     They differ with the rules, with the version of Tidelog, and with the engine: only the local one knows
     iterations and counts.
     """
-    from tidelog import __version__  # noqa: PLC0415 - the package imports sessions
-
-    text = f"{__version__}\n{kind.name}\n{print_program(program)}"
+    text = f"{own_version()}\n{kind.name}\n{print_program(program)}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

@@ -18,9 +18,9 @@ from tidelog.engine.spark.meeting import Meeting, Place, meet_at_barrier, meet_a
 from tidelog.engine.spark.message import Message, decode, encode
 from tidelog.engine.spark.slots import slots
 from tidelog.engine.spark.sockets import Access, Tls, connect, listen, own_address
-from tidelog.engine.spark.version import own_version
 from tidelog.engine.spark.wire import ApartWire, PartnerLostError, Wire
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.version import own_version
 
 if TYPE_CHECKING:
     import socket

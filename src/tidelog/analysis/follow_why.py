@@ -8,8 +8,8 @@ from tidelog.trees.edits import PARENT, ROOT
 from tidelog.trees.schema import FIRST, NEXT
 
 if TYPE_CHECKING:
+    from tidelog.analysis.follow import Finding, Follow
     from tidelog.explain.proofs.proof import Proof
-    from tidelog.session.follow import Finding, Follow
 
 
 def explain(follow: "Follow", finding: "Finding", depth: int) -> str:

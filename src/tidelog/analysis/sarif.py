@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from tidelog import __version__
+from tidelog.analysis.follow import Finding
 from tidelog.errors import Diagnostic
 from tidelog.io.staging import Staging, unwritable
-from tidelog.session.follow import Finding
 from tidelog.source import Span
+from tidelog.version import own_version
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -42,7 +42,7 @@ def sarif(findings: Iterable[Finding], mistakes: Iterable[Diagnostic] = ()) -> d
     ]
     driver = {
         "name": "Tidelog",
-        "version": __version__,
+        "version": own_version(),
         "rules": [{"id": rule, "shortDescription": {"text": rule}} for rule in rules],
     }
     run = {

@@ -1,4 +1,4 @@
-"""The version of the package, for comparing driver and workers."""
+"""The version of the package, for stages that it imports itself."""
 
 from importlib import import_module
 

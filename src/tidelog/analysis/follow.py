@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tidelog.analysis.open_tree import open_tree
 from tidelog.errors import Diagnostic
 from tidelog.program.nodes import Program, Relation
-from tidelog.session.open_tree import open_tree
 from tidelog.source import Span
 from tidelog.trees.edits import EditScript
 from tidelog.trees.forest import Forest
@@ -95,7 +95,7 @@ class Follow:
 
     def why(self, finding: Finding, depth: int = 3) -> str:
         """Return why something is found, with the lines of source that each fact of the proof is about."""
-        from tidelog.session.follow_why import explain  # noqa: PLC0415 - only who asks brings proofs
+        from tidelog.analysis.follow_why import explain  # noqa: PLC0415 - only who asks brings proofs
 
         return explain(self, finding, depth)
 

@@ -1,0 +1,1 @@
+"""Analyses of a code base: sessions over its files, what they find, and findings as SARIF."""
