@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tidelog.analysis.follow import Follow
-from tidelog.session.function_files import load_functions
+from tidelog.engine.function_files import load_functions
 from tidelog.trees import Forest
 
 ANALYSES = Path(__file__).parent.parent / "examples" / "analyses"

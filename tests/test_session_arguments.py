@@ -12,7 +12,7 @@ import pytest
 
 import tidelog
 from tidelog import Session, TidelogError
-from tidelog.session import functions
+from tidelog.engine import functions
 from tidelog.session.subscriptions import DeltaStream
 from tidelog.trees import Forest
 

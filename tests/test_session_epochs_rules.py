@@ -7,7 +7,7 @@ import pytest
 
 import tidelog
 from tidelog import Session, TidelogError
-from tidelog.session.rules import ProgramText
+from tidelog.program.text import ProgramText
 from tidelog.source import Source
 
 PROGRAM = """

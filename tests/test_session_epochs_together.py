@@ -16,7 +16,7 @@ from programs import Relations, run
 from strategies import RandomProgram
 from tidelog import Delta, GuardError, Session, TidelogError
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
-from tidelog.session.strategy import check_rule_strategy, choose_strategy
+from tidelog.engine.strategy import check_rule_strategy, choose_strategy
 from tidelog.store import Store
 from tidelog.values import Fact
 

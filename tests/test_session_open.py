@@ -9,7 +9,7 @@ import pytest
 
 import tidelog
 from tidelog import TidelogError
-from tidelog.session.memory import parse_memory_size, peak_memory_bytes
+from tidelog.engine.memory import parse_memory_size, peak_memory_bytes
 
 PATHS = """
 .decl edge(x: number, y: number)

@@ -7,7 +7,7 @@ import pytest
 import tidelog
 from tidelog import TidelogError
 from tidelog.engine.spark.gathering import gather
-from tidelog.session.spark import apply_once
+from tidelog.spark import apply_once
 
 PATHS = """
 .decl edge(x: symbol, y: symbol)

@@ -7,10 +7,10 @@ from typing import Any
 from tidelog.errors.arguments import Arguments, is_path, paths
 from tidelog.session.open import open_session
 from tidelog.session.session import Session
-from tidelog.session.text import find_source
 from tidelog.source import Source
 from tidelog.syntax import parse, print_tree
 from tidelog.syntax import tree as syntax
+from tidelog.syntax.find_source import find_source
 from tidelog.trees.forest import Forest
 from tidelog.trees.tree import Tree
 

@@ -7,12 +7,12 @@ from tidelog.cli.plan import PlanOptions
 from tidelog.cli.plan_report import report_plan
 from tidelog.cli.programs import read_program
 from tidelog.cli.start import spare_pandas
+from tidelog.engine.function_files import load_functions
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.protocol import Settings
 from tidelog.plan.measured import Measurements
 from tidelog.plan.passes import keep_wanted
 from tidelog.plan.statistics import KnownSizes
-from tidelog.session.function_files import load_functions
 from tidelog.session.load import load_facts
 from tidelog.session.prepare import Request, prepare
 from tidelog.session.recorder import Recorder

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.session.text import read_source
 from tidelog.source import Source
+from tidelog.syntax.find_source import read_source
 
 
 def read_program(path: Path) -> Source:

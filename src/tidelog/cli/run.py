@@ -10,12 +10,13 @@ from tidelog.cli.guard import show
 from tidelog.cli.programs import read_program
 from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
+from tidelog.engine.function_files import load_functions
 from tidelog.engine.protocol import Settings
+from tidelog.engine.settings import make_settings
 from tidelog.errors.arguments import Arguments
 from tidelog.plan.passes import keep_wanted
-from tidelog.session.function_files import load_functions
 from tidelog.session.once import evaluate_once
-from tidelog.session.prepare import Request, make_settings, prepare
+from tidelog.session.prepare import Request, prepare
 from tidelog.session.recorder import Recorder
 from tidelog.session.write import print_sizes, write_outputs
 from tidelog.views import Snapshot
@@ -82,7 +83,7 @@ def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held:
         store=options.store,
     )
     if options.engine == "spark":
-        from tidelog.session.spark import spark_for_command  # noqa: PLC0415 - most runs need no Spark
+        from tidelog.engine.spark.opening import spark_for_command  # noqa: PLC0415 - most runs need no Spark
 
         # Spark takes seconds to start: mistakes in the program are told before.
         prepare(request, Recorder())

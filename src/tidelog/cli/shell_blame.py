@@ -10,8 +10,8 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.session import Session
 from tidelog.source import Source
 from tidelog.syntax import print_node, tree
+from tidelog.syntax.query import parse_query
 from tidelog.views import Delta
-from tidelog.views.parse import parse_query
 
 if TYPE_CHECKING:
     from tidelog.cli.shell_proofs import Command

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from tidelog import __version__
+from tidelog.engine.memory import peak_memory_bytes
 from tidelog.engine.protocol import Settings
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.session.memory import peak_memory_bytes
 from tidelog.session.recorder import Recorder
 
 PHASES: Final = ("start", "parse", "load", "evaluate", "write")

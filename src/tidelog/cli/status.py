@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tidelog.program.suggest import counted
-from tidelog.session.rules import ProgramText
+from tidelog.program.text import ProgramText
 from tidelog.store import PastEpoch, Status, Store
 
 _LAST_EPOCHS = 10

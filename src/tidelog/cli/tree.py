@@ -9,7 +9,7 @@ import typer
 from tidelog.cli.guard import guarded
 from tidelog.cli.programs import read_program
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.session.text import read_source
+from tidelog.syntax.find_source import read_source
 
 if TYPE_CHECKING:
     from tidelog.trees import EditScript, Tree

@@ -10,10 +10,10 @@ from pathlib import Path
 from tidelog.analysis.follow import Finding, Follow, FollowStep
 from tidelog.analysis.sarif import write_sarif
 from tidelog.cli.guard import show
+from tidelog.engine.function_files import load_functions
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.program.suggest import counted
 from tidelog.progress import activity
-from tidelog.session.function_files import load_functions
 from tidelog.trees.forest import Forest, read_text
 from tidelog.trees.git_history import GitHistory
 from tidelog.trees.languages import find_language

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from tidelog.engine.function_files import load_functions
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.job import Job
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import did_you_mean
-from tidelog.session.function_files import load_functions
+from tidelog.program.text import ProgramText
 from tidelog.session.load import name_inputs
 from tidelog.session.prepare import Request, prepare_text
-from tidelog.session.rules import ProgramText
-from tidelog.session.text import read_source
 from tidelog.source import Source as Text
 from tidelog.source import Span
+from tidelog.syntax.find_source import read_source
 from tidelog.values import Kind, Value
 
 

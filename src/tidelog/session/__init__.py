@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from tidelog.lazily import lazily
 
 if TYPE_CHECKING:
+    from tidelog.engine.functions import aggregate, functor
     from tidelog.session.changes import Change
-    from tidelog.session.functions import aggregate, functor
     from tidelog.session.open import open_session
     from tidelog.session.session import Session
 
@@ -18,8 +18,8 @@ __getattr__ = lazily(
     {
         "Change": "tidelog.session.changes",
         "Session": "tidelog.session.session",
-        "aggregate": "tidelog.session.functions",
-        "functor": "tidelog.session.functions",
+        "aggregate": "tidelog.engine.functions",
+        "functor": "tidelog.engine.functions",
         "open_session": "tidelog.session.open",
     },
 )

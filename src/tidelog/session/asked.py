@@ -9,12 +9,12 @@ from tidelog.errors.arguments import written
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.rules import RuleBook
 from tidelog.program.suggest import counted, did_you_mean
-from tidelog.session.ground import encode_atoms, find_relation
+from tidelog.program.written_facts import encode_atoms, find_relation
 from tidelog.source import Source, Span
 from tidelog.syntax import tree
+from tidelog.syntax.query import parse_query
 from tidelog.values import Codec, Value
 from tidelog.values.functors import canonical_value
-from tidelog.views.parse import parse_query
 
 if TYPE_CHECKING:
     from tidelog.engine.protocol import Codes

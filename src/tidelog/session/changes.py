@@ -12,7 +12,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described, written
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import did_you_mean
-from tidelog.session.ground import encode_atoms, find_relation
+from tidelog.program.written_facts import encode_atoms, find_relation
 from tidelog.session.load import columns_of
 from tidelog.source import Source, Span
 from tidelog.syntax import tree

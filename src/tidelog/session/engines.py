@@ -40,9 +40,7 @@ def find_engine(name: str, spark: object = None) -> EngineKind:
         case "reference":
             return _reference()
         case "spark":
-            from tidelog.session.spark import spark_engine  # noqa: PLC0415 - see above
-
-            return spark_engine(spark)
+            return _spark(spark)
     raise TidelogError(
         [
             Diagnostic(
@@ -70,7 +68,7 @@ def _local() -> EngineKind:
 
 def _reference() -> EngineKind:
     from tidelog.engine.reference import ReferenceEngine  # noqa: PLC0415 - see above
-    from tidelog.session.restart import RestartingEngine  # noqa: PLC0415 - see above
+    from tidelog.engine.reference.restart import RestartingEngine  # noqa: PLC0415 - see above
 
     def maintain(
         program: Program, codec: Codec, settings: Settings, functions: UserFunctions
@@ -81,3 +79,27 @@ def _reference() -> EngineKind:
         )
 
     return EngineKind("reference", lambda program: program, maintain, ReferenceEngine)
+
+
+def _spark(options: object) -> EngineKind:
+    """Return the sort of engine that runs on the given Spark session."""
+    from tidelog.engine.spark.engine import SparkEngine  # noqa: PLC0415 - only with Spark
+    from tidelog.engine.spark.opening import choose_options  # noqa: PLC0415 - as above
+    from tidelog.engine.spark.options import SparkOptions  # noqa: PLC0415 - as above
+    from tidelog.plan.passes import run_passes  # noqa: PLC0415 - as above
+
+    if options is None:
+        choose_options(None, None)
+    assert isinstance(options, SparkOptions)
+
+    def evaluate(program: Program, codec: Codec, settings: Settings, functions: UserFunctions) -> Engine:
+        return SparkEngine(program, codec, settings, functions, options)
+
+    def maintain(
+        program: Program, codec: Codec, settings: Settings, functions: UserFunctions
+    ) -> MaintainedEngine:
+        from tidelog.maintain.spark import SparkMaintainedEngine  # noqa: PLC0415 - not needed by one run
+
+        return SparkMaintainedEngine(program, codec, settings, functions, options)
+
+    return EngineKind("spark", run_passes, maintain, evaluate)

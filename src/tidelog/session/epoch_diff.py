@@ -7,8 +7,8 @@ import numpy as np
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described
+from tidelog.program.text import ProgramText
 from tidelog.session.history import History
-from tidelog.session.rules import ProgramText
 from tidelog.storage.kernel import Int64s
 from tidelog.views.delta import RelationDeltas, Sides, fact_count
 

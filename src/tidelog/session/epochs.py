@@ -13,12 +13,12 @@ from tidelog.engine.protocol import Observer, Settings
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program import print_program
 from tidelog.program.nodes import Program
+from tidelog.program.text import ProgramText
 from tidelog.session.changes import NetChange, find_changeable
 from tidelog.session.engines import EngineKind
-from tidelog.session.history import History, make_delta
+from tidelog.session.history import History, make_delta, rule_delta
 from tidelog.session.pending import PendingEpoch
 from tidelog.session.prepare import Prepared, Request
-from tidelog.session.rules import ProgramText, rule_delta
 from tidelog.source import Source
 from tidelog.store import Store
 from tidelog.values import Codec, Value

@@ -10,14 +10,14 @@ from tidelog.explain.blame.case import Faults, Pattern
 from tidelog.explain.blame.ground import Ground
 from tidelog.explain.blame.suspects import Key
 from tidelog.program.nodes import Program
+from tidelog.program.written_facts import encode_pattern, find_relation
 from tidelog.session.epoch_diff import EpochDiff, Rows
-from tidelog.session.ground import encode_pattern, find_relation
 from tidelog.session.wishes import SomeFaults
 from tidelog.source import Source
 from tidelog.syntax import tree
+from tidelog.syntax.query import parse_query
 from tidelog.values import Codec
 from tidelog.views.fact_text import write_fact
-from tidelog.views.parse import parse_query
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The last deltas of a session, so that one can look back at what an epoch did."""
 
-from collections import deque
+from collections import Counter, deque
 from itertools import islice
 from typing import Final
 
@@ -9,8 +9,9 @@ import numpy as np
 from tidelog.engine.epoch import EpochResult
 from tidelog.engine.protocol import Codes
 from tidelog.program.nodes import Program
+from tidelog.program.text import ProgramText
 from tidelog.session.changes import NetChange
-from tidelog.session.rules import ProgramText
+from tidelog.syntax import print_node
 from tidelog.values import Codec
 from tidelog.views import Delta
 from tidelog.views.delta import NO_RULES, EpochReport, RelationDeltas, RuleDelta, Sides
@@ -87,6 +88,15 @@ def make_delta(  # noqa: PLR0913, PLR0917 - what an epoch consists of
     names = dict.fromkeys([*result.inserted, *result.deleted])
     ordered = [name for name in program.relations if name in names]
     return Delta(program, codec, {name: _sides(name, program, result) for name in ordered}, report)
+
+
+def rule_delta(old: ProgramText, new: ProgramText) -> RuleDelta:
+    """Return the rules that two texts of a program differ in, whatever their ids and layout."""
+    before, after = (
+        Counter(item for piece in text.pieces for item in piece.rules.values()) for text in (old, new)
+    )
+    inserted, deleted = ((after - before).elements(), (before - after).elements())
+    return RuleDelta(tuple(map(print_node, inserted)), tuple(map(print_node, deleted)))
 
 
 def _sides(name: str, program: Program, result: EpochResult) -> Sides:

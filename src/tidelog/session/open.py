@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.protocol import Observer
+from tidelog.engine.settings import make_settings
+from tidelog.engine.strategy import choose_strategy
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.errors.arguments import Arguments, paths
+from tidelog.program.text import ProgramText
 from tidelog.session.changes import NetChange
 from tidelog.session.engines import EngineName, find_engine
 from tidelog.session.epochs import EngineHandle, Epochs, fingerprint
-from tidelog.session.history import History, make_delta
+from tidelog.session.history import History, make_delta, rule_delta
 from tidelog.session.load import load_facts
-from tidelog.session.prepare import Prepared, Request, make_settings, prepare, prepare_text
+from tidelog.session.prepare import Prepared, Request, prepare, prepare_text
 from tidelog.session.provenance import check_provenance, with_provenance
 from tidelog.session.recorder import Recorder
-from tidelog.session.rules import ProgramText, rule_delta
 from tidelog.session.session import Session
-from tidelog.session.spark import resume
-from tidelog.session.strategy import choose_strategy
-from tidelog.session.text import find_source
 from tidelog.source import Source
 from tidelog.store import Store
 from tidelog.store.log import Epoch
+from tidelog.syntax.find_source import find_source
 from tidelog.values import Codec, Value
 from tidelog.views.delta import NO_RULES
 
@@ -93,7 +93,7 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
         arguments.refuse(if_any={"read_only": read_only and store is None}, because="there is no store")
     options = None
     if engine == "spark":
-        from tidelog.session.spark import choose_options, gather_frames  # noqa: PLC0415 - only for Spark
+        from tidelog.engine.spark.opening import choose_options, gather_frames  # noqa: PLC0415 - only for Spark
 
         options = choose_options(spark, spark_options)
         facts = gather_frames(facts)
@@ -160,7 +160,7 @@ def evaluate(prepared: Prepared, recorder: Recorder) -> Session:
     try:
         with recorder.phase("load"):
             engine = kind.maintain(kind.passes(program), codec, request.settings, prepared.functions)
-            resumed = resume(engine) if request.spark is not None else None
+            resumed = _resume(engine) if request.spark is not None else None
             if resumed is None:
                 load_facts(program, request.facts, codec, engine)
         with recorder.phase("evaluate"):
@@ -280,3 +280,9 @@ def _no_program() -> Diagnostic:
         message="there is neither a program nor a store to open",
         hint="tidelog.open('prog.dl'), or tidelog.open(store='folder')",
     )
+
+
+def _resume(engine: object) -> int | None:
+    """Return the epoch an engine can go on from, None for one that has to evaluate."""
+    found = getattr(engine, "resume", None)
+    return None if found is None else found()

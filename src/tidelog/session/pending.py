@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.epoch import MaintainedEngine
+from tidelog.engine.functions import bind_functions
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, bad_argument
 from tidelog.explain.blame.answers import Repair
+from tidelog.program.text import ProgramText, SomeRules
 from tidelog.session.changes import Gathering, NetChange, find_changeable
-from tidelog.session.functions import bind_functions
 from tidelog.session.prepare import Prepared, prepare_text, with_inputs
-from tidelog.session.rules import ProgramText, SomeRules
-from tidelog.session.text import find_source
 from tidelog.source import Source
+from tidelog.syntax.find_source import find_source
 from tidelog.values import Codec, TypeTable, Value
 from tidelog.views.delta import RelationDeltas
 

@@ -3,25 +3,20 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from tidelog.engine.epoch import MaintenanceSettings
+from tidelog.engine.functions import bind_functions
 from tidelog.engine.protocol import Settings
 from tidelog.errors import Diagnostic, Severity, TidelogError
-from tidelog.errors.arguments import Arguments, described, is_whole, paths
+from tidelog.errors.arguments import Arguments, paths
 from tidelog.program import build_program
 from tidelog.program.nodes import Program
-from tidelog.session.functions import bind_functions
+from tidelog.program.text import ProgramText
 from tidelog.session.load import Facts, name_inputs, relations_with_facts
-from tidelog.session.memory import parse_memory_size
 from tidelog.session.recorder import Recorder
-from tidelog.session.rules import ProgramText
-from tidelog.session.text import find_source
 from tidelog.source import Source
+from tidelog.syntax.find_source import find_source
 from tidelog.values import Value
-
-# More threads than any machine has are a mistake.
-_MOST_JOBS: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,27 +103,6 @@ def with_inputs(prepared: Prepared, names: Sequence[str]) -> Prepared:
     program = name_inputs(prepared.program, inputs)
     warnings = _without_inputs(prepared.warnings, program, inputs)
     return replace(prepared, program=program, inputs=inputs, warnings=warnings)
-
-
-def make_settings(
-    jobs: int | None, memory_limit: int | str | None, iteration_limit: int | None = None
-) -> Settings:
-    """Return the settings a user chose; None leaves the default."""
-    settings = Settings()
-    if jobs is not None:
-        if not is_whole(jobs) or not 1 <= jobs <= _MOST_JOBS:
-            message = f"{described(jobs)} is not a number of threads"
-            hint = f"give a whole number from 1 to {_MOST_JOBS:,}"
-            raise TidelogError([Diagnostic(code="bad-jobs", message=message, hint=hint)])
-        settings = replace(settings, jobs=jobs)
-    if memory_limit is not None:
-        settings = replace(settings, memory_limit_bytes=parse_memory_size(memory_limit))
-    if iteration_limit is not None:
-        if not is_whole(iteration_limit) or iteration_limit < 1:
-            message = f"{described(iteration_limit)} is not a number of iterations"
-            raise TidelogError([Diagnostic(code="bad-iteration-limit", message=message)])
-        settings = replace(settings, iteration_limit=iteration_limit)
-    return settings
 
 
 def _check_engine(request: Request) -> None:

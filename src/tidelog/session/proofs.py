@@ -25,7 +25,7 @@ from tidelog.session.provenance import HEIGHT
 from tidelog.source import Span
 
 if TYPE_CHECKING:
-    from tidelog.session.rules import ProgramText
+    from tidelog.program.text import ProgramText
 
 T = TypeVar("T")
 

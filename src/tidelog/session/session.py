@@ -6,11 +6,13 @@ from types import TracebackType
 from typing import Self
 
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
+from tidelog.engine.strategy import check_rule_strategy, choose_strategy
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, written
 from tidelog.explain.blame.answers import Repair
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import did_you_mean
+from tidelog.program.text import SomeRules, WrittenRule
 from tidelog.progress import activity
 from tidelog.session.blaming import Blaming
 from tidelog.session.changes import Changes, SomeFacts
@@ -19,8 +21,6 @@ from tidelog.session.explaining import Explaining
 from tidelog.session.guards import Guards
 from tidelog.session.pending import Functions, PendingEpoch, SomeText
 from tidelog.session.recorder import Recorder, Statistics
-from tidelog.session.rules import SomeRules, WrittenRule
-from tidelog.session.strategy import check_rule_strategy, choose_strategy
 from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions
 from tidelog.session.transaction import Transaction
 from tidelog.session.trees import script_changes

@@ -6,9 +6,9 @@ from typing import Final, Self
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments
+from tidelog.program.text import SomeRules
 from tidelog.session.changes import Changes, SomeFacts
 from tidelog.session.pending import Functions, PendingEpoch, SomeText
-from tidelog.session.rules import SomeRules
 from tidelog.syntax.changes import WrittenChange
 from tidelog.views import Delta
 

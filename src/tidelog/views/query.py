@@ -10,9 +10,9 @@ from tidelog.program import build_program, nodes, walk_nodes
 from tidelog.program.nodes import Column, Program
 from tidelog.source import Source
 from tidelog.syntax import tree, walk_tree
+from tidelog.syntax.query import ParsedQuery, parse_query
 from tidelog.values import Kind, Value
 from tidelog.views.declare import declare_all
-from tidelog.views.parse import ParsedQuery, parse_query
 from tidelog.views.relation import Answer
 from tidelog.views.snapshot import Snapshot
 from tidelog.views.virtual import virtual_relation

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
-from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import counted, did_you_mean
@@ -41,7 +41,7 @@ def find_relation(atom: tree.Atom, program: Program) -> Relation | Diagnostic:
 
 def encode_atoms(
     atoms: Sequence[tree.Atom], relation: Relation, codec: Codec, found: list[Diagnostic]
-) -> list[Codes]:
+) -> list[npt.NDArray[np.int64]]:
     """Return the codes of facts, one array per column; mistakes are added to `found`.
 
     Every atom must be of the relation and have its arity. A relation without columns has one array

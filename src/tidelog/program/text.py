@@ -1,11 +1,9 @@
 """The rules of a program as they were written, and the program without or with some of them."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tidelog import syntax
 from tidelog.errors import Diagnostic, TidelogError
@@ -13,9 +11,6 @@ from tidelog.errors.arguments import described
 from tidelog.program.suggest import did_you_mean
 from tidelog.source import Source, Span
 from tidelog.syntax import parse, tree
-
-if TYPE_CHECKING:
-    from tidelog.views.delta import RuleDelta
 
 RuleItem = tree.Rule | tree.Subsumption
 
@@ -204,17 +199,6 @@ class ProgramText:
                     _no_rule(f"the program has no rule `{syntax.print_node(item)}`", item.span, hint)
                 )
             wanted |= equal
-
-
-def rule_delta(old: ProgramText, new: ProgramText) -> "RuleDelta":
-    """Return the rules that two texts of a program differ in, whatever their ids and layout."""
-    before, after = (
-        Counter(item for piece in text.pieces for item in piece.rules.values()) for text in (old, new)
-    )
-    inserted, deleted = ((after - before).elements(), (before - after).elements())
-    from tidelog.views.delta import RuleDelta  # noqa: PLC0415 - most rules never change
-
-    return RuleDelta(tuple(map(syntax.print_node, inserted)), tuple(map(syntax.print_node, deleted)))
 
 
 def _rule_items(items: Iterable[tree.Item]) -> Iterator[RuleItem]:
