@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from tidelog.session import history
+from tidelog.views import history
 
 PROGRAM = """\
 .decl edge(x: number, y: number)

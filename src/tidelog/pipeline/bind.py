@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from tidelog.engine.function_files import load_functions
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.job import Job
+from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import did_you_mean
 from tidelog.program.text import ProgramText
-from tidelog.session.load import name_inputs
 from tidelog.session.prepare import Request, prepare_text
 from tidelog.source import Source as Text
 from tidelog.source import Span

@@ -222,18 +222,6 @@ class Gathering:
         return False
 
 
-def find_changeable(program: Program, inputs: Iterable[str]) -> frozenset[str]:
-    """Return the relations whose input facts may change.
-
-    These are the `.input` relations, those in `inputs`, which were given facts, and those that no rule with a
-    body derives.
-    """
-    derived = {rule.head.relation for rule in program.rules if rule.body}
-    declared = {directive.relation for directive in program.directives if directive.kind == "input"}
-    free = program.relations.keys() - derived
-    return frozenset(declared | free | (set(inputs) & program.relations.keys()))
-
-
 def _last_of_each(steps: Sequence[_Step]) -> tuple[list[Codes], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Return every fact once, and whether the last step that names it inserts it."""
     width = len(steps[0].columns)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tidelog.engine.epoch import MaintainedEngine
-from tidelog.engine.protocol import Engine, Settings, UserFunctions
+from tidelog.engine.protocol import Engine, Observer, Settings, UserFunctions
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Program
 from tidelog.values import Codec
@@ -25,6 +25,17 @@ class EngineKind:
     passes: Callable[[Program], Program]
     maintain: Callable[[Program, Codec, Settings, UserFunctions], MaintainedEngine]
     evaluate: Callable[[Program, Codec, Settings, UserFunctions], Engine]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineHandle:
+    """An engine at work: the values it knows, and how to make another one."""
+
+    kind: EngineKind
+    codec: Codec
+    engine: MaintainedEngine
+    settings: Settings
+    observer: Observer
 
 
 def find_engine(name: str, spark: object = None) -> EngineKind:

@@ -8,9 +8,9 @@ import numpy as np
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described
 from tidelog.program.text import ProgramText
-from tidelog.session.history import History
 from tidelog.storage.kernel import Int64s
 from tidelog.views.delta import RelationDeltas, Sides, fact_count
+from tidelog.views.history import History
 
 Rows = Mapping[str, Int64s]
 

@@ -5,39 +5,29 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
-from tidelog.engine.epoch import EpochResult, MaintainedEngine, MaintenanceSettings, RelationChange
-from tidelog.engine.protocol import Observer, Settings
+from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program import print_program
+from tidelog.program.inputs import find_changeable
 from tidelog.program.nodes import Program
 from tidelog.program.text import ProgramText
-from tidelog.session.changes import NetChange, find_changeable
-from tidelog.session.engines import EngineKind
-from tidelog.session.history import History, make_delta, rule_delta
+from tidelog.session.changes import NetChange
+from tidelog.session.deltas import make_delta, rule_delta
+from tidelog.session.engines import EngineHandle, EngineKind
 from tidelog.session.pending import PendingEpoch
 from tidelog.session.prepare import Prepared, Request
 from tidelog.source import Source
 from tidelog.store import Store
-from tidelog.values import Codec, Value
+from tidelog.values import Value
 from tidelog.version import own_version
 from tidelog.views import Delta, Snapshot
 from tidelog.views.delta import NO_RULES, RuleDelta
+from tidelog.views.history import History
 
 _LOGGER: Final = logging.getLogger("tidelog")
-
-
-@dataclass(frozen=True, slots=True)
-class EngineHandle:
-    """An engine at work: the values it knows, and how to make another one."""
-
-    kind: EngineKind
-    codec: Codec
-    engine: MaintainedEngine
-    settings: Settings
-    observer: Observer
 
 
 class Epochs:

@@ -1,7 +1,6 @@
 """Input facts, from a folder or from Python, into an engine."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -9,9 +8,7 @@ from pathlib import Path
 from tidelog import io
 from tidelog.engine.protocol import Codes, Engine
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.errors.arguments import written
-from tidelog.program.nodes import Directive, Program, Relation
-from tidelog.program.suggest import did_you_mean
+from tidelog.program.nodes import Program, Relation
 from tidelog.values import Codec
 from tidelog.views import FactSet
 
@@ -28,18 +25,6 @@ def relations_with_facts(facts: object) -> tuple[str, ...]:
     if wrong:
         raise TidelogError(_no_name(name) for name in wrong[:20])
     return tuple(facts)
-
-
-def name_inputs(program: Program, inputs: Sequence[str]) -> Program:
-    """Return the program with every relation that is given facts named as an input.
-
-    Engines may leave out what no rule and no input can fill, so they are told first.
-    """
-    unknown = [name for name in inputs if name not in program.relations]
-    if unknown:
-        raise TidelogError(_undeclared(name, program) for name in unknown)
-    added = tuple(Directive("input", name, {}) for name in inputs if not program.is_input(name))
-    return replace(program, directives=(*program.directives, *added)) if added else program
 
 
 def load_facts(program: Program, facts: Facts, codec: Codec, engine: Engine) -> None:
@@ -103,14 +88,6 @@ def _readers_of_folder(program: Program, folder: Path, codec: Codec) -> Iterator
         if directive.kind == "input":
             relation = program.relations[directive.relation]
             yield relation.name, partial(io.read_relation, relation, directive, codec, folder)
-
-
-def _undeclared(name: str, program: Program) -> Diagnostic:
-    return Diagnostic(
-        code="undeclared-relation",
-        message=f"facts are given for `{written(name)}`, which the program does not declare",
-        hint=did_you_mean(written(name), program.relations, f"declare it: .decl {written(name)}(...)"),
-    )
 
 
 def _no_facts(found: object) -> Diagnostic:

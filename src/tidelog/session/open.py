@@ -13,9 +13,9 @@ from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.errors.arguments import Arguments, paths
 from tidelog.program.text import ProgramText
 from tidelog.session.changes import NetChange
-from tidelog.session.engines import EngineName, find_engine
-from tidelog.session.epochs import EngineHandle, Epochs, fingerprint
-from tidelog.session.history import History, make_delta, rule_delta
+from tidelog.session.deltas import make_delta, rule_delta
+from tidelog.session.engines import EngineHandle, EngineName, find_engine
+from tidelog.session.epochs import Epochs, fingerprint
 from tidelog.session.load import load_facts
 from tidelog.session.prepare import Prepared, Request, prepare, prepare_text
 from tidelog.session.provenance import check_provenance, with_provenance
@@ -27,6 +27,7 @@ from tidelog.store.log import Epoch
 from tidelog.syntax.find_source import find_source
 from tidelog.values import Codec, Value
 from tidelog.views.delta import NO_RULES
+from tidelog.views.history import History
 
 if TYPE_CHECKING:
     from tidelog.explain.proofs.metric import Metric

@@ -1,7 +1,6 @@
 """What the next epoch is to be: changes of facts, and perhaps other rules, all of it or nothing."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +13,14 @@ from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, bad_argument
 from tidelog.explain.blame.answers import Repair
+from tidelog.program.codec_beside import codec_beside
+from tidelog.program.inputs import find_changeable
 from tidelog.program.text import ProgramText, SomeRules
-from tidelog.session.changes import Gathering, NetChange, find_changeable
+from tidelog.session.changes import Gathering, NetChange
 from tidelog.session.prepare import Prepared, prepare_text, with_inputs
 from tidelog.source import Source
 from tidelog.syntax.find_source import find_source
-from tidelog.values import Codec, TypeTable, Value
+from tidelog.values import Codec, Value
 from tidelog.views.delta import RelationDeltas
 
 # A text of rules as `tidelog.open` takes a program, or several.
@@ -149,13 +150,6 @@ class PendingEpoch(Gathering):
         if self.has_rules:
             raise TidelogError([_overtaken()])
         self._check_changeable(find_changeable(prepared.program, prepared.inputs))
-
-
-def codec_beside(codec: Codec, types: TypeTable) -> Codec:
-    """Return a codec that knows more types and gives the same codes; the other one stays as it is."""
-    other = copy(codec)
-    other.types = {**codec.types, **types}
-    return other
 
 
 def _texts(texts: SomeText) -> Iterable[str | Path | Source]:

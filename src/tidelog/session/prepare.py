@@ -10,9 +10,10 @@ from tidelog.engine.protocol import Settings
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.errors.arguments import Arguments, paths
 from tidelog.program import build_program
+from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program
 from tidelog.program.text import ProgramText
-from tidelog.session.load import Facts, name_inputs, relations_with_facts
+from tidelog.session.load import Facts, relations_with_facts
 from tidelog.session.recorder import Recorder
 from tidelog.source import Source
 from tidelog.syntax.find_source import find_source

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from dataclasses import replace
 
+from tidelog.program.inputs import find_changeable
 from tidelog.program.nodes import Program
-from tidelog.session.changes import find_changeable
 from tidelog.session.engines import EngineKind
 
 HEIGHT = "height"

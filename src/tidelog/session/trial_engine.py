@@ -20,12 +20,12 @@ from tidelog.engine.protocol import SilentObserver
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program import build_program
+from tidelog.program.codec_beside import codec_beside
+from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program
 from tidelog.program.text import RuleItem
 from tidelog.session.epoch_diff import EpochDiff, Rows, find_epoch_diff
 from tidelog.session.epochs import Epochs
-from tidelog.session.load import name_inputs
-from tidelog.session.pending import codec_beside
 from tidelog.session.prepare import Prepared
 from tidelog.source import Source, Span
 from tidelog.storage.kernel import Int64s
