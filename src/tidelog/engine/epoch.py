@@ -48,6 +48,11 @@ class RelationChange:
     deleted: Sequence[Codes]
 
 
+def reverse(changes: Mapping[str, RelationChange]) -> dict[str, RelationChange]:
+    """Return the changes that take changes back."""
+    return {name: RelationChange(change.deleted, change.inserted) for name, change in changes.items()}
+
+
 NO_CHANGES: Final[Mapping[str, RelationChange]] = MappingProxyType({})
 
 

@@ -18,9 +18,9 @@ from tidelog.explain.blame.localize import BlameSearch
 from tidelog.explain.blame.repair import Found, Search, SearchLimits
 from tidelog.explain.blame.steps import Step
 from tidelog.explain.blame.suspects import Suspect
+from tidelog.explain.port import Explained
 from tidelog.progress import activity
 from tidelog.session.epoch_diff import EpochDiff, find_epoch_diff
-from tidelog.session.epochs import Epochs
 from tidelog.session.faults import FaultFinder
 from tidelog.session.trial_engine import TrialEngine, trial_engine_at
 from tidelog.session.wishes import Method, Question, SomeEpochs, Wishes
@@ -111,7 +111,7 @@ class Inquiry:
 
 
 @activity("searching for what is to blame")
-def blame(epochs: Epochs, question: Question) -> Blame:
+def blame(epochs: Explained, question: Question) -> Blame:
     """Return a minimal set of changes that causes all the faults; see `Session.blame`."""
     _check_method(question.method)
     with _inquiry(epochs, question) as inquiry:
@@ -150,7 +150,7 @@ def _proofs(case: Case, blamed: frozenset[int], notes: list[str]) -> tuple[Step,
 
 
 @activity("searching for a repair")
-def repair(epochs: Epochs, question: Question, wishes: Wishes) -> Repair:
+def repair(epochs: Explained, question: Question, wishes: Wishes) -> Repair:
     """Return the cheapest changes to take back; see `Session.repair`."""
     _check_method(question.method)
     with _inquiry(epochs, question) as inquiry:
@@ -215,7 +215,7 @@ def _take_wishes(inquiry: Inquiry, wishes: Wishes) -> SearchLimits:
 
 
 @contextmanager
-def _inquiry(epochs: Epochs, question: Question) -> Iterator[Inquiry]:
+def _inquiry(epochs: Explained, question: Question) -> Iterator[Inquiry]:
     """Give the case of a question, with the engine in the newer epoch while the block lasts."""
     before, after = _epochs(question.epoch, epochs.epoch)
     diff = find_epoch_diff(epochs.history, before, after, epochs.epoch)
@@ -223,14 +223,14 @@ def _inquiry(epochs: Epochs, question: Question) -> Iterator[Inquiry]:
         yield inquire(epochs, diff, trial, question)
 
 
-def inquire(epochs: Epochs, diff: EpochDiff, trial: TrialEngine, question: Question) -> Inquiry:
+def inquire(epochs: Explained, diff: EpochDiff, trial: TrialEngine, question: Question) -> Inquiry:
     """Return the case of a question; the trial engine is in the newer epoch."""
     finder = FaultFinder(trial.engine.program, trial.codec or epochs.handle.codec)
     faults = finder.faults(question.unwanted, question.missing, diff, Ground(trial.engine))
     return Inquiry(_make_case(epochs, diff, trial, faults), diff, trial, finder)
 
 
-def _make_case(epochs: Epochs, diff: EpochDiff, trial: TrialEngine, faults: Faults) -> Case:
+def _make_case(epochs: Explained, diff: EpochDiff, trial: TrialEngine, faults: Faults) -> Case:
     """Return the case of these faults."""
     suspects = [
         Suspect((name, tuple(row)), is_insert)

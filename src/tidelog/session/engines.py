@@ -2,13 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from tidelog.engine.epoch import MaintainedEngine
 from tidelog.engine.protocol import Engine, Observer, Settings, UserFunctions
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Program
 from tidelog.values import Codec
+
+if TYPE_CHECKING:
+    from tidelog.engine.reference.restart import RestartingEngine
+    from tidelog.explain.port import EnginePort
+    from tidelog.maintain import LocalMaintainedEngine
+    from tidelog.maintain.spark import SparkMaintainedEngine
 
 EngineName = Literal["local", "reference", "spark"]
 
@@ -18,13 +24,16 @@ class EngineKind:
     """How to make engines of one sort.
 
     `passes` gives the program as the engine runs it. `maintain` makes an engine that follows
-    changes, `evaluate` one that runs once; both are given programs after the passes.
+    changes, `evaluate` one that runs once; both are given programs after the passes. `port` gives what an
+    engine made by `maintain` offers to explanations. With `counts_heights` its iterations can be heights.
     """
 
     name: EngineName
     passes: Callable[[Program], Program]
     maintain: Callable[[Program, Codec, Settings, UserFunctions], MaintainedEngine]
     evaluate: Callable[[Program, Codec, Settings, UserFunctions], Engine]
+    port: Callable[[MaintainedEngine], "EnginePort"]
+    counts_heights: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,20 @@ class EngineHandle:
     engine: MaintainedEngine
     settings: Settings
     observer: Observer
+
+    @property
+    def port(self) -> "EnginePort":
+        """Return what the engine offers to explanations."""
+        return self.kind.port(self.engine)
+
+    @property
+    def counts_heights(self) -> bool:
+        """Say whether the iterations of the engine can be heights of proofs."""
+        return self.kind.counts_heights
+
+    def passes(self, program: Program) -> Program:
+        """Return a program as the engine runs it."""
+        return self.kind.passes(program)
 
 
 def find_engine(name: str, spark: object = None) -> EngineKind:
@@ -74,7 +97,12 @@ def _local() -> EngineKind:
 
         return LocalMaintainedEngine(program, codec, settings, functions)
 
-    return EngineKind("local", run_passes, maintain, LocalEngine)
+    def port(engine: MaintainedEngine) -> "EnginePort":
+        from tidelog.explain.engine_ports import LocalPort  # noqa: PLC0415 - only who asks why
+
+        return LocalPort(cast("LocalMaintainedEngine", engine))
+
+    return EngineKind("local", run_passes, maintain, LocalEngine, port, counts_heights=True)
 
 
 def _reference() -> EngineKind:
@@ -89,7 +117,12 @@ def _reference() -> EngineKind:
             lambda other, numbering: ReferenceEngine(other, codec, settings, functions, numbering),
         )
 
-    return EngineKind("reference", lambda program: program, maintain, ReferenceEngine)
+    def port(engine: MaintainedEngine) -> "EnginePort":
+        from tidelog.explain.engine_ports import ReferencePort  # noqa: PLC0415 - only who asks why
+
+        return ReferencePort(cast("RestartingEngine", engine))
+
+    return EngineKind("reference", lambda program: program, maintain, ReferenceEngine, port)
 
 
 def _spark(options: object) -> EngineKind:
@@ -113,4 +146,9 @@ def _spark(options: object) -> EngineKind:
 
         return SparkMaintainedEngine(program, codec, settings, functions, options)
 
-    return EngineKind("spark", run_passes, maintain, evaluate)
+    def port(engine: MaintainedEngine) -> "EnginePort":
+        from tidelog.explain.engine_ports import SparkPort  # noqa: PLC0415 - only who asks why
+
+        return SparkPort(cast("SparkMaintainedEngine", engine))
+
+    return EngineKind("spark", run_passes, maintain, evaluate, port)

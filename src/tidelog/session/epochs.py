@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange
+from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange, reverse
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program import print_program
 from tidelog.program.inputs import find_changeable
@@ -138,7 +138,7 @@ class Epochs:
         net = pending.net(self._handle.engine)
         if pending.has_rules:
             return self._change_text(pending.prepared(net), net, settings)
-        handle, turned = self._handle, _turned(net.changes)
+        handle, turned = self._handle, reverse(net.changes)
         result, seconds = self._step(
             net.changes,
             None,
@@ -158,7 +158,7 @@ class Epochs:
         old_functions = dict(shared)
         shared.update(after.functions)
         handle.codec.types = {**types, **after.program.types}
-        turned = _turned({n: net.changes[n] for n in net.changes if n in before.program.relations})
+        turned = reverse({n: net.changes[n] for n in net.changes if n in before.program.relations})
 
         def change(prepared: Prepared, changes: Mapping[str, RelationChange]) -> EpochResult:
             program = handle.kind.passes(prepared.program)
@@ -271,7 +271,3 @@ def _apart() -> Diagnostic:
         message="an epoch failed half way and could not be undone: this session and its store differ",
         hint="open the store again: it holds every epoch that was committed",
     )
-
-
-def _turned(changes: Mapping[str, RelationChange]) -> dict[str, RelationChange]:
-    return {name: RelationChange(change.deleted, change.inserted) for name, change in changes.items()}

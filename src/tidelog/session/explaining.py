@@ -33,7 +33,7 @@ class Explaining:
         """Return the rules as written and the facts of the present epoch, for tools that explain."""
         from tidelog.session.proofs import ProofService  # noqa: PLC0415 - see above
 
-        return ProofService(self._epochs)
+        return ProofService(self._epochs, self._epochs.request.provenance)
 
     @overload
     def why(

@@ -1,13 +1,13 @@
 """Guards: what must never hold, or must always hold, whatever changes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidelog.engine.epoch import RelationChange
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.blame.answers import Violation
-from tidelog.session.epochs import Epochs
-from tidelog.session.pending import PendingEpoch
+from tidelog.explain.port import Explained, ExplainedProgram
 from tidelog.views import Delta
 
 
@@ -72,12 +72,17 @@ class Guards:
         """Return the guards in the order they were set."""
         return tuple(self._guards)
 
-    def add(self, guards: Sequence[Guard], epochs: Epochs) -> None:
+    @property
+    def strict(self) -> tuple[Guard, ...]:
+        """Return the guards that refuse epochs."""
+        return tuple(guard for guard in self._guards if guard.is_strict)
+
+    def add(self, guards: Sequence[Guard], epochs: Explained) -> None:
         """Take guards, all or none: their atoms must be of the program."""
         from tidelog.session.faults import FaultFinder  # noqa: PLC0415 - brings the local engine
 
         found: list[Diagnostic] = []
-        finder = FaultFinder(epochs.program, epochs.handle.codec)
+        finder = FaultFinder(epochs.prepared.program, epochs.handle.codec)
         for guard in guards:
             finder.pattern(guard.text, found, "guard")
         if found:
@@ -89,32 +94,29 @@ class Guards:
         for guard in guards or tuple(self._guards):
             self._guards.pop(guard, None)
 
-    def rehearse(self, epochs: Epochs, pending: PendingEpoch) -> None:
-        """Raise `GuardError` if an epoch would break a strict guard; nothing has changed then."""
-        strict = self._strict()
-        if not strict:
-            return
+    def rehearse(
+        self, epochs: Explained, changes: Mapping[str, RelationChange], after: ExplainedProgram | None
+    ) -> None:
+        """Raise `GuardError` if an epoch would break a strict guard; nothing has changed then.
+
+        `after` is the program of the epoch if rules change too.
+        """
         from tidelog.session.rehearsal import rehearse_facts, rehearse_rules  # noqa: PLC0415 - local engine
 
-        pending.check_program(epochs.prepared)
-        net = pending.net(epochs.handle.engine)
-        if pending.has_rules:
-            violations = rehearse_rules(epochs, pending.prepared(net), net, strict)
+        if after is None:
+            violations = rehearse_facts(epochs, changes, self.strict)
         else:
-            violations = rehearse_facts(epochs, net, strict)
+            violations = rehearse_rules(epochs, after, changes, self.strict)
         if violations:
             raise GuardError(violations)
 
-    def check(self, epochs: Epochs, delta: Delta) -> tuple[Violation, ...]:
+    def check(self, epochs: Explained, delta: Delta) -> tuple[Violation, ...]:
         """Return the guards that an epoch broke, which was committed just now."""
         if not self._guards:
             return ()
         from tidelog.session.rehearsal import look_back  # noqa: PLC0415 - brings the local engine
 
         return look_back(epochs, delta, self.all)
-
-    def _strict(self) -> tuple[Guard, ...]:
-        return tuple(guard for guard in self._guards if guard.is_strict)
 
 
 def _refused(violation: Violation) -> Diagnostic:

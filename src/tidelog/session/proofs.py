@@ -5,9 +5,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.explain.port import Explained
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.cone import Cycles
-from tidelog.explain.proofs.engine_facts import EngineFacts, ReadableEngine
 from tidelog.explain.proofs.guided import GuidedRefutation
 from tidelog.explain.proofs.heights import HeightExplorer, HeightFacts, Heights
 from tidelog.explain.proofs.metric import Metric, named_metric, smallest_steps
@@ -16,11 +16,10 @@ from tidelog.explain.proofs.prover import Prover
 from tidelog.explain.proofs.refutation import Refutation, Refuter
 from tidelog.explain.proofs.rules import RuleBook
 from tidelog.explain.proofs.semiring import Semiring, annotate
-from tidelog.explain.proofs.source import FactSource, HasFactSource
+from tidelog.explain.proofs.source import FactSource
 from tidelog.program.written_program import written_program
 from tidelog.progress import activity
 from tidelog.session.asked import AskedFact, read_fact
-from tidelog.session.epochs import Epochs
 from tidelog.session.provenance import HEIGHT
 from tidelog.source import Span
 
@@ -33,11 +32,13 @@ T = TypeVar("T")
 class ProofService:
     """The rule book and the fact source of a session, made when they are first asked for.
 
+    `provenance` is what the session was told to keep: a metric of proofs, its name or None.
     Whoever reads them holds the session's lock: both speak of the present epoch.
     """
 
-    def __init__(self, epochs: Epochs) -> None:
+    def __init__(self, epochs: Explained, provenance: object) -> None:
         self._epochs = epochs
+        self._provenance = provenance
         self._text: ProgramText | None = None
         self._epoch = -1
         self._explorer: Explorer | None = None
@@ -63,7 +64,7 @@ class ProofService:
         """Return the proof of a fact that holds, the smallest one by a metric if one is given."""
         atom = self._held(asked)
         explorer = self.explorer()
-        provenance = self._epochs.request.provenance
+        provenance = self._provenance
         if metric is None and provenance != HEIGHT:
             metric = cast("Metric | str | None", provenance)
         if metric is None or metric == provenance == HEIGHT:
@@ -118,87 +119,47 @@ class ProofService:
             epochs = self._epochs
             prover = Prover(self._book, self._source)
             now = lambda: epochs.epoch  # noqa: E731 - a property as a function
-            if epochs.request.provenance == HEIGHT:
+            if self._provenance == HEIGHT:
                 heights = Heights(prover, self._exact)
-                proving = Prover(self._book, HeightFacts(self._with_heights(), heights))
+                proving = Prover(self._book, HeightFacts(epochs.handle.port.heights(self._source), heights))
                 self._explorer = HeightExplorer(proving, now, epochs.epoch, epochs.lock, heights=heights)
             else:
                 self._explorer = Explorer(prover, now, epochs.epoch, epochs.lock)
         return self._explorer
 
-    def _with_heights(self) -> FactSource:
-        """Return the facts with heights for levels, where the engine counts them."""
-        from tidelog.explain.proofs.local import LocalFacts  # noqa: PLC0415 - see `_make_source`
-
-        return self._source.with_heights() if isinstance(self._source, LocalFacts) else self._source
-
     def _refresh(self) -> None:
         snapshot, handle = self._epochs.snapshot, self._epochs.handle
-        text = self._epochs.text
+        text = self._epochs.prepared.text
         if self._text is not text:
             # Not `text.rules`, which writes every rule out.
             ids = {_place(item.span): number for piece in text.pieces for number, item in piece.rules.items()}
             checked = snapshot.program
             self._exact: frozenset[str] = frozenset()
-            if self._epochs.request.provenance == HEIGHT and handle.kind.name == "local":
+            if self._provenance == HEIGHT and handle.counts_heights:
                 from tidelog.plan.heights import exact_relations  # noqa: PLC0415 - only who asks pays
 
-                checked = handle.kind.passes(checked)
+                checked = handle.passes(checked)
                 self._exact = exact_relations(checked)
             self._book = RuleBook(
                 written_program(text.tree, snapshot.program),
                 checked,
                 snapshot.codec,
-                self._epochs.functions,
+                self._epochs.prepared.functions,
                 lambda span: ids.get(_place(span), 0),
                 handle.engine.numbering,
             )
             self._text = text
             self._epoch = -1
         if self._epoch != snapshot.epoch:
-            self._source = self._make_source()
+            before = self._source if self._epoch >= 0 else None
+            self._source: FactSource = handle.port.facts(self._book.checked, handle.codec, before)
             self._epoch = snapshot.epoch
             self._explorer = None
-
-    def _make_source(self) -> FactSource:
-        handle = self._epochs.handle
-        engine, codec = handle.engine, handle.codec
-        if handle.kind.name == "local":
-            # Imported here: the local engine brings its compiler, and other engines need none.
-            from tidelog.explain.proofs.local import LocalFacts  # noqa: PLC0415
-            from tidelog.maintain import LocalMaintainedEngine  # noqa: PLC0415
-
-            assert isinstance(engine, LocalMaintainedEngine)
-            # Its indexes follow the relations from epoch to epoch.
-            if self._epoch >= 0 and isinstance(self._source, LocalFacts):
-                self._source.start_epoch()
-                return self._source
-            return LocalFacts(self._book.checked, codec, engine)
-        if handle.kind.name == "spark":
-            # Imported here: only Spark keeps facts elsewhere.
-            from tidelog.explain.proofs.spark import SharedFacts  # noqa: PLC0415
-            from tidelog.maintain.spark import SparkMaintainedEngine  # noqa: PLC0415
-
-            assert isinstance(engine, SparkMaintainedEngine)
-            return SharedFacts(self._book.checked, codec, engine)
-        if isinstance(engine, HasFactSource):
-            return engine.fact_source()
-        if isinstance(engine, ReadableEngine):
-            return EngineFacts(self._book.checked, codec, engine)
-        raise TidelogError([_no_proofs(handle.kind.name)])
 
 
 def _absent(atom: GroundAtom) -> Diagnostic:
     return Diagnostic(
         code="fact-absent", message=f"{atom} does not hold", hint="ask `why_not` what is missing for it"
-    )
-
-
-def _no_proofs(engine: str) -> Diagnostic:
-    return Diagnostic(
-        code="no-proofs",
-        message=f"the engine `{engine}` does not offer its facts to proofs",
-        hint="open the program with the engine local to ask why",
     )
 
 

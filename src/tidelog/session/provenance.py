@@ -23,7 +23,7 @@ def with_provenance(kind: EngineKind, provenance: object, inputs: Collection[str
 
     Only the local engine tells iterations; for others heights are found when asked for.
     """
-    if provenance != HEIGHT or kind.name != "local":
+    if provenance != HEIGHT or not kind.counts_heights:
         return kind
     plain = kind.passes
 

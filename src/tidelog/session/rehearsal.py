@@ -1,23 +1,19 @@
 """Epochs held against guards: before they happen, or just after."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 
-from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange
-from tidelog.engine.protocol import Codes, SilentObserver
+from tidelog.engine.epoch import RelationChange
+from tidelog.engine.protocol import Codes
 from tidelog.explain.blame.answers import Blame, Repair, Violation
-from tidelog.maintain import LocalMaintainedEngine
+from tidelog.explain.port import Explained, ExplainedProgram, in_epoch
 from tidelog.program.nodes import Program
 from tidelog.session.blame import blame, blame_in, inquire, repair, repair_in
-from tidelog.session.changes import NetChange
 from tidelog.session.epoch_diff import EpochDiff, Rows
-from tidelog.session.epochs import Epochs
 from tidelog.session.faults import FaultFinder
 from tidelog.session.guards import Guard
-from tidelog.session.prepare import Prepared
 from tidelog.session.trial_engine import TrialEngine, make_trial_engine
 from tidelog.session.wishes import Question, Wishes
 from tidelog.storage.kernel import Int64s
@@ -26,33 +22,38 @@ from tidelog.views import Delta
 from tidelog.views.delta import fact_count
 from tidelog.views.fact_text import write_fact
 
-_SETTINGS = MaintenanceSettings()
 
-
-def look_back(epochs: Epochs, delta: Delta, guards: Sequence[Guard]) -> tuple[Violation, ...]:
+def look_back(epochs: Explained, delta: Delta, guards: Sequence[Guard]) -> tuple[Violation, ...]:
     """Return the guards that the last epoch broke, each with blame and repair."""
     found: list[Violation] = []
     sides = {name: delta.sides(name) for name in delta}
-    inserted = _rows({name: pair[0] for name, pair in sides.items() if fact_count(pair[0])}, epochs.program)
-    deleted = _rows({name: pair[1] for name, pair in sides.items() if fact_count(pair[1])}, epochs.program)
-    for guard, facts in broken(guards, epochs.program, epochs.handle.codec, inserted, deleted):
+    inserted = _rows(
+        {name: pair[0] for name, pair in sides.items() if fact_count(pair[0])}, epochs.prepared.program
+    )
+    deleted = _rows(
+        {name: pair[1] for name, pair in sides.items() if fact_count(pair[1])}, epochs.prepared.program
+    )
+    for guard, facts in broken(guards, epochs.prepared.program, epochs.handle.codec, inserted, deleted):
         question = _question(guard, facts, delta.epoch)
         found.append(_violation(guard, blame(epochs, question), repair(epochs, question, Wishes())))
     return tuple(found)
 
 
-def rehearse_facts(epochs: Epochs, net: NetChange, guards: Sequence[Guard]) -> tuple[Violation, ...]:
+def rehearse_facts(
+    epochs: Explained, changes: Mapping[str, RelationChange], guards: Sequence[Guard]
+) -> tuple[Violation, ...]:
     """Return the guards that changes would break; the engine is as it was afterwards."""
-    if not net.changes:
+    if not changes:
         return ()
-    codec, program = epochs.handle.codec, epochs.program
-    result = _try_out(epochs, net.changes)
+    codec, program = epochs.handle.codec, epochs.prepared.program
+    with epochs.handle.port.trial(changes) as result:
+        pass
     inserted, deleted = _rows(result.inserted, program), _rows(result.deleted, program)
     found = list(broken(guards, program, codec, inserted, deleted))
     if not found:
         return ()
-    inputs_inserted = _rows({name: change.inserted for name, change in net.changes.items()}, program)
-    inputs_deleted = _rows({name: change.deleted for name, change in net.changes.items()}, program)
+    inputs_inserted = _rows({name: change.inserted for name, change in changes.items()}, program)
+    inputs_deleted = _rows({name: change.deleted for name, change in changes.items()}, program)
     diff = EpochDiff(
         epochs.epoch,
         epochs.epoch + 1,
@@ -60,27 +61,25 @@ def rehearse_facts(epochs: Epochs, net: NetChange, guards: Sequence[Guard]) -> t
         deleted,
         inputs_inserted,
         inputs_deleted,
-        epochs.text,
-        epochs.text,
+        epochs.prepared.text,
+        epochs.prepared.text,
     )
-    with _applied(epochs, net.changes):
-        engine = epochs.handle.engine
-        trial = (
-            TrialEngine(engine)
-            if isinstance(engine, LocalMaintainedEngine)
-            else make_trial_engine(epochs, diff)
-        )
+    engine = epochs.handle.port.derivations
+    with in_epoch(epochs.handle.engine, changes):
+        trial = make_trial_engine(epochs, diff) if engine is None else TrialEngine(engine)
         return tuple(_judge(epochs, diff, trial, guard, facts) for guard, facts in found)
 
 
 def rehearse_rules(
-    epochs: Epochs, after: Prepared, net: NetChange, guards: Sequence[Guard]
+    epochs: Explained, after: ExplainedProgram, changes: Mapping[str, RelationChange], guards: Sequence[Guard]
 ) -> tuple[Violation, ...]:
     """Return the guards that another program with changed facts would break, by evaluating it on the side."""
-    program, before, number = after.program, epochs.program, epochs.epoch
-    inputs_inserted = _rows({name: change.inserted for name, change in net.changes.items()}, program)
-    inputs_deleted = _rows({name: change.deleted for name, change in net.changes.items()}, program)
-    unknown = EpochDiff(number, number + 1, {}, {}, inputs_inserted, inputs_deleted, epochs.text, after.text)
+    program, before, number = after.program, epochs.prepared.program, epochs.epoch
+    inputs_inserted = _rows({name: change.inserted for name, change in changes.items()}, program)
+    inputs_deleted = _rows({name: change.deleted for name, change in changes.items()}, program)
+    unknown = EpochDiff(
+        number, number + 1, {}, {}, inputs_inserted, inputs_deleted, epochs.prepared.text, after.text
+    )
     # The session is an epoch behind the trial engine: what lies between is to be done, not undone.
     ahead = replace(unknown, inputs_inserted=inputs_deleted, inputs_deleted=inputs_inserted)
     trial = make_trial_engine(epochs, unknown, ahead, after)
@@ -119,7 +118,7 @@ def broken(
 
 
 def _judge(
-    epochs: Epochs, diff: EpochDiff, trial: TrialEngine, guard: Guard, facts: tuple[str, ...]
+    epochs: Explained, diff: EpochDiff, trial: TrialEngine, guard: Guard, facts: tuple[str, ...]
 ) -> Violation:
     question = _question(guard, facts, diff.after)
     inquiry = inquire(epochs, diff, trial, question)
@@ -131,36 +130,6 @@ def _question(guard: Guard, facts: tuple[str, ...], epoch: int) -> Question:
         return Question(missing=facts, epoch=epoch)
     # The text too: a repair must not insert other facts that the guard forbids.
     return Question(unwanted=(*facts, guard.text), epoch=epoch)
-
-
-def _try_out(epochs: Epochs, changes: Mapping[str, RelationChange]) -> EpochResult:
-    """Return what changes would do."""
-    engine = epochs.handle.engine
-    if isinstance(engine, LocalMaintainedEngine):
-        with engine.trial(changes, _SETTINGS) as result:
-            return result
-    mark = engine.numbering.mark()
-    result = engine.apply(changes, _SETTINGS, SilentObserver())
-    engine.apply(_turned(changes), _SETTINGS, SilentObserver())
-    engine.numbering.rewind(mark)
-    return result
-
-
-@contextmanager
-def _applied(epochs: Epochs, changes: Mapping[str, RelationChange]) -> Iterator[None]:
-    """Take the engine to the next epoch, and back again whatever happens."""
-    engine = epochs.handle.engine
-    mark = engine.numbering.mark()
-    engine.apply(changes, _SETTINGS, SilentObserver())
-    try:
-        yield
-    finally:
-        engine.apply(_turned(changes), _SETTINGS, SilentObserver())
-        engine.numbering.rewind(mark)
-
-
-def _turned(changes: Mapping[str, RelationChange]) -> dict[str, RelationChange]:
-    return {name: RelationChange(change.deleted, change.inserted) for name, change in changes.items()}
 
 
 def _rows(sides: Mapping[str, Sequence[Codes]], program: Program) -> dict[str, Int64s]:

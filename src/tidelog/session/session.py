@@ -304,7 +304,11 @@ class Session(Explaining, Blaming):
     def _apply(self, pending: PendingEpoch, settings: MaintenanceSettings) -> Delta:
         if pending.has_rules and settings is not self._maintenance:
             check_rule_strategy(settings.strategy, self._epochs.request.engine)
-        self._guards.rehearse(self._epochs, pending)
+        if self._guards.strict:
+            pending.check_program(self._epochs.prepared)
+            net = pending.net(self._epochs.handle.engine)
+            after = pending.prepared(net) if pending.has_rules else None
+            self._guards.rehearse(self._epochs, net.changes, after)
         return self._epochs.apply(pending, settings)
 
     def _commit(self, work: Callable[[], Delta]) -> Delta:

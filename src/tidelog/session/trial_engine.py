@@ -10,14 +10,15 @@ Adding and removing rules are then changes of facts like all others.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tidelog.engine.epoch import MaintenanceSettings, RelationChange
+from tidelog.engine.epoch import RelationChange
 from tidelog.engine.protocol import SilentObserver
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.explain.port import Explained, ExplainedProgram, in_epoch
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program import build_program
 from tidelog.program.codec_beside import codec_beside
@@ -25,8 +26,6 @@ from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program
 from tidelog.program.text import RuleItem
 from tidelog.session.epoch_diff import EpochDiff, Rows, find_epoch_diff
-from tidelog.session.epochs import Epochs
-from tidelog.session.prepare import Prepared
 from tidelog.source import Source, Span
 from tidelog.storage.kernel import Int64s
 from tidelog.syntax import print_node, tree
@@ -48,29 +47,17 @@ class TrialEngine:
 
 
 @contextmanager
-def trial_engine_at(epochs: Epochs, diff: EpochDiff) -> Iterator[TrialEngine]:
+def trial_engine_at(epochs: Explained, diff: EpochDiff) -> Iterator[TrialEngine]:
     """Yield the trial engine of an interval of epochs; the caller holds the lock."""
-    engine = epochs.handle.engine
+    engine = epochs.handle.port.derivations
     later = find_epoch_diff(epochs.history, diff.after, epochs.epoch, epochs.epoch)
     has_same_rules = diff.old_text.rules == later.new_text.rules == diff.new_text.rules
-    if not isinstance(engine, LocalMaintainedEngine) or not has_same_rules:
+    if engine is None or not has_same_rules:
         yield make_trial_engine(epochs, diff, later)
         return
-    there, back = (
-        as_changes(later.inputs_deleted, later.inputs_inserted),
-        as_changes(later.inputs_inserted, later.inputs_deleted),
-    )
-    if not there:
+    there = as_changes(later.inputs_deleted, later.inputs_inserted)
+    with in_epoch(engine, there) if there else nullcontext():
         yield TrialEngine(engine)
-        return
-    settings, observer = MaintenanceSettings(), SilentObserver()
-    mark = engine.numbering.mark()
-    engine.apply(there, settings, observer)
-    try:
-        yield TrialEngine(engine)
-    finally:
-        engine.apply(back, settings, observer)
-        engine.numbering.rewind(mark)
 
 
 def as_changes(inserted: Rows, deleted: Rows) -> dict[str, RelationChange]:
@@ -97,10 +84,10 @@ def _columns(rows: Int64s) -> list[Int64s]:
 
 
 def make_trial_engine(
-    epochs: Epochs,
+    epochs: Explained,
     diff: EpochDiff,
     later: EpochDiff | None = None,
-    after: Prepared | None = None,
+    after: ExplainedProgram | None = None,
 ) -> TrialEngine:
     """Return a trial engine of its own, evaluated over the inputs of the newer epoch.
 
@@ -119,7 +106,7 @@ def make_trial_engine(
     from tidelog.plan.passes import run_passes  # noqa: PLC0415 - the local engine is loaded here at last
 
     codec = codec_beside(handle.codec, program.types)
-    functions = {**epochs.functions, **prepared.functions}
+    functions = {**epochs.prepared.functions, **prepared.functions}
     numbering = handle.engine.numbering.copy()
     engine = LocalMaintainedEngine(run_passes(program), codec, handle.settings, functions, numbering)
     for name, rows in _inputs(epochs, program, later).items():
@@ -128,13 +115,13 @@ def make_trial_engine(
     if numbers:
         engine.insert(guard, [np.array(numbers, np.int64)])
     engine.evaluate(SilentObserver())
-    is_local = isinstance(handle.engine, LocalMaintainedEngine)
-    reason = "rules changed" if is_local else "the session's engine keeps no derivations"
+    has_derivations = handle.port.derivations is not None
+    reason = "rules changed" if has_derivations else "the session's engine keeps no derivations"
     notes = (f"the program was evaluated once more, because {reason}",)
     return TrialEngine(engine, guard, union.rules, notes, codec)
 
 
-def _inputs(epochs: Epochs, program: Program, later: EpochDiff | None) -> dict[str, Int64s]:
+def _inputs(epochs: Explained, program: Program, later: EpochDiff | None) -> dict[str, Int64s]:
     """Return the input facts of the newer epoch."""
     found: dict[str, Int64s] = {}
     for name, state in epochs.handle.engine.export_state().relations.items():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tidelog.engine.code_rows import matching
-from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange
+from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange, reverse
 from tidelog.engine.protocol import SilentObserver
 from tidelog.errors import TidelogError
 from tidelog.explain.blame.cone import Cones
@@ -18,7 +18,7 @@ from tidelog.explain.blame.ground import Ground
 from tidelog.explain.blame.marks import Marks
 from tidelog.explain.blame.possible import Possible, find_possible
 from tidelog.explain.blame.reasons import Explainer
-from tidelog.explain.blame.suspects import Key, Reason, Rows, Suspect, applied, taken_back, turned
+from tidelog.explain.blame.suspects import Key, Reason, Rows, Suspect, applied, taken_back
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.storage.annotations import ABSENT
 from tidelog.values import Codec
@@ -191,10 +191,10 @@ class Case:
             yield
         finally:
             try:
-                self.engine.apply(turned(back), self.settings, SilentObserver())
+                self.engine.apply(reverse(back), self.settings, SilentObserver())
             except BaseException:
                 # Interrupted: the engine must not be left in another epoch than its session.
-                self.engine.apply(turned(back), self.settings, SilentObserver())
+                self.engine.apply(reverse(back), self.settings, SilentObserver())
                 raise
             finally:
                 self._look_around()

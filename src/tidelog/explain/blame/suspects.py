@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.epoch import RelationChange
+from tidelog.engine.epoch import RelationChange, reverse
 from tidelog.storage.kernel import Int64s
 
 # A fact: its relation and the codes of its columns.
@@ -44,12 +44,7 @@ def taken_back(suspects: Sequence[Suspect], taken: Iterable[int]) -> dict[str, R
 
 def applied(suspects: Sequence[Suspect], chosen: Iterable[int]) -> dict[str, RelationChange]:
     """Return the changes that some suspects are, by relation."""
-    return turned(taken_back(suspects, chosen))
-
-
-def turned(changes: Mapping[str, RelationChange]) -> dict[str, RelationChange]:
-    """Return the changes that take changes back."""
-    return {name: RelationChange(change.deleted, change.inserted) for name, change in changes.items()}
+    return reverse(taken_back(suspects, chosen))
 
 
 def _columns(facts: Sequence[tuple[int, ...]], others: Sequence[tuple[int, ...]]) -> list[Int64s]:

@@ -1,7 +1,7 @@
 """The facts of any engine, taken over relation by relation when they are asked for."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from tidelog.engine.protocol import Codes
 from tidelog.explain.proofs.source import Level, PlainFacts
@@ -10,7 +10,6 @@ from tidelog.values import Codec, Fact, Value
 from tidelog.values.functors import canonical_value
 
 
-@runtime_checkable
 class ReadableEngine(Protocol):
     """What is read of an engine."""
 

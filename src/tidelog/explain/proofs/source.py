@@ -81,14 +81,6 @@ class Searching(Protocol):
         """Return the facts with these values in these columns."""
 
 
-@runtime_checkable
-class HasFactSource(Protocol):
-    """An engine with a source of its own."""
-
-    def fact_source(self) -> FactSource:
-        """Return the facts of the present epoch."""
-
-
 class PlainFacts:
     """Facts held in plain sets; see `FactSource`.
 

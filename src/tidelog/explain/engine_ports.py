@@ -1,0 +1,98 @@
+"""The ports of the engines: how explanations read each of them."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from tidelog.engine.epoch import EpochResult, MaintainedEngine, MaintenanceSettings, RelationChange
+from tidelog.engine.reference.restart import RestartingEngine
+from tidelog.explain.port import in_epoch
+from tidelog.explain.proofs.engine_facts import EngineFacts
+from tidelog.explain.proofs.source import FactSource
+from tidelog.program.nodes import Program
+from tidelog.values import Codec
+
+if TYPE_CHECKING:
+    # Imported where they are used: each engine brings what the others do not need.
+    from tidelog.maintain import LocalMaintainedEngine
+    from tidelog.maintain.spark import SparkMaintainedEngine
+
+
+class _SteppingPort:
+    """A port whose trial epochs are applied and taken back; it offers no derivations."""
+
+    derivations = None
+
+    def __init__(self, engine: MaintainedEngine) -> None:
+        self._engine = engine
+
+    def heights(self, facts: FactSource) -> FactSource:
+        """Return the facts as they are: iterations are not counted across strata."""
+        return facts
+
+    def trial(self, changes: Mapping[str, RelationChange]) -> AbstractContextManager[EpochResult]:
+        """Take the engine through a trial epoch."""
+        return in_epoch(self._engine, changes)
+
+
+class ReferencePort(_SteppingPort):
+    """The port of the reference engine."""
+
+    def __init__(self, engine: RestartingEngine) -> None:
+        super().__init__(engine)
+        self._readable = engine
+
+    def facts(
+        self,
+        program: Program,
+        codec: Codec,
+        before: FactSource | None,  # noqa: ARG002 - facts are taken over anew
+    ) -> FactSource:
+        """Return the facts of the present epoch."""
+        return EngineFacts(program, codec, self._readable)
+
+
+class SparkPort(_SteppingPort):
+    """The port of the engine on Spark."""
+
+    def __init__(self, engine: "SparkMaintainedEngine") -> None:
+        super().__init__(engine)
+        self._shared = engine
+
+    def facts(
+        self,
+        program: Program,
+        codec: Codec,
+        before: FactSource | None,  # noqa: ARG002 - facts are looked up anew
+    ) -> FactSource:
+        """Return the facts of the present epoch."""
+        from tidelog.explain.proofs.spark import SharedFacts  # noqa: PLC0415 - see above
+
+        return SharedFacts(program, codec, self._shared)
+
+
+class LocalPort:
+    """The port of the local engine."""
+
+    def __init__(self, engine: "LocalMaintainedEngine") -> None:
+        self.derivations = engine
+
+    def facts(self, program: Program, codec: Codec, before: FactSource | None) -> FactSource:
+        """Return the facts of the present epoch; indexes follow the relations from epoch to epoch."""
+        from tidelog.explain.proofs.local import LocalFacts  # noqa: PLC0415 - see above
+
+        if isinstance(before, LocalFacts):
+            before.start_epoch()
+            return before
+        return LocalFacts(program, codec, self.derivations)
+
+    def heights(self, facts: FactSource) -> FactSource:
+        """Return facts of this port with heights for levels."""
+        from tidelog.explain.proofs.local import LocalFacts  # noqa: PLC0415 - see above
+
+        assert isinstance(facts, LocalFacts), "they were returned by `facts`"
+        return facts.with_heights()
+
+    def trial(self, changes: Mapping[str, RelationChange]) -> AbstractContextManager[EpochResult]:
+        """Take the engine through a trial epoch."""
+        return self.derivations.trial(changes, MaintenanceSettings())
