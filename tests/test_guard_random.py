@@ -8,7 +8,7 @@ from epochs_programs import AGGREGATES, LAWS
 from explanations_oracle import Faults, Worlds, as_changes, smallest_repair
 from fault_cases import RandomFaults, random_faults
 from tidelog.explain.blame.answers import Violation
-from tidelog.session.guards import GuardError
+from tidelog.explain.guards.guards import GuardError
 
 _FAULTS = random_faults(special=LAWS, aggregates=AGGREGATES)
 

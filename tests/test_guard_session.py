@@ -7,7 +7,7 @@ import pytest
 from pointsto import CHANGES, FACTS, FAULT, PROGRAM, before
 from storing import make, reopen
 from tidelog.errors import TidelogError
-from tidelog.session.guards import GuardError
+from tidelog.explain.guards.guards import GuardError
 
 
 def test_a_broken_guard_is_reported_with_blame_and_repair() -> None:

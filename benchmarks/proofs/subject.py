@@ -64,7 +64,7 @@ class _Clock(SilentObserver):
 def _ask(db: Session, wanted: int) -> dict[str, object]:
     """Return what questions took, the first of all and the others; then one large tree of proofs."""
     begun = time.perf_counter()
-    import tidelog.session.proofs  # noqa: F401, PLC0415 - what is loaded once is measured by itself
+    import tidelog.explain.proofs.service  # noqa: F401, PLC0415 - what is loaded once is measured by itself
 
     loaded = time.perf_counter() - begun
     ready = time.process_time()

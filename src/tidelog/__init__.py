@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from tidelog.analysis.open_tree import open_tree
     from tidelog.errors import Diagnostic, TidelogError
     from tidelog.explain.blame.answers import Blame, Repair
+    from tidelog.explain.guards.guards import Guard, GuardError
     from tidelog.explain.proofs.metric import Metric
     from tidelog.explain.proofs.proof import Proof
     from tidelog.explain.proofs.refutation import Refutation
     from tidelog.explain.proofs.semiring import Semiring
     from tidelog.session import Change, Session, aggregate, functor
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
-    from tidelog.session.guards import Guard, GuardError
     from tidelog.session.prepare import read_program
     from tidelog.values import Branch
     from tidelog.views import Answer, Delta, RelationView
@@ -65,8 +65,8 @@ _HOMES: Final = {
     "Change": ("tidelog.session", "Change"),
     "Delta": ("tidelog.views", "Delta"),
     "Diagnostic": ("tidelog.errors", "Diagnostic"),
-    "Guard": ("tidelog.session.guards", "Guard"),
-    "GuardError": ("tidelog.session.guards", "GuardError"),
+    "Guard": ("tidelog.explain.guards.guards", "Guard"),
+    "GuardError": ("tidelog.explain.guards.guards", "GuardError"),
     "Metric": ("tidelog.explain.proofs.metric", "Metric"),
     "Proof": ("tidelog.explain.proofs.proof", "Proof"),
     "Refutation": ("tidelog.explain.proofs.refutation", "Refutation"),

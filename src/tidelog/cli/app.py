@@ -268,7 +268,7 @@ def repair(  # noqa: PLR0913 - one parameter per option of the command line
     """Find the fewest changes to take back so that none of the faults remains; exit 3 without any."""
     from tidelog.cli.blame import FaultOptions, parse_epoch, parse_method  # noqa: PLC0415 - as above
     from tidelog.cli.repair import RepairOptions, parse_costs, print_repair  # noqa: PLC0415 - as above
-    from tidelog.session.wishes import Wishes  # noqa: PLC0415 - as above
+    from tidelog.explain.blame.wishes import Wishes  # noqa: PLC0415 - as above
 
     faults = FaultOptions(
         tuple(unwanted or ()), tuple(missing or ()), parse_epoch(epoch), parse_method(method),

@@ -14,8 +14,8 @@ from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.blame.answers import Violation
+from tidelog.explain.guards.guards import GuardError
 from tidelog.session import Session
-from tidelog.session.guards import GuardError
 from tidelog.syntax.changes import WrittenTransaction, read_changes
 from tidelog.views import Delta
 

@@ -9,8 +9,8 @@ import typer
 from tidelog.cli.apply import read_transactions
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
+from tidelog.explain.blame.wishes import Method, SomeEpochs
 from tidelog.session import Session
-from tidelog.session.wishes import Method, SomeEpochs
 from tidelog.store import Store
 
 

@@ -12,8 +12,8 @@ from tidelog.cli.sessions import SessionOptions
 from tidelog.cli.start import spare_pandas
 from tidelog.errors.arguments import Arguments
 from tidelog.explain.blame.answers import InputChange, Repair
+from tidelog.explain.blame.wishes import Wishes
 from tidelog.session import Session
-from tidelog.session.wishes import Wishes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, described, is_path
 from tidelog.explain.blame.answers import InputChange
-from tidelog.session.epochs import Epochs
-from tidelog.session.guards import Guard, Guards, read_guards
-from tidelog.session.wishes import (
+from tidelog.explain.blame.wishes import (
     Method,
     Question,
     Rejected,
@@ -19,6 +17,8 @@ from tidelog.session.wishes import (
     SomeFaults,
     Wishes,
 )
+from tidelog.explain.guards.guards import Guard, Guards, read_guards
+from tidelog.session.epochs import Epochs
 
 if TYPE_CHECKING:
     from tidelog.explain.blame.answers import Blame, Repair
@@ -47,7 +47,7 @@ class Blaming:
 
             db.blame(unwanted=["alias(x, 'sec')"], epoch=(3, 7))
         """
-        from tidelog.session.blame import blame  # noqa: PLC0415 - brings the local engine
+        from tidelog.explain.blame.inquiry import blame  # noqa: PLC0415 - brings the local engine
 
         _check_method(method)
         with self._epochs.lock:
@@ -74,7 +74,7 @@ class Blaming:
         again. After `seconds` the best one so far is given, with the least cost that is possible.
         `db.apply` takes a repair as it is.
         """
-        from tidelog.session.blame import repair  # noqa: PLC0415 - brings the local engine and the solver
+        from tidelog.explain.blame.inquiry import repair  # noqa: PLC0415 - brings the local engine and the solver
 
         _check_method(method)
         with Arguments() as arguments:

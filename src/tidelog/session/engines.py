@@ -1,12 +1,13 @@
 """The engines a user may choose."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from tidelog.engine.epoch import MaintainedEngine
 from tidelog.engine.protocol import Engine, Observer, Settings, UserFunctions
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.inputs import find_changeable
 from tidelog.program.nodes import Program
 from tidelog.values import Codec
 
@@ -34,6 +35,21 @@ class EngineKind:
     evaluate: Callable[[Program, Codec, Settings, UserFunctions], Engine]
     port: Callable[[MaintainedEngine], "EnginePort"]
     counts_heights: bool = False
+
+    def with_heights(self, inputs: Collection[str]) -> "EngineKind":
+        """Return the sort of engine whose iterations are heights.
+
+        Only the local engine tells iterations; for others heights are found when asked for.
+        """
+        if not self.counts_heights:
+            return self
+
+        def passes(program: Program) -> Program:
+            from tidelog.plan.heights import count_heights  # noqa: PLC0415 - only who asks pays
+
+            return count_heights(self.passes(program), find_changeable(program, inputs))
+
+        return replace(self, passes=passes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     # Loaded by the first question: a session that is never asked starts without proofs.
     from collections.abc import Callable
 
+    from tidelog.explain.proofs.asked import AskedFact
     from tidelog.explain.proofs.atom import GroundAtom
     from tidelog.explain.proofs.guided import GuidedRefutation
     from tidelog.explain.proofs.metric import Metric
     from tidelog.explain.proofs.proof import Proof
     from tidelog.explain.proofs.refutation import Refutation
     from tidelog.explain.proofs.semiring import Semiring
-    from tidelog.session.asked import AskedFact
-    from tidelog.session.proofs import ProofService
+    from tidelog.explain.proofs.service import ProofService
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class Explaining:
     @cached_property
     def proofs(self) -> "ProofService":
         """Return the rules as written and the facts of the present epoch, for tools that explain."""
-        from tidelog.session.proofs import ProofService  # noqa: PLC0415 - see above
+        from tidelog.explain.proofs.service import ProofService  # noqa: PLC0415 - see above
 
         return ProofService(self._epochs, self._epochs.request.provenance)
 

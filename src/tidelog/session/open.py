@@ -11,6 +11,7 @@ from tidelog.engine.settings import make_settings
 from tidelog.engine.strategy import choose_strategy
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.errors.arguments import Arguments, paths
+from tidelog.explain.proofs.provenance import HEIGHT, check_provenance
 from tidelog.program.text import ProgramText
 from tidelog.session.changes import NetChange
 from tidelog.session.deltas import make_delta, rule_delta
@@ -18,7 +19,6 @@ from tidelog.session.engines import EngineHandle, EngineName, find_engine
 from tidelog.session.epochs import Epochs, fingerprint
 from tidelog.session.load import load_facts
 from tidelog.session.prepare import Prepared, Request, prepare, prepare_text
-from tidelog.session.provenance import check_provenance, with_provenance
 from tidelog.session.recorder import Recorder
 from tidelog.session.session import Session
 from tidelog.source import Source
@@ -153,7 +153,8 @@ def evaluate(prepared: Prepared, recorder: Recorder) -> Session:
     request, program = prepared.request, prepared.program
     with recorder.phase("start"):
         kind = find_engine(request.engine, request.spark)
-        kind = with_provenance(kind, request.provenance, prepared.inputs)
+        if request.provenance == HEIGHT:
+            kind = kind.with_heights(prepared.inputs)
     codec = Codec(program.types)
     store = None
     if request.store is not None:
@@ -196,7 +197,8 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
         prepared = prepare_text(plain, ProgramText.read(store.snapshot_sources), store.inputs)
     with recorder.phase("start"):
         kind = find_engine(request.engine, request.spark)
-        kind = with_provenance(kind, request.provenance, prepared.inputs)
+        if request.provenance == HEIGHT:
+            kind = kind.with_heights(prepared.inputs)
     with recorder.phase("load"):
         codec = Codec(prepared.program.types)
         loaded = store.load(codec)

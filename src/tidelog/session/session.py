@@ -10,6 +10,7 @@ from tidelog.engine.strategy import check_rule_strategy, choose_strategy
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, written
 from tidelog.explain.blame.answers import Repair
+from tidelog.explain.guards.guards import Guards
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import did_you_mean
 from tidelog.program.text import SomeRules, WrittenRule
@@ -18,7 +19,6 @@ from tidelog.session.blaming import Blaming
 from tidelog.session.changes import Changes, SomeFacts
 from tidelog.session.epochs import Epochs
 from tidelog.session.explaining import Explaining
-from tidelog.session.guards import Guards
 from tidelog.session.pending import Functions, PendingEpoch, SomeText
 from tidelog.session.recorder import Recorder, Statistics
 from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions

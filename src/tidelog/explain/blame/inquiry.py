@@ -12,18 +12,18 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described, to_float, written
 from tidelog.explain.blame.answers import AskedFaults, Blame, InputChange, Repair
 from tidelog.explain.blame.case import Case, Faults
+from tidelog.explain.blame.epoch_diff import EpochDiff, find_epoch_diff
+from tidelog.explain.blame.faults import FaultFinder
 from tidelog.explain.blame.ground import Ground, by_relation, merged
 from tidelog.explain.blame.incremental import ProofBuilder
 from tidelog.explain.blame.localize import BlameSearch
 from tidelog.explain.blame.repair import Found, Search, SearchLimits
 from tidelog.explain.blame.steps import Step
 from tidelog.explain.blame.suspects import Suspect
+from tidelog.explain.blame.trial_engine import TrialEngine, trial_engine_at
+from tidelog.explain.blame.wishes import Method, Question, SomeEpochs, Wishes
 from tidelog.explain.port import Explained
 from tidelog.progress import activity
-from tidelog.session.epoch_diff import EpochDiff, find_epoch_diff
-from tidelog.session.faults import FaultFinder
-from tidelog.session.trial_engine import TrialEngine, trial_engine_at
-from tidelog.session.wishes import Method, Question, SomeEpochs, Wishes
 from tidelog.storage.kernel import Int64s
 
 # More faults than these have no proofs of their own.

@@ -18,6 +18,7 @@ import numpy as np
 from tidelog.engine.epoch import RelationChange
 from tidelog.engine.protocol import SilentObserver
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.explain.blame.epoch_diff import EpochDiff, Rows, find_epoch_diff
 from tidelog.explain.port import Explained, ExplainedProgram, in_epoch
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program import build_program
@@ -25,7 +26,6 @@ from tidelog.program.codec_beside import codec_beside
 from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program
 from tidelog.program.text import RuleItem
-from tidelog.session.epoch_diff import EpochDiff, Rows, find_epoch_diff
 from tidelog.source import Source, Span
 from tidelog.storage.kernel import Int64s
 from tidelog.syntax import print_node, tree

@@ -7,12 +7,12 @@ import numpy as np
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.blame.case import Faults, Pattern
+from tidelog.explain.blame.epoch_diff import EpochDiff, Rows
 from tidelog.explain.blame.ground import Ground
 from tidelog.explain.blame.suspects import Key
+from tidelog.explain.blame.wishes import SomeFaults
 from tidelog.program.nodes import Program
 from tidelog.program.written_facts import encode_pattern, find_relation
-from tidelog.session.epoch_diff import EpochDiff, Rows
-from tidelog.session.wishes import SomeFaults
 from tidelog.source import Source
 from tidelog.syntax import tree
 from tidelog.syntax.query import parse_query

@@ -8,14 +8,14 @@ import numpy as np
 from tidelog.engine.epoch import RelationChange
 from tidelog.engine.protocol import Codes
 from tidelog.explain.blame.answers import Blame, Repair, Violation
+from tidelog.explain.blame.epoch_diff import EpochDiff, Rows
+from tidelog.explain.blame.faults import FaultFinder
+from tidelog.explain.blame.inquiry import blame, blame_in, inquire, repair, repair_in
+from tidelog.explain.blame.trial_engine import TrialEngine, make_trial_engine
+from tidelog.explain.blame.wishes import Question, Wishes
+from tidelog.explain.guards.guards import Guard
 from tidelog.explain.port import Explained, ExplainedProgram, in_epoch
 from tidelog.program.nodes import Program
-from tidelog.session.blame import blame, blame_in, inquire, repair, repair_in
-from tidelog.session.epoch_diff import EpochDiff, Rows
-from tidelog.session.faults import FaultFinder
-from tidelog.session.guards import Guard
-from tidelog.session.trial_engine import TrialEngine, make_trial_engine
-from tidelog.session.wishes import Question, Wishes
 from tidelog.storage.kernel import Int64s
 from tidelog.values import Codec, Fact
 from tidelog.views import Delta

@@ -79,7 +79,7 @@ class Guards:
 
     def add(self, guards: Sequence[Guard], epochs: Explained) -> None:
         """Take guards, all or none: their atoms must be of the program."""
-        from tidelog.session.faults import FaultFinder  # noqa: PLC0415 - brings the local engine
+        from tidelog.explain.blame.faults import FaultFinder  # noqa: PLC0415 - brings the local engine
 
         found: list[Diagnostic] = []
         finder = FaultFinder(epochs.prepared.program, epochs.handle.codec)
@@ -101,7 +101,7 @@ class Guards:
 
         `after` is the program of the epoch if rules change too.
         """
-        from tidelog.session.rehearsal import rehearse_facts, rehearse_rules  # noqa: PLC0415 - local engine
+        from tidelog.explain.guards.rehearsal import rehearse_facts, rehearse_rules  # noqa: PLC0415 - local engine
 
         if after is None:
             violations = rehearse_facts(epochs, changes, self.strict)
@@ -114,7 +114,7 @@ class Guards:
         """Return the guards that an epoch broke, which was committed just now."""
         if not self._guards:
             return ()
-        from tidelog.session.rehearsal import look_back  # noqa: PLC0415 - brings the local engine
+        from tidelog.explain.guards.rehearsal import look_back  # noqa: PLC0415 - brings the local engine
 
         return look_back(epochs, delta, self.all)
 

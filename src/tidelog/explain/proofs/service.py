@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.port import Explained
+from tidelog.explain.proofs.asked import AskedFact, read_fact
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.cone import Cycles
 from tidelog.explain.proofs.guided import GuidedRefutation
 from tidelog.explain.proofs.heights import HeightExplorer, HeightFacts, Heights
 from tidelog.explain.proofs.metric import Metric, named_metric, smallest_steps
 from tidelog.explain.proofs.proof import Explorer, Proof
+from tidelog.explain.proofs.provenance import HEIGHT
 from tidelog.explain.proofs.prover import Prover
 from tidelog.explain.proofs.refutation import Refutation, Refuter
 from tidelog.explain.proofs.rules import RuleBook
@@ -19,8 +21,6 @@ from tidelog.explain.proofs.semiring import Semiring, annotate
 from tidelog.explain.proofs.source import FactSource
 from tidelog.program.written_program import written_program
 from tidelog.progress import activity
-from tidelog.session.asked import AskedFact, read_fact
-from tidelog.session.provenance import HEIGHT
 from tidelog.source import Span
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What must never hold or must always hold, whatever changes."""
