@@ -1,24 +1,32 @@
 """The object a user holds: a program, its facts, and everything derived from them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Literal, Self, TypeVar, cast, overload
 
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.strategy import check_rule_strategy, choose_strategy
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.errors.arguments import Arguments, written
+from tidelog.errors.arguments import Arguments, is_path, written
 from tidelog.explain.blame.answers import Repair
-from tidelog.explain.guards.guards import Guards
+from tidelog.explain.blame.wishes import (
+    Method,
+    Question,
+    Rejected,
+    SomeChanges,
+    SomeEpochs,
+    SomeFaults,
+    Wishes,
+)
+from tidelog.explain.guards.guards import Guard, Guards, read_guards
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import did_you_mean
 from tidelog.program.text import SomeRules, WrittenRule
 from tidelog.progress import activity
-from tidelog.session.blaming import Blaming
 from tidelog.session.changes import Changes, SomeFacts
 from tidelog.session.epochs import Epochs
-from tidelog.session.explaining import Explaining
 from tidelog.session.pending import Functions, PendingEpoch, SomeText
 from tidelog.session.recorder import Recorder, Statistics
 from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions
@@ -30,8 +38,22 @@ from tidelog.trees.edits import EditScript
 from tidelog.views import Answer, Delta, RelationView, Snapshot, answer_query
 from tidelog.views.virtual import VirtualView, virtual_relation
 
+if TYPE_CHECKING:
+    # Loaded by the first question: a session that is never asked starts without proofs.
+    from tidelog.explain.blame.answers import Blame
+    from tidelog.explain.proofs.asked import AskedFact
+    from tidelog.explain.proofs.atom import GroundAtom
+    from tidelog.explain.proofs.guided import GuidedRefutation
+    from tidelog.explain.proofs.metric import Metric
+    from tidelog.explain.proofs.proof import Proof
+    from tidelog.explain.proofs.refutation import Refutation
+    from tidelog.explain.proofs.semiring import Semiring
+    from tidelog.explain.proofs.service import ProofService
 
-class Session(Explaining, Blaming):
+T = TypeVar("T")
+
+
+class Session:
     """An evaluated program: `db[name]` is a relation, `db.query(...)` an answer, `db.apply(...)` a delta.
 
     Made by `tidelog.open`; usable as a context manager, after which it holds nothing. Several
@@ -255,6 +277,195 @@ class Session(Explaining, Blaming):
             arguments.whole("bound", bound, least=1)
         self._check_open()
         return self._subscriptions.stream(bound)
+
+    # --- explanations ------------------------------------------------------------------------------
+
+    @cached_property
+    def proofs(self) -> "ProofService":
+        """Return the rules as written and the facts of the present epoch, for tools that explain."""
+        from tidelog.explain.proofs.service import ProofService  # noqa: PLC0415 - see above
+
+        return ProofService(self._epochs, self._epochs.request.provenance)
+
+    @overload
+    def why(
+        self, fact: "AskedFact", *, depth: int | None = None, metric: "Metric | str | None" = None
+    ) -> "Proof": ...
+
+    @overload
+    def why(
+        self, fact: "AskedFact", *, all: Literal[True], limit: int | None = None, depth: int | None = None
+    ) -> "list[Proof]": ...
+
+    @overload
+    def why(
+        self,
+        fact: "AskedFact",
+        *,
+        semiring: "Semiring[T]",
+        leaf: "Callable[[GroundAtom], T] | None" = None,
+        cycles: Literal["refuse", "levels"] = "refuse",
+    ) -> T: ...
+
+    @overload
+    def why(
+        self,
+        fact: "AskedFact",
+        *,
+        semiring: Literal["count", "boolean", "tropical"],
+        leaf: "Callable[[GroundAtom], object] | None" = None,
+        cycles: Literal["refuse", "levels"] = "refuse",
+    ) -> float: ...
+
+    def why(  # noqa: PLR0913 - one verb for all questions about a fact that holds
+        self,
+        fact: "AskedFact",
+        *,
+        depth: int | None = None,
+        metric: "Metric | str | None" = None,
+        all: bool = False,  # noqa: A002 - `why(..., all=True)` reads as it is meant
+        limit: int | None = None,
+        semiring: "Semiring[T] | str | None" = None,
+        leaf: "Callable[[GroundAtom], T] | None" = None,
+        cycles: Literal["refuse", "levels"] = "refuse",
+    ) -> object:
+        """Return why a fact holds: a proof, found step by step as it is looked at.
+
+        `depth` is how deep its forms go. `metric` asks for the smallest proof, by `"height"`, `"nodes"`
+        or a `Metric`. With `all` a list of proofs that begin with different derivations, at most
+        `limit`. With `semiring`, `"count"`, `"boolean"`, `"tropical"` or a `Semiring`, the annotation
+        of the fact over all its proofs; `leaf` annotates input facts.
+
+            print(db.why("alias('userSession', 'ins')"))
+            db.why(("path", (1, 3)), all=True, limit=5)
+            db.why("path(1, 3)", semiring="count")
+        """
+        from tidelog.explain.proofs.arguments import check_why  # noqa: PLC0415 - see above
+
+        check_why(
+            depth=depth, metric=metric, all=all, limit=limit, semiring=semiring, leaf=leaf, cycles=cycles
+        )
+        with self._epochs.lock:
+            self._check_open()
+            if semiring is not None:
+                from tidelog.explain.proofs.semiring import named_semiring  # noqa: PLC0415 - see above
+
+                chosen = named_semiring(semiring) if isinstance(semiring, str) else semiring
+                return self.proofs.annotation(fact, cast("Semiring[T]", chosen), leaf, cycles)
+            if all:
+                return [proof.with_depth(depth) for proof in self.proofs.all_proofs(fact, limit)]
+            return self.proofs.why(fact, metric).with_depth(depth)
+
+    @overload
+    def why_not(self, fact: "AskedFact", *, depth: int = 1, limit: int = 3) -> "Refutation": ...
+
+    @overload
+    def why_not(self, fact: "AskedFact", *, guided: Literal[True]) -> "GuidedRefutation": ...
+
+    def why_not(
+        self, fact: "AskedFact", *, depth: int = 1, limit: int = 3, guided: bool = False
+    ) -> "Refutation | GuidedRefutation":
+        """Return why a fact does not hold: for each rule, how near it comes to deriving the fact.
+
+        Each near miss has values for the rule's variables and tells of every literal whether it
+        holds; there are at most `limit` for each rule. Down to `depth` the missing facts are asked
+        about in turn. With `guided` one chooses the rule and the values oneself.
+
+            print(db.why_not("vpt('userSession', 'L4')"))
+            db.why_not("vpt('userSession', 'L4')", guided=True).choose(2).bind(Var2="ins").literals
+        """
+        from tidelog.explain.proofs.arguments import check_why_not  # noqa: PLC0415 - see above
+
+        check_why_not(depth=depth, limit=limit, guided=guided)
+        with self._epochs.lock:
+            self._check_open()
+            return self.proofs.guide(fact) if guided else self.proofs.why_not(fact, depth, limit)
+
+    def blame(
+        self,
+        unwanted: SomeFaults | None = None,
+        missing: SomeFaults | None = None,
+        *,
+        epoch: SomeEpochs | None = None,
+        method: Method = "reasons",
+    ) -> "Blame":
+        """Return changes that cause all the faults; none of them can be left out.
+
+        `unwanted` are facts that appeared, `missing` ones that vanished: texts, with variables if all
+        facts that match are meant, or facts by relation. `epoch` is the one whose changes are suspects,
+        or a pair of epochs; the last one by default. Nothing is changed.
+
+            db.blame(unwanted=["alias(x, 'sec')"], epoch=(3, 7))
+        """
+        from tidelog.explain.blame.inquiry import blame  # noqa: PLC0415 - brings the local engine
+
+        with self._epochs.lock:
+            self._check_open()
+            return blame(self._epochs, Question(unwanted, missing, epoch, method))
+
+    def repair(  # noqa: PLR0913 - each is a choice of its own, all have a default
+        self,
+        unwanted: SomeFaults | None = None,
+        missing: SomeFaults | None = None,
+        *,
+        epoch: SomeEpochs | None = None,
+        method: Method = "reasons",
+        alternatives: int = 1,
+        costs: Mapping[str, float] | None = None,
+        untouchable: SomeChanges = (),
+        reject: Rejected = (),
+        seconds: float = 60.0,
+    ) -> "Repair":
+        """Return the cheapest changes to take back so that none of the faults remains.
+
+        Faults are named as for `blame`. A change costs 1 unless `costs` has another number for its fact
+        or relation; those that `untouchable` or `reject` name stay. A repair in `reject` is not given
+        again. After `seconds` the best one so far is given, with the least cost that is possible.
+        `db.apply` takes a repair as it is.
+        """
+        from tidelog.explain.blame.inquiry import repair  # noqa: PLC0415 - brings the local engine and the solver
+
+        wishes = Wishes(alternatives, costs, untouchable, reject, seconds)
+        wishes.check(method)
+        with self._epochs.lock:
+            self._check_open()
+            return repair(self._epochs, Question(unwanted, missing, epoch, method), wishes)
+
+    def guard(self, text: str | Path, *, is_strict: bool = False) -> tuple[Guard, ...]:
+        """Return guards that every epoch from now on is held against, until `unguard`.
+
+        A text names facts that must never hold, with variables if all that match are meant; `always`
+        before it says that those which hold must not vanish. A path names a file with one guard to a
+        line. An epoch that breaks a guard tells so in its delta's `violations`, with blame and repair;
+        a strict guard refuses the epoch.
+
+            db.guard("alias('user', 'sec')")
+            db.guard("always reachable('main')", is_strict=True)
+        """
+        with Arguments() as arguments:
+            wanted = "a text, or the path of a file"
+            is_right = isinstance(text, str) or (isinstance(text, Path) and is_path(text))
+            arguments.expect("text", text, wanted, is_right=is_right)
+            arguments.flag("is_strict", is_strict)
+        guards = read_guards(text, is_strict=is_strict)
+        with self._epochs.lock:
+            self._check_open()
+            self._guards.add(guards, self._epochs)
+        return guards
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """Return the guards of the session."""
+        return self._guards.all
+
+    def unguard(self, *guards: Guard) -> None:
+        """Drop some guards, or all of them."""
+        with self._epochs.lock:
+            known = self._guards.all
+            with Arguments() as arguments:
+                for guard in guards:
+                    arguments.expect("guards", guard, "guards of the session", is_right=guard in known)
+            self._guards.remove(guards)
 
     # --- the rest --------------------------------------------------------------------------------
 

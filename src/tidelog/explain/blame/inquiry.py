@@ -280,17 +280,11 @@ def _has_sign(suspect: Suspect, sign: str) -> bool:
     return not sign or suspect.is_insert == (sign == "+")
 
 
-def _check_method(method: str) -> None:
-    if method not in {"reasons", "ddmin"}:
-        raise TidelogError(
-            [
-                Diagnostic(
-                    code="bad-wish",
-                    message=f"there is no method `{method}`",
-                    hint="choose reasons, or ddmin for delta debugging",
-                )
-            ]
-        )
+def _check_method(method: object) -> None:
+    if method not in ("reasons", "ddmin"):
+        found = f"`{method}`" if isinstance(method, str) else described(method)
+        hint = "choose reasons, or ddmin for delta debugging"
+        raise TidelogError([Diagnostic(code="bad-wish", message=f"there is no method {found}", hint=hint)])
 
 
 def _bad_cost(name: str, cost: float) -> Diagnostic:

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
+from tidelog.errors.arguments import Arguments
 from tidelog.explain.blame.answers import InputChange, Repair
 from tidelog.values import Fact
 
@@ -50,3 +52,22 @@ class Wishes:
         if isinstance(self.reject, str | InputChange | Repair):
             return (self.reject,)
         return tuple(self.reject)
+
+    def check(self, method: Method) -> None:
+        """Raise all that is wrong with the wishes."""
+        with Arguments() as arguments:
+            arguments.whole("alternatives", self.alternatives, least=1)
+            arguments.number("seconds", self.seconds)
+            wanted = "a mapping from names to costs"
+            arguments.mapping("costs", self.costs, wanted, of=_is_number, is_optional=True)
+            for name, value in (("untouchable", self.untouchable), ("reject", self.reject)):
+                is_right = isinstance(value, str | Iterable | InputChange)
+                arguments.expect(name, value, "the name of a change, or several", is_right=is_right)
+            arguments.refuse(
+                if_any={"alternatives": method == "ddmin" and self.alternatives != 1},
+                because="delta debugging finds one repair",
+            )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
