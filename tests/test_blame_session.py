@@ -394,7 +394,7 @@ def test_time_is_over() -> None:
         ({"unwanted": "alias('ins', 'userSession')"}, "no-fault"),
         ({"unwanted": "alias('nobody', 'sec')"}, "no-fault"),
         ({"missing": "alias('userSession', 'sec')"}, "no-fault"),
-        ({"unwanted": "alias('a', 'b'), vpt('a', 'b')"}, "bad-fault"),
+        ({"unwanted": "alias('a', 'b'), vpt('a', 'b')"}, "not-a-fact"),
         ({"unwanted": "aliases('a', 'b')"}, "undeclared-relation"),
         ({"unwanted": "alias('a')"}, "wrong-arity"),
         ({"unwanted": "alias(1, x)"}, "type-clash"),

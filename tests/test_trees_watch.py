@@ -162,7 +162,7 @@ def test_replaying_commits(repository: Path, tmp_path: Path) -> None:
         "2 found",
         '  a.py:3:1: undocumented(`def bad():…`, "bad")',
         '  sub/ü b.py:1:1: undocumented(`def bad():…`, "bad")',
-        "1 edits, 0 new, 0 gone",
+        "1 edit, 0 new, 0 gone",
         "7 edits, 0 new, 1 gone",
         '- c.py:3:1: undocumented(`def bad():…`, "bad")',
     ]

@@ -25,7 +25,7 @@ from tidelog.program.nodes import (
     Variable,
 )
 from tidelog.program.printing import print_rule
-from tidelog.program.suggest import did_you_mean
+from tidelog.program.suggest import undeclared_relation
 from tidelog.program.walk_nodes import walk
 from tidelog.source import Span
 from tidelog.values import TypeTable
@@ -46,9 +46,7 @@ class Algebra:
 
     def __getitem__(self, relation: str) -> Expression:
         if relation not in self.relations:
-            message = f"there is no relation `{relation}`"
-            hint = did_you_mean(relation, self.relations, f"there is {', '.join(self.relations)}")
-            raise TidelogError([Diagnostic(code="undeclared-relation", message=message, hint=hint)])
+            raise TidelogError([undeclared_relation(relation, self.relations, is_asked=True)])
         return self.relations[relation]
 
     def __str__(self) -> str:

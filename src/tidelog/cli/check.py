@@ -10,6 +10,7 @@ from tidelog.cli.guard import MISTAKE, show
 from tidelog.cli.programs import read_program
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.program import build_program
+from tidelog.program.suggest import counted
 from tidelog.syntax import parse
 
 
@@ -30,8 +31,8 @@ def check_programs(
     show(found)
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in found)
     sys.stdout.write(
-        f"{_count(len(programs), 'program')} checked:"
-        f" {_count(errors, 'error')}, {_count(len(found) - errors, 'warning')}\n"
+        f"{counted(len(programs), 'program')} checked:"
+        f" {counted(errors, 'error')}, {counted(len(found) - errors, 'warning')}\n"
     )
     if errors:
         raise typer.Exit(MISTAKE)
@@ -45,7 +46,3 @@ def _diagnostics(
     except TidelogError as error:
         return error.diagnostics
     return warnings
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

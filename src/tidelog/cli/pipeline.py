@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidelog.cli.guard import guarded, show
+from tidelog.program.suggest import counted
 
 if TYPE_CHECKING:
     from tidelog.pipeline import Pipeline
@@ -120,8 +121,7 @@ def _print_epoch(row: "EpochRow") -> None:
 def _summary(report: "Report", pipeline: "Pipeline") -> str:
     place = pipeline.job.state
     again = f", {report.skipped} micro-batches delivered again" if report.skipped else ""
-    epochs = "1 epoch" if report.epoch_count == 1 else f"{report.epoch_count} epochs"
     return (
-        f"{epochs}, {report.rows} rows, {report.quarantined_count} quarantined{again};"
-        f" report in {place}/reports\n"
+        f"{counted(report.epoch_count, 'epoch')}, {counted(report.rows, 'row')},"
+        f" {report.quarantined_count} quarantined{again}; report in {place}/reports\n"
     )

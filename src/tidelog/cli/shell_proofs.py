@@ -10,9 +10,9 @@ from tidelog.explain.proofs.guided import GuidedRefutation, GuidedRule
 from tidelog.explain.proofs.judge import Verdict
 from tidelog.explain.proofs.proof import Proof
 from tidelog.program.suggest import did_you_mean
+from tidelog.program.written_facts import literal_value
 from tidelog.session import Session
-from tidelog.syntax import tree
-from tidelog.syntax.changes import parse_facts
+from tidelog.syntax import parse_atom
 from tidelog.values import Value
 from tidelog.views.fact_text import write_value
 
@@ -141,16 +141,10 @@ def _fact(text: str) -> str:
 
 def _value(text: str) -> Value:
     """Return the value of a term, read as the only column of a fact."""
-    (atom,) = parse_facts(f"value({text})")
-    match atom.terms:
-        case (tree.StringLiteral(found),):
-            return found
-        case (tree.NumberLiteral(number) | tree.UnsignedLiteral(number),):
-            return number
-        case (tree.FloatLiteral(real),):
-            return real
-        case (tree.Application("neg", (tree.NumberLiteral(number),)),):
-            return -number
+    terms = parse_atom(f"value({text})").terms
+    value = literal_value(terms[0]) if len(terms) == 1 else None
+    if value is not None:
+        return value
     raise _mistake("bad-binding", f"`{text}` is neither a number nor a text", "records cannot be given here")
 
 

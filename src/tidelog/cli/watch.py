@@ -146,7 +146,9 @@ def _begin(follow: Follow, mistakes: tuple[Diagnostic, ...], options: WatchOptio
 
 def _tell(follow: Follow, step: FollowStep, title: str, options: WatchOptions) -> None:
     show(step.mistakes)
-    _line(f"# {title}, {len(step.script):,} edits, {len(step.inserted)} new, {len(step.deleted)} gone")
+    _line(
+        f"# {title}, {counted(len(step.script), 'edit')}, {len(step.inserted)} new, {len(step.deleted)} gone"
+    )
     if not options.is_quiet or step.inserted or step.deleted:
         _print(step.deleted, "- ")
         _print(step.inserted, "+ ", follow, options.why_depth)

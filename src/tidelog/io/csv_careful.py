@@ -12,6 +12,7 @@ from tidelog.io.mistakes import Mistakes, TextPlace
 from tidelog.io.places import CsvLayout
 from tidelog.io.quotes import quoted_lines, unquote
 from tidelog.program.nodes import Relation
+from tidelog.program.suggest import counted
 from tidelog.values import Codec, Codes, TextError
 
 _BAD_BYTES: Final = re.compile("[\udc80-\udcff]")
@@ -111,7 +112,7 @@ class _LineReader:
             is_exact = positions is None
         if len(fields) < wanted or (is_exact and len(fields) > wanted):
             start = fields[wanted][1] if len(fields) > wanted else len(text)
-            message = f"{_columns(len(fields))} where {_columns(wanted)} should be"
+            message = f"{counted(len(fields), 'column')} where {counted(wanted, 'column')} should be"
             hint = f"separate columns with {_shown(self._layout.delimiter)}"
             place = TextPlace(line, text, start, max(len(text), start + 1))
             self._mistakes.report("wrong-column-count", message, place, hint)
@@ -147,10 +148,6 @@ def has_empty_texts(relation: Relation, codec: Codec) -> bool:
     """Say whether an empty line is a fact: that of one column with the empty text."""
     types = [column.type for column in relation.columns]
     return len(types) == 1 and codec.is_symbol(types[0])
-
-
-def _columns(count: int) -> str:
-    return f"{count} column{'' if count == 1 else 's'}"
 
 
 def _shown(delimiter: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.program.suggest import did_you_mean
+from tidelog.program.suggest import counted, did_you_mean
 from tidelog.source import Source, Span
 
 MOST_REPORTED: Final = 20
@@ -59,7 +59,7 @@ class Mistakes:
             return
         more = self.count - MOST_REPORTED
         if more > 0:
-            message = f"{self.name}: {more} more mistake{'s' if more > 1 else ''} like these"
+            message = f"{self.name}: {counted(more, 'more mistake')} like these"
             self.diagnostics.append(Diagnostic("more-mistakes", message))
         raise TidelogError(self.diagnostics)
 

@@ -8,11 +8,10 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.job import Job
 from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program, Relation
-from tidelog.program.suggest import did_you_mean
+from tidelog.program.suggest import did_you_mean, undeclared_relation
 from tidelog.program.text import ProgramText
 from tidelog.session.prepare import Request, prepare_text
 from tidelog.source import Source as Text
-from tidelog.source import Span
 from tidelog.syntax.find_source import read_source
 from tidelog.values import Kind, Value
 
@@ -69,7 +68,7 @@ def bind_job(job: Job, own_functions: Mapping[str, Callable[..., Value]] | None 
 def _check_relations(job: Job, program: Program) -> Iterator[Diagnostic]:
     for source in job.sources:
         if source.relation not in program.relations:
-            yield _undeclared(source.relation, program, source.at("relation"))
+            yield undeclared_relation(source.relation, program.relations, source.at("relation"))
             continue
         columns = [column.name for column in program.relations[source.relation].columns]
         for name in source.columns:
@@ -82,7 +81,7 @@ def _check_relations(job: Job, program: Program) -> Iterator[Diagnostic]:
                 )
     for output in job.outputs:
         if output.relation not in program.relations:
-            yield _undeclared(output.relation, program, output.at("relation"))
+            yield undeclared_relation(output.relation, program.relations, output.at("relation"))
 
 
 def _check_outputs(job: Job) -> Iterator[Diagnostic]:
@@ -116,12 +115,3 @@ def _check_outputs(job: Job) -> Iterator[Diagnostic]:
                     hint="give each a place of its own",
                 )
             taken.setdefault(place, output.relation)
-
-
-def _undeclared(name: str, program: Program, span: Span | None) -> Diagnostic:
-    return Diagnostic(
-        code="undeclared-relation",
-        message=f"the program has no relation `{name}`",
-        span=span,
-        hint=did_you_mean(name, program.relations, f"declare it: .decl {name}(...)"),
-    )

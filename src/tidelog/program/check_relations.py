@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from tidelog.errors import Diagnostic
-from tidelog.program.declare_relations import undeclared_relation
 from tidelog.program.draft import Draft
 from tidelog.program.flat_terms import literals_of
+from tidelog.program.suggest import undeclared_relation
 from tidelog.syntax.walk_tree import deep_atoms
 
 
@@ -15,4 +15,4 @@ def check_relations(draft: Draft) -> Iterator[Diagnostic]:
     for rule in draft.flat:
         for atom in deep_atoms(literals_of(rule)):
             if atom.relation not in known:
-                yield undeclared_relation(atom.relation, atom, known)
+                yield undeclared_relation(atom.relation, known, atom.span)

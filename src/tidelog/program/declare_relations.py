@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from tidelog.errors import Diagnostic
 from tidelog.program.declare_types import undeclared_type
 from tidelog.program.nodes import Column, Directive, Relation, UserFunctor
-from tidelog.program.suggest import did_you_mean
+from tidelog.program.suggest import did_you_mean, undeclared_relation
 from tidelog.program.type_environment import UNKNOWN, TypeEnvironment
 from tidelog.syntax import tree
 
@@ -167,7 +167,7 @@ class _Builder:
         """Add a directive; `.limitsize` becomes part of its relation."""
         relation = self.relations.get(item.relation)
         if relation is None:
-            self.diagnostics.append(undeclared_relation(item.relation, item, self.relations))
+            self.diagnostics.append(undeclared_relation(item.relation, self.relations, item.span))
             return
         parameters = dict(item.parameters)
         if item.kind is not tree.DirectiveKind.LIMITSIZE:
@@ -189,13 +189,3 @@ class _Builder:
             )
             return
         self.relations[item.relation] = replace(relation, size_limit=int(size))
-
-
-def undeclared_relation(name: str, item: tree.Directive | tree.Atom, known: Iterable[str]) -> Diagnostic:
-    """Return the diagnostic for a relation nobody declares."""
-    return Diagnostic(
-        code="undeclared-relation",
-        message=f"there is no relation `{name}`",
-        span=item.span,
-        hint=did_you_mean(name, known, f"declare it: `.decl {name}(...)`"),
-    )

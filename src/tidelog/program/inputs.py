@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tidelog.errors import Diagnostic, TidelogError
-from tidelog.errors.arguments import written
+from tidelog.errors import TidelogError
 from tidelog.program.nodes import Directive, Program
-from tidelog.program.suggest import did_you_mean
+from tidelog.program.suggest import undeclared_relation
 
 
 def name_inputs(program: Program, inputs: Sequence[str]) -> Program:
@@ -16,7 +15,7 @@ def name_inputs(program: Program, inputs: Sequence[str]) -> Program:
     """
     unknown = [name for name in inputs if name not in program.relations]
     if unknown:
-        raise TidelogError(_undeclared(name, program) for name in unknown)
+        raise TidelogError(undeclared_relation(name, program.relations) for name in unknown)
     added = tuple(Directive("input", name, {}) for name in inputs if not program.is_input(name))
     return replace(program, directives=(*program.directives, *added)) if added else program
 
@@ -31,11 +30,3 @@ def find_changeable(program: Program, inputs: Iterable[str]) -> frozenset[str]:
     declared = {directive.relation for directive in program.directives if directive.kind == "input"}
     free = program.relations.keys() - derived
     return frozenset(declared | free | (set(inputs) & program.relations.keys()))
-
-
-def _undeclared(name: str, program: Program) -> Diagnostic:
-    return Diagnostic(
-        code="undeclared-relation",
-        message=f"facts are given for `{written(name)}`, which the program does not declare",
-        hint=did_you_mean(written(name), program.relations, f"declare it: .decl {written(name)}(...)"),
-    )

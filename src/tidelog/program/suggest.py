@@ -3,6 +3,10 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from tidelog.errors import Diagnostic
+from tidelog.errors.arguments import written
+from tidelog.source import Span
+
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """Return a hint that names the known name closest to `name`, or `otherwise` if none is close.
@@ -13,6 +17,24 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     return f"did you mean `{close[0]}`?" if close else otherwise
 
 
+def undeclared_relation(
+    name: object, known: Iterable[str], span: Span | None = None, *, is_asked: bool = False
+) -> Diagnostic:
+    """Return the diagnostic for a relation that nobody declares.
+
+    Whoever asks about one is told which there are; others can declare it.
+    """
+    text, names = written(name), list(known)
+    listed = ", ".join(each for each in names if not each.startswith("_")) or "none"
+    otherwise = f"there are {listed}" if is_asked else f"declare it: `.decl {text}(...)`"
+    return Diagnostic(
+        code="undeclared-relation",
+        message=f"there is no relation `{text}`",
+        span=span,
+        hint=did_you_mean(text, names, otherwise),
+    )
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: `counted(1, "column")` is `1 column`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,16 +1,18 @@
 """Facts written as text, as codes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.errors import Diagnostic
+from tidelog.errors import Diagnostic, TidelogError, raise_if_any
+from tidelog.program.flatten_rules import PLAIN
 from tidelog.program.nodes import Program, Relation
-from tidelog.program.suggest import counted, did_you_mean
+from tidelog.program.suggest import counted, did_you_mean, undeclared_relation
 from tidelog.source import Span
-from tidelog.syntax import print_node, tree
+from tidelog.syntax import parse_atom, print_node, tree
 from tidelog.values import Branch, Codec, Kind, Value
 from tidelog.values.types import ValueType
 
@@ -18,25 +20,58 @@ _NUMBER_RANGE: Final = (-(1 << 63), (1 << 63) - 1)
 _UNSIGNED_RANGE: Final = (0, (1 << 64) - 1)
 
 
-def find_relation(atom: tree.Atom, program: Program) -> Relation | Diagnostic:
+@dataclass(frozen=True, slots=True)
+class WrittenPattern:
+    """An atom with the code that each column must have; None where a variable or a wildcard stands."""
+
+    atom: tree.Atom
+    relation: Relation
+    codes: tuple[int | None, ...]
+
+
+def read_pattern(
+    text: str, name: str, program: Program, codec: Codec, *, is_fact: bool = False
+) -> WrittenPattern:
+    """Return what a user wrote to name facts; messages about it say its `name`.
+
+    Strings may be in single quotes, and variables stand for any value unless it `is_fact`. All mistakes
+    are raised.
+    """
+    atom = parse_atom(text, name)
+    relation = find_relation(atom, program, is_asked=True)
+    if isinstance(relation, Diagnostic):
+        raise TidelogError([relation])
+    reader = ConstantReader(codec)
+    free = () if is_fact else (tree.Variable, tree.Wildcard)
+    pairs = list(zip(atom.terms, relation.columns, strict=True))
+    values = [None if isinstance(term, free) else reader.value(term, column.type) for term, column in pairs]
+    raise_if_any(reader.mistakes)
+    codes = (
+        None if isinstance(term, free) else codec.encode(value, column.type)
+        for value, (term, column) in zip(values, pairs, strict=True)
+    )
+    return WrittenPattern(atom, relation, tuple(codes))
+
+
+def find_relation(atom: tree.Atom, program: Program, *, is_asked: bool = False) -> Relation | Diagnostic:
     """Return the relation of a fact, or what is wrong with its name or its number of terms."""
     relation = program.relations.get(atom.relation)
     if relation is None:
-        return Diagnostic(
-            code="undeclared-relation",
-            message=f"there is no relation `{atom.relation}`",
-            span=atom.span,
-            hint=did_you_mean(atom.relation, program.relations, f"declare it: .decl {atom.relation}(...)"),
-        )
+        return undeclared_relation(atom.relation, program.relations, atom.span, is_asked=is_asked)
     if relation.arity != len(atom.terms):
-        columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
-        return Diagnostic(
-            code="wrong-arity",
-            message=f"`{atom.relation}` has {counted(relation.arity, 'column')}, not {len(atom.terms)}",
-            span=atom.span,
-            hint=f"it is declared as `{atom.relation}({columns})`",
-        )
+        return wrong_arity(relation, len(atom.terms), atom.span)
     return relation
+
+
+def wrong_arity(relation: Relation, found: int, span: Span | None = None) -> Diagnostic:
+    """Return the diagnostic for a fact that has too many or too few values."""
+    columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
+    return Diagnostic(
+        code="wrong-arity",
+        message=f"`{relation.name}` has {counted(relation.arity, 'column')}, not {found}",
+        span=span,
+        hint=f"it is declared as `{relation.name}({columns})`",
+    )
 
 
 def encode_atoms(
@@ -49,13 +84,13 @@ def encode_atoms(
     """
     if not relation.columns:
         return [np.zeros(len(atoms), dtype=np.int64)]
-    before = len(found)
-    reader = _ConstantReader(codec, found)
+    reader = ConstantReader(codec)
     columns = [
-        [reader.value(atom.terms[place], codec.resolve(column.type)) for atom in atoms]
+        [reader.value(atom.terms[place], column.type) for atom in atoms]
         for place, column in enumerate(relation.columns)
     ]
-    if len(found) > before:
+    if reader.mistakes:
+        found += reader.mistakes
         return [np.empty(0, dtype=np.int64) for _ in columns]
     return [
         codec.encode_column(values, column.type)
@@ -63,47 +98,33 @@ def encode_atoms(
     ]
 
 
-def encode_pattern(
-    atom: tree.Atom, relation: Relation, codec: Codec, found: list[Diagnostic]
-) -> tuple[int | None, ...]:
-    """Return the code that each column must have, None for variables and wildcards.
-
-    The atom must be of the relation and have its arity; mistakes are added to `found`.
-    """
-    before = len(found)
-    reader = _ConstantReader(codec, found)
-    codes: list[int | None] = []
-    for term, column in zip(atom.terms, relation.columns, strict=True):
-        if isinstance(term, tree.Variable | tree.Wildcard):
-            codes.append(None)
-            continue
-        value = reader.value(term, codec.resolve(column.type))
-        codes.append(codec.encode(value, column.type) if len(found) == before else None)
-    return tuple(codes)
+def literal_value(term: tree.Term) -> Value:
+    """Return the value of a number or a text, perhaps negated; None for every other term."""
+    match term:
+        case (
+            tree.StringLiteral(value)
+            | tree.NumberLiteral(value)
+            | tree.UnsignedLiteral(value)
+            | tree.FloatLiteral(value)
+        ):
+            return value
+        case tree.Application("neg", (tree.NumberLiteral(number) | tree.FloatLiteral(number),)):
+            return -number
+    return None
 
 
-class _ConstantReader:
-    """Reads the values of constant terms; mistakes gather in `found`."""
+class ConstantReader:
+    """Reads the values of constant terms; mistakes gather in `mistakes`."""
 
-    def __init__(self, codec: Codec, found: list[Diagnostic]) -> None:
+    def __init__(self, codec: Codec) -> None:
         self._codec = codec
-        self._found = found
+        self.mistakes: list[Diagnostic] = []
 
-    def value(self, term: tree.Term, wanted: ValueType) -> Value:
+    def value(self, term: tree.Term, type_name: str) -> Value:
         """Return the value of a term of a type; None stands for nil, and for a mistake."""
+        wanted = self._codec.resolve(type_name)
+        literal = literal_value(term)
         match term:
-            case tree.StringLiteral(text) if wanted.kind is Kind.SYMBOL:
-                return text
-            case tree.FloatLiteral(real) if wanted.kind is Kind.FLOAT:
-                return real
-            case tree.UnsignedLiteral(number) if wanted.kind is Kind.UNSIGNED:
-                return number
-            case tree.NumberLiteral(number) if wanted.kind.is_numeric:
-                return self._number(number, wanted, term.span)
-            case tree.Application("neg", (tree.NumberLiteral(number),)) if wanted.kind.is_numeric:
-                return self._number(-number, wanted, term.span)
-            case tree.Application("neg", (tree.FloatLiteral(real),)) if wanted.kind is Kind.FLOAT:
-                return -real
             case tree.NilLiteral() if wanted.kind is Kind.RECORD:
                 return None
             case tree.RecordTerm(terms) if wanted.kind is Kind.RECORD:
@@ -111,6 +132,15 @@ class _ConstantReader:
                 return self._fields(f"record type `{wanted.name}`", terms, types, term.span)
             case tree.BranchTerm(name, terms) if wanted.kind is Kind.ADT:
                 return self._branch(name, terms, wanted, term.span)
+            case tree.UnsignedLiteral() if wanted.kind is not Kind.UNSIGNED:
+                literal = None
+        match literal:
+            case str() if wanted.kind is Kind.SYMBOL:
+                return literal
+            case float() if wanted.kind is Kind.FLOAT:
+                return literal
+            case int() if wanted.kind.is_numeric:
+                return self._number(literal, wanted, term.span)
         self._report_other(term, wanted)
         return None
 
@@ -146,13 +176,10 @@ class _ConstantReader:
             self._report("wrong-field-count", message, span)
             return ()
         pairs = zip(terms, types, strict=True)
-        return tuple(self.value(term, self._codec.resolve(type_name)) for term, type_name in pairs)
+        return tuple(self.value(term, type_name) for term, type_name in pairs)
 
     def _report_other(self, term: tree.Term, wanted: ValueType) -> None:
-        constants = (
-            tree.StringLiteral | tree.FloatLiteral | tree.UnsignedLiteral | tree.NumberLiteral
-            | tree.NilLiteral | tree.RecordTerm | tree.BranchTerm
-        )  # fmt: skip
+        constants = PLAIN | tree.NilLiteral | tree.RecordTerm | tree.BranchTerm
         if isinstance(term, constants):
             self._report(
                 "type-clash",
@@ -165,7 +192,7 @@ class _ConstantReader:
         self._report("not-a-constant", f"`{print_node(term)}` is not a constant", term.span, hint)
 
     def _report(self, code: str, message: str, span: Span, hint: str | None = None) -> None:
-        self._found.append(Diagnostic(code=code, message=message, span=span, hint=hint))
+        self.mistakes.append(Diagnostic(code=code, message=message, span=span, hint=hint))
 
 
 def _example(wanted: ValueType) -> str:

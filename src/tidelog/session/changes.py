@@ -9,9 +9,9 @@ import numpy.typing as npt
 from tidelog.engine.epoch import MaintainedEngine, RelationChange
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.errors.arguments import described, written
+from tidelog.errors.arguments import described
 from tidelog.program.nodes import Program, Relation
-from tidelog.program.suggest import did_you_mean
+from tidelog.program.suggest import undeclared_relation
 from tidelog.program.written_facts import encode_atoms, find_relation
 from tidelog.session.load import columns_of
 from tidelog.source import Source, Span
@@ -88,7 +88,7 @@ class Gathering:
         """Take facts of one relation, in any form that `tidelog.open` takes facts in."""
         relation = self._program.relations.get(name) if isinstance(name, str) else None
         if relation is None:
-            self.diagnostics.append(_undeclared(name, self._program))
+            self.diagnostics.append(undeclared_relation(name, self._program.relations))
             return
         if not self._may_change(relation, None):
             return
@@ -243,14 +243,6 @@ def _last_of_each(steps: Sequence[_Step]) -> tuple[list[Codes], np.ndarray[tuple
 
 def _pick(columns: Sequence[Codes], rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Codes]:
     return [column[rows] for column in columns]
-
-
-def _undeclared(name: object, program: Program) -> Diagnostic:
-    return Diagnostic(
-        code="undeclared-relation",
-        message=f"changes are given for `{written(name)}`, which the program does not declare",
-        hint=did_you_mean(written(name), program.relations, f"declare it: .decl {written(name)}(...)"),
-    )
 
 
 def _may_hold_texts(facts: object) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar, cast, overload
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.strategy import check_rule_strategy, choose_strategy
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.errors.arguments import Arguments, is_path, written
+from tidelog.errors.arguments import Arguments, is_path
 from tidelog.explain.blame.answers import Repair
 from tidelog.explain.blame.wishes import (
     Method,
@@ -22,7 +22,7 @@ from tidelog.explain.blame.wishes import (
 )
 from tidelog.explain.guards.guards import Guard, Guards, read_guards
 from tidelog.program.nodes import Program
-from tidelog.program.suggest import did_you_mean
+from tidelog.program.suggest import undeclared_relation
 from tidelog.program.text import SomeRules, WrittenRule
 from tidelog.progress import activity
 from tidelog.session.changes import Changes, SomeFacts
@@ -113,7 +113,7 @@ class Session:
     def __getitem__(self, name: str) -> RelationView:
         snapshot = self.snapshot
         if name not in self:
-            raise TidelogError([self._unknown(name)])
+            raise TidelogError([undeclared_relation(name, self.relations, is_asked=True)])
         virtual = virtual_relation(name, snapshot.program)
         if virtual is not None:
             return VirtualView(*virtual, lambda: self.snapshot)
@@ -261,7 +261,7 @@ class Session:
         raises is logged. Call the subscription to end it.
         """
         if relation not in self:
-            raise TidelogError([self._unknown(relation)])
+            raise TidelogError([undeclared_relation(relation, self.relations, is_asked=True)])
         with Arguments() as arguments:
             arguments.function("callback", callback)
         self._check_open()
@@ -534,13 +534,6 @@ class Session:
 
     def _check_open(self) -> None:
         _ = self.snapshot
-
-    def _unknown(self, name: object) -> Diagnostic:
-        return Diagnostic(
-            code="undeclared-relation",
-            message=f"the program has no relation `{written(name)}`",
-            hint=did_you_mean(written(name), self.relations, f"it has {', '.join(self.relations) or 'none'}"),
-        )
 
 
 def _no_store() -> Diagnostic:

@@ -8,7 +8,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.source import Source, Span
 from tidelog.syntax.bodies import BodyParser
 from tidelog.syntax.cursor import ParseError, describe
-from tidelog.syntax.parser import judge
+from tidelog.syntax.parser import judge, without_echoes
 from tidelog.syntax.scanner import Token, scan
 from tidelog.syntax.tree import Atom
 
@@ -89,7 +89,7 @@ def parse_facts(text: str, name: str = "facts") -> tuple[Atom, ...]:
     tokens, found = judge(scan(Source(name, text), single_quotes=True))
     parser = _ChangeParser(tokens)
     atoms = parser.facts()
-    found = [*found, *_without_echoes(parser.diagnostics, found)]
+    found = [*found, *without_echoes(parser.diagnostics, found)]
     if found:
         raise TidelogError(found)
     return atoms
@@ -159,7 +159,7 @@ def _transaction(tokens: Sequence[Token], line_offset: int) -> WrittenTransactio
     kept, found = judge(tokens)
     parser = _ChangeParser(kept)
     changes = parser.changes()
-    found = [*found, *_without_echoes(parser.diagnostics, found)]
+    found = [*found, *without_echoes(parser.diagnostics, found)]
     moved = tuple(replace(each, line_offset=each.line_offset + line_offset) for each in found)
     return WrittenTransaction(changes, moved, line_offset)
 
@@ -208,9 +208,3 @@ def _rest_of(source: Source, rest: Sequence[Token], offset: int) -> tuple[list[s
     line = source.line_of(start)
     begin = source.line_starts[line - 1]
     return [" " * (start - begin) + source.text[start:]], offset + line - 1
-
-
-def _without_echoes(mistakes: Sequence[Diagnostic], found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the mistakes that do not stand on a line where a bad token was found already."""
-    known = {each.span.line for each in found if each.span is not None}
-    return [each for each in mistakes if each.span is None or each.span.line not in known]

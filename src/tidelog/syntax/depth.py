@@ -5,14 +5,14 @@ from typing import Final
 
 from tidelog.errors import Diagnostic
 from tidelog.source import Span
-from tidelog.syntax.tree import Atom, Component, Item
+from tidelog.syntax.tree import Component
 from tidelog.syntax.walk_tree import Node, children
 
 # A chain `1 + 1 + ...` is read in a loop but is as deep a tree as nested brackets are.
 MAX_DEPTH: Final = 150
 
 
-def check_depth(items: Sequence[Item | Atom]) -> Iterator[Diagnostic]:
+def check_depth(items: Sequence[Node]) -> Iterator[Diagnostic]:
     """Yield a diagnostic for every item whose tree is deeper than `MAX_DEPTH`.
 
     A component is passed over: its items are checked when they are read.
@@ -28,7 +28,7 @@ def check_depth(items: Sequence[Item | Atom]) -> Iterator[Diagnostic]:
             )
 
 
-def _node_below(item: Item | Atom) -> Span | None:
+def _node_below(item: Node) -> Span | None:
     """Return the span of a node deeper than the limit, or None."""
     waiting: list[tuple[Node, int]] = [(item, 1)]
     while waiting:

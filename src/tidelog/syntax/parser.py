@@ -5,15 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from tidelog.errors import Diagnostic, TidelogError, raise_if_any
+from tidelog.errors import Diagnostic, raise_if_any
 from tidelog.source import Source
-from tidelog.syntax.bodies import BodyParser
-from tidelog.syntax.cursor import ParseError
-from tidelog.syntax.depth import check_depth
 from tidelog.syntax.items import ItemParser
 from tidelog.syntax.preprocess import preprocess
-from tidelog.syntax.scanner import Token, scan
-from tidelog.syntax.tree import Atom, Tree
+from tidelog.syntax.scanner import Token
+from tidelog.syntax.tree import Tree
 
 _BAD: Final = frozenset({"bad", "#", "##"})
 
@@ -37,30 +34,9 @@ def parse(
     found = [*found, *judged]
     parser = ItemParser(tokens)
     items, _ = parser.items()
-    found.extend(_without_echoes(parser.diagnostics, found))
+    found.extend(without_echoes(parser.diagnostics, found))
     raise_if_any(_in_order(found))
     return Tree(tuple(items))
-
-
-def parse_atom(text: str, name: str = "query") -> Atom:
-    """Return the one atom of the text, with or without a final dot.
-
-    Strings may stand in single quotes as well as in double quotes.
-
-        parse_atom("path('a', x)") -> Atom("path", (StringLiteral("a"), Variable("x")))
-    """
-    tokens, found = judge(scan(Source(name, text), single_quotes=True))
-    parser = BodyParser(tokens)
-    try:
-        atom = parser.atom()
-        parser.accept(".")
-        if parser.token.kind != "end":
-            parser.fail_expected("the end of the query", "a query is one atom, such as `path(1, x)`")
-    except ParseError as error:
-        mistakes = [*parser.diagnostics, error.diagnostic]
-        raise TidelogError([*found, *_without_echoes(mistakes, found)]) from error
-    raise_if_any([*found, *parser.diagnostics, *check_depth([atom])])
-    return atom
 
 
 def judge(tokens: Sequence[Token]) -> tuple[list[Token], list[Diagnostic]]:
@@ -142,7 +118,7 @@ def _in_order(found: Sequence[Diagnostic]) -> list[Diagnostic]:
     return sorted(found, key=place)
 
 
-def _without_echoes(mistakes: Sequence[Diagnostic], found: Sequence[Diagnostic]) -> list[Diagnostic]:
+def without_echoes(mistakes: Sequence[Diagnostic], found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Return the mistakes that do not stand on a line where an earlier stage found one already."""
     known = {(id(d.span.source), d.span.line) for d in found if d.span is not None}
     return [

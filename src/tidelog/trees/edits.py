@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, assert_never, overload
 
+from tidelog.program.suggest import counted
 from tidelog.trees.pool import TreeValue
 from tidelog.trees.schema import NEXT, Schema, link_relation, node_relation
 
@@ -158,7 +159,7 @@ class EditScript(Sequence[Edit]):
         return "\n".join(map(str, self.edits))
 
     def __repr__(self) -> str:
-        return f"<edit script of {len(self):,} edits>"
+        return f"<edit script of {counted(len(self), 'edit')}>"
 
     def inverse(self) -> "EditScript":
         """Return the script that leads back."""

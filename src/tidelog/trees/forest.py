@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.suggest import counted
 from tidelog.source import Span
 from tidelog.trees.edits import EditScript
 from tidelog.trees.facts import tree_facts
@@ -62,7 +63,8 @@ class Forest:
         return iter(self.files)
 
     def __repr__(self) -> str:
-        return f"<{self.language.name} forest of {len(self.files):,} files and {len(self):,} nodes>"
+        files, nodes = counted(len(self.files), "file"), counted(len(self), "node")
+        return f"<{self.language.name} forest of {files} and {nodes}>"
 
     # --- changes -------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.suggest import undeclared_relation
 from tidelog.trees.edits import PARENT, ROOT, EditScript, Row
 from tidelog.trees.pool import TreeValue
 from tidelog.trees.schema import ANY, FIRST, NEXT, Schema, link_relation, node_relation
@@ -261,7 +262,7 @@ class TreeRelations:
             return self._stored[name]  # type: ignore[return-value]
         missing = name.removeprefix("undef_")
         if missing == name or missing not in self._stored:
-            raise TidelogError([_no_relation(name)])
+            raise TidelogError([undeclared_relation(name, self._stored, is_asked=True)])
         if name not in self._virtual:
             among = self._stored[self._among.get(missing, node_relation(ANY))]
             assert isinstance(among, NodeSet)
@@ -286,7 +287,3 @@ class TreeRelations:
     def facts(self) -> dict[str, set[Row]]:
         """Return all facts that are stored, by relation; relations without facts are left out."""
         return {name: set(index) for name, index in self._stored.items() if len(index)}
-
-
-def _no_relation(name: str) -> Diagnostic:
-    return Diagnostic(code="undeclared-relation", message=f"the tree has no relation `{name}`")

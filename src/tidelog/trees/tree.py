@@ -8,6 +8,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.suggest import counted
 from tidelog.source import Span
 from tidelog.trees.declarations import declare
 from tidelog.trees.edits import EditScript, NodeRef, Row
@@ -199,7 +200,7 @@ class Tree:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<{self.form.name} tree of {len(self):,} nodes>"
+        return f"<{self.form.name} tree of {counted(len(self), 'node')}>"
 
     # --- changes -------------------------------------------------------------------------------
 

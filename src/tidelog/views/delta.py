@@ -9,10 +9,9 @@ import numpy as np
 
 from tidelog.engine.epoch import StratumReport
 from tidelog.engine.protocol import Codes
-from tidelog.errors import Diagnostic, TidelogError
-from tidelog.errors.arguments import written
+from tidelog.errors import TidelogError
 from tidelog.program.nodes import Program, Relation
-from tidelog.program.suggest import did_you_mean
+from tidelog.program.suggest import undeclared_relation
 from tidelog.values import Codec, Fact
 from tidelog.values.arrow import pa
 from tidelog.views.delta_text import delta_html, delta_text, strategy_text
@@ -130,7 +129,7 @@ class RelationDeltas(Mapping[str, RelationDelta]):
     def __getitem__(self, name: str) -> RelationDelta:
         found = virtual_relation(name, self._program) if isinstance(name, str) else None
         if not isinstance(name, str) or (name not in self._program.relations and found is None):
-            raise TidelogError([_unknown(name, self._program)])
+            raise TidelogError([undeclared_relation(name, self._program.relations, is_asked=True)])
         relation = self._program.relations[name] if found is None else found[1]
         inserted, deleted = self.sides(name)
         return RelationDelta(self._facts(relation, inserted), self._facts(relation, deleted))
@@ -291,13 +290,3 @@ def _common(one: Sequence[Codes], other: Sequence[Codes]) -> int:
         return 0
     left, right = ({tuple(row) for row in np.stack(side, axis=1).tolist()} for side in (one, other))
     return len(left & right)
-
-
-def _unknown(name: object, program: Program) -> Diagnostic:
-    return Diagnostic(
-        code="undeclared-relation",
-        message=f"the program has no relation `{written(name)}`",
-        hint=did_you_mean(
-            written(name), program.relations, f"it has {', '.join(program.relations) or 'none'}"
-        ),
-    )

@@ -91,4 +91,4 @@ def delta_html(delta: "Delta") -> str:
 
 
 def _facts(count: int) -> str:
-    return counted(count, "fact") if count < 1000 else f"{count:,} facts"
+    return counted(count, "fact")

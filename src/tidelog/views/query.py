@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tidelog.engine.protocol import Codes, SilentObserver
-from tidelog.errors import TidelogError
+from tidelog.errors import Severity, TidelogError
 from tidelog.program import build_program, nodes, walk_nodes
 from tidelog.program.nodes import Column, Program
+from tidelog.program.written_facts import ConstantReader
 from tidelog.source import Source
 from tidelog.syntax import tree, walk_tree
 from tidelog.syntax.query import ParsedQuery, parse_query
-from tidelog.values import Kind, Value
 from tidelog.views.declare import declare_all
 from tidelog.views.relation import Answer
 from tidelog.views.snapshot import Snapshot
@@ -26,7 +26,7 @@ def answer_query(text: str, snapshot: Snapshot) -> Answer:
     rule, by an engine of its own over the facts already there.
     """
     query = parse_query(Source("query", text))
-    atom = _single_atom(query.body)
+    atom = query.atom
     if atom is not None and atom.relation in snapshot.program.relations:
         pattern = _pattern(atom, snapshot)
         if pattern is not None:
@@ -34,18 +34,11 @@ def answer_query(text: str, snapshot: Snapshot) -> Answer:
     try:
         return _evaluate(query, snapshot)
     except TidelogError as error:
-        raise query.point_at_query(error) from None
+        # The head that a query lacks would make every variable look unused.
+        raise TidelogError(each for each in error.diagnostics if each.severity is Severity.ERROR) from None
 
 
 # --- one atom: a look-up ---------------------------------------------------------------------
-
-
-def _single_atom(body: tree.Body) -> tree.Atom | None:
-    if len(body.alternatives) == 1 and len(body.alternatives[0].elements) == 1:
-        element = body.alternatives[0].elements[0]
-        if isinstance(element, tree.Atom):
-            return element
-    return None
 
 
 def _pattern(atom: tree.Atom, snapshot: Snapshot) -> list[int | None] | None:
@@ -63,27 +56,12 @@ def _pattern(atom: tree.Atom, snapshot: Snapshot) -> list[int | None] | None:
 
 
 def _code(term: tree.Term, column: Column, snapshot: Snapshot) -> int | None:
-    """Return the code of a plain constant; None for every other term."""
-    value = _constant(term, snapshot.program.kind_of(column.type))
-    return None if value is None else snapshot.codec.encode(value, column.type)
-
-
-def _constant(term: tree.Term, kind: Kind) -> Value:
-    """Return the value of a literal that is plainly of this kind; None leaves it to the checks."""
-    match term:
-        case tree.StringLiteral(text) if kind is Kind.SYMBOL:
-            return text
-        case tree.NumberLiteral(number) if kind is Kind.NUMBER and number < 2**63:
-            return number
-        case tree.NumberLiteral(number) | tree.UnsignedLiteral(number) if kind is Kind.UNSIGNED:
-            return number
-        case tree.FloatLiteral(real) if kind is Kind.FLOAT:
-            return real
-        case tree.Application("neg", (tree.NumberLiteral(number),)) if kind is Kind.NUMBER:
-            return -number
-        case tree.Application("neg", (tree.FloatLiteral(real),)) if kind is Kind.FLOAT:
-            return -real
-    return None
+    """Return the code of a constant; None leaves a term to the checks."""
+    if isinstance(term, tree.Variable | tree.Wildcard):
+        return None
+    reader = ConstantReader(snapshot.codec)
+    value = reader.value(term, column.type)
+    return None if reader.mistakes else snapshot.codec.encode(value, column.type)
 
 
 def _look_up(text: str, atom: tree.Atom, pattern: Sequence[int | None], snapshot: Snapshot) -> Answer:

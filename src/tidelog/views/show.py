@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tidelog.program.suggest import counted
 from tidelog.values import Branch, Fact, Value
 
 
@@ -16,7 +17,7 @@ def as_text(name: str, columns: Sequence[str], facts: Sequence[Fact], size: int)
     """
     table = [list(columns), *([_text(value) for value in fact] for fact in facts)]
     widths = [max(len(line[column]) for line in table) for column in range(len(columns))]
-    lines = [f"{name}: {_count(size)}"]
+    lines = [f"{name}: {counted(size, 'fact')}"]
     if columns:
         lines += [
             "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
@@ -40,13 +41,9 @@ def as_html(name: str, columns: Sequence[str], types: Sequence[str], facts: Sequ
     )
     more = f"<p>... and {size - len(facts):,} more</p>" if size > len(facts) else ""
     return (
-        f"<div><p><strong>{escape(name)}</strong>: {_count(size)}</p>"
+        f"<div><p><strong>{escape(name)}</strong>: {counted(size, 'fact')}</p>"
         f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{more}</div>"
     )
-
-
-def _count(size: int) -> str:
-    return f"{size:,} fact" if size == 1 else f"{size:,} facts"
 
 
 def _text(value: Value) -> str:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from tidelog.explain.blame.steps import Step
 from tidelog.explain.blame.story import step_json, step_lines
+from tidelog.program.suggest import counted
 from tidelog.values import Fact
 from tidelog.views.fact_json import fact_json
 
@@ -111,7 +112,7 @@ class Blame:
     def __str__(self) -> str:
         verb = "causes" if len(self.changes) == 1 else "cause"
         lines = [
-            f"{_counted(len(self.changes), 'change')} {self.faults.when} {verb}",
+            f"{counted(len(self.changes), 'change')} {self.faults.when} {verb}",
             *self.faults.lines(),
             "blamed:",
             *(f"  {change}" for change in self.changes),
@@ -206,7 +207,7 @@ class Repair:
             ]
         else:
             lines = [
-                f"{_counted(len(self.changes), 'change')} {self.faults.when} to take back, {self._quality()}",
+                f"{counted(len(self.changes), 'change')} {self.faults.when} to take back, {self._quality()}",
                 *(f"  {change}" for change in self.changes),
                 "repairs:",
                 *self.faults.lines(),
@@ -278,7 +279,3 @@ class Violation:
 
 def _json(plain: dict[str, object]) -> str:
     return json.dumps(plain, ensure_ascii=False)
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

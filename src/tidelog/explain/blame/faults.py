@@ -12,10 +12,8 @@ from tidelog.explain.blame.ground import Ground
 from tidelog.explain.blame.suspects import Key
 from tidelog.explain.blame.wishes import SomeFaults
 from tidelog.program.nodes import Program
-from tidelog.program.written_facts import encode_pattern, find_relation
-from tidelog.source import Source
+from tidelog.program.written_facts import read_pattern
 from tidelog.syntax import tree
-from tidelog.syntax.query import parse_query
 from tidelog.values import Codec
 from tidelog.views.fact_text import write_fact
 
@@ -33,24 +31,11 @@ class FaultFinder:
         Messages about mistakes in the text say `what` it is.
         """
         try:
-            query = parse_query(Source(what, text))
+            written = read_pattern(text, what, self.program, self.codec)
         except TidelogError as error:
             found += error.diagnostics
             return None
-        atom = _single_atom(query.body)
-        if atom is None:
-            found.append(_no_atom(text))
-            return None
-        relation = find_relation(atom, self.program)
-        if isinstance(relation, Diagnostic):
-            found += query.point_at_query(TidelogError([relation])).diagnostics
-            return None
-        mistakes: list[Diagnostic] = []
-        codes = encode_pattern(atom, relation, self.codec, mistakes)
-        if mistakes:
-            found += query.point_at_query(TidelogError(mistakes)).diagnostics
-            return None
-        return Pattern(relation.name, codes, _equal_places(atom))
+        return Pattern(written.relation.name, written.codes, _equal_places(written.atom))
 
     def faults(
         self, unwanted: SomeFaults | None, missing: SomeFaults | None, diff: EpochDiff, ground: Ground
@@ -114,13 +99,6 @@ def _matching(pattern: Pattern, rows: Rows) -> Iterator[Key]:
         yield from pattern.matching(np.asarray(rows[pattern.relation]))
 
 
-def _single_atom(body: tree.Body) -> tree.Atom | None:
-    match body.alternatives:
-        case (tree.Conjunction((tree.Atom() as atom,)),):
-            return atom
-    return None
-
-
 def _equal_places(atom: tree.Atom) -> tuple[tuple[int, ...], ...]:
     places: dict[str, list[int]] = {}
     for place, term in enumerate(atom.terms):
@@ -147,14 +125,6 @@ def _no_fault(
         code="no-fault",
         message=message,
         hint="name an unwanted fact that appeared or a missing one that vanished, or other epochs",
-    )
-
-
-def _no_atom(text: str) -> Diagnostic:
-    return Diagnostic(
-        code="bad-fault",
-        message=f"`{text}` is not one atom",
-        hint="a fault is a fact, or a pattern with variables such as alias(x, 'sec')",
     )
 
 

@@ -23,6 +23,7 @@ from tidelog.program.nodes import (
     Rule,
     Variable,
 )
+from tidelog.program.suggest import counted
 from tidelog.values import NoValueError, Value
 from tidelog.values.functors import compare, range_values
 
@@ -82,7 +83,7 @@ class _Checker:
         again = self.prover.deriver.derivation(rule, derivation.head, binding, node.limit)
         for found, claimed in zip(again.aggregations, derivation.aggregations, strict=True):
             if (found.value, found.group) != (claimed.value, claimed.group):
-                yield f"{claimed} is {found.value} over {len(found.group)} facts"
+                yield f"{claimed} is {found.value} over {counted(len(found.group), 'fact')}"
 
     def _application(self, rule: Rule, derivation: Derivation, binding: dict[str, Value]) -> Iterator[str]:
         """Yield what the binding does not make of the rule; it is completed on the way."""

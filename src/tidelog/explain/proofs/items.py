@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.explain.proofs.derivation import Absence, Derivation, Premise
 from tidelog.explain.proofs.steps import Equivalence, Input, Join
+from tidelog.program.suggest import counted
 from tidelog.values import Value
 from tidelog.views.fact_text import write_value
 
@@ -52,7 +53,9 @@ def items_of(proof: "Proof") -> tuple[Item, ...]:
             for aggregation in step.aggregations:
                 group = tuple(Item(str(atom), nodes[atom]) for atom in aggregation.group)
                 value = write_value(aggregation.value)
-                found.append(Item(f"{aggregation.text} is {value}", None, _counted(len(group)), group))
+                found.append(
+                    Item(f"{aggregation.text} is {value}", None, f"over {counted(len(group), 'fact')}", group)
+                )
             return tuple(found)
 
 
@@ -80,7 +83,3 @@ def is_leaf_relation(proof: "Proof") -> bool:
 def written_bindings(bindings: dict[str, Value]) -> str:
     """Return bindings as text: `x = 1, y = "a"`."""
     return ", ".join(f"{name} = {write_value(value)}" for name, value in bindings.items())
-
-
-def _counted(count: int) -> str:
-    return "over 1 fact" if count == 1 else f"over {count:,} facts"
