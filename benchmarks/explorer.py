@@ -19,7 +19,7 @@ import pyarrow as pa
 import tidelog
 from tidelog.session import Session
 from tidelog.web import WebSettings
-from tidelog.web.explorer import Explorer
+from tidelog.web.explorer import SessionExplorer
 from tidelog.web.pages import PageRequest
 
 _PROGRAM: Final = ".decl fact(x: number, y: symbol, z: number)\n.input fact\n"
@@ -50,7 +50,7 @@ def open_facts(count: int) -> Session:
 
 def measure(session: Session) -> list[Timing]:
     """Return what the questions took, in the order in which they were asked."""
-    explorer = Explorer(session, WebSettings(), "facts")
+    explorer = SessionExplorer(session, WebSettings(), "facts")
     size = len(session["fact"])
 
     def page(request: PageRequest) -> Callable[[], object]:

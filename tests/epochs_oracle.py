@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tidelog.engine.protocol import UserFunctions
-from tidelog.engine.reference.facts import Facts
+from tidelog.engine.reference.facts import PythonFacts
 from tidelog.engine.reference.solve import Solver
 from tidelog.engine.reference.variables import name_wildcards
 from tidelog.program.nodes import Program, Rule, Stratum
@@ -41,7 +41,7 @@ def annotations_by_force(
 
         edge(1, 2). given, path(x, y) :- edge(x, y).     path(1, 2) has level 1, count 1
     """
-    facts = Facts(program.relations)
+    facts = PythonFacts(program.relations)
     solver = Solver(program, facts, Codec(program.types), functions or {})
     annotations: Annotations = {}
     for stratum in program.strata:
@@ -82,7 +82,7 @@ def _aggregates_itself(stratum: Stratum) -> bool:
 
 
 def _annotate_stratum(
-    stratum: Stratum, inputs: Mapping[str, Iterable[Fact]], facts: Facts, solver: Solver
+    stratum: Stratum, inputs: Mapping[str, Iterable[Fact]], facts: PythonFacts, solver: Solver
 ) -> Annotations:
     annotations: Annotations = {
         name: {fact: Annotation(0, 1, True) for fact in inputs.get(name, ())} for name in stratum.relations

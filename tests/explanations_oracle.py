@@ -16,7 +16,7 @@ from programs import Relations, build, run_program
 from tidelog.engine.protocol import Settings, UserFunctions
 from tidelog.errors import TidelogError
 from tidelog.explain.blame.answers import InputChange
-from tidelog.explain.blame.steps import Role, Step
+from tidelog.explain.blame.steps import Role, StoryStep
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.derivation import Derivation
 from tidelog.explain.proofs.proof import Proof
@@ -399,7 +399,7 @@ class _Told:
     after: frozenset[str]
     blamed: set[str]
 
-    def check(self, step: Step) -> None:
+    def check(self, step: StoryStep) -> None:
         """Assert that each step says of its fact what became of it, and rests on something."""
         # Atoms with wildcards stand for no one fact.
         if "_" not in step.fact:

@@ -13,7 +13,7 @@ from pointsto import CHANGES, FACTS, FAULT, PROGRAM, after, before
 from storing import make, reopen
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.blame.incremental import _without_repeated_changes
-from tidelog.explain.blame.steps import Role, Step
+from tidelog.explain.blame.steps import Role, StoryStep
 from tidelog.maintain import LocalMaintainedEngine
 
 
@@ -262,8 +262,8 @@ def test_aggregates() -> None:
 
 def test_a_change_is_told_once_in_a_step() -> None:
     """Two aggregates of a rule that depend on the same change tell it once; other steps stay as they are."""
-    inserted, deleted = Step("e(1)", Role.INSERTED), Step("e(1)", Role.DELETED)
-    kept, gone = Step("d(1)", Role.UNTOUCHED), Step("c(1)", Role.VANISHED)
+    inserted, deleted = StoryStep("e(1)", Role.INSERTED), StoryStep("e(1)", Role.DELETED)
+    kept, gone = StoryStep("d(1)", Role.UNTOUCHED), StoryStep("c(1)", Role.VANISHED)
 
     found = _without_repeated_changes([kept, inserted, deleted, kept, inserted, gone, deleted, gone])
 

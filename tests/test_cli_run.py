@@ -269,13 +269,13 @@ def test_ctrl_c_and_terminate_leave_no_output(folder: Path) -> None:
 _ANNOUNCED = """
 import tidelog.cli.run as run
 from tidelog.cli.main import main
-from tidelog.session.recorder import Recorder
+from tidelog.session.recorder import SessionRecorder
 
-class Announcing(Recorder):
+class Announcing(SessionRecorder):
     def iteration_finished(self, *report):
         print("running", flush=True)
 
-run.Recorder = Announcing
+run.SessionRecorder = Announcing
 main()
 """
 

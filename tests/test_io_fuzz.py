@@ -24,7 +24,7 @@ from fact_files import facts_of, read_text, relation_of
 from tidelog import io
 from tidelog.errors import TidelogError
 from tidelog.io import csv_read
-from tidelog.io.csv_careful import Window, read_carefully
+from tidelog.io.csv_careful import LineWindow, read_carefully
 from tidelog.io.mistakes import Mistakes
 from tidelog.io.places import CsvLayout
 from tidelog.program.nodes import Directive
@@ -152,7 +152,7 @@ def test_the_quick_and_the_careful_reader_agree(tmp_path_factory, relation, rows
     layout_parameters = {"delimiter": layout.delimiter, "rfc4180": str(layout.is_quoted).lower()}
     codec, mistakes = Codec(TYPES), Mistakes("r")
     clean = data.removeprefix(b"\xef\xbb\xbf")
-    careful = read_carefully(Window(clean, 0), relation, layout, codec, mistakes)
+    careful = read_carefully(LineWindow(clean, 0), relation, layout, codec, mistakes)
 
     quick = None
     with suppress(TidelogError):

@@ -12,7 +12,7 @@ from epochs import Maintained, difference, examples
 from epochs_programs import tangled_epochs, tangled_programs
 from kernel_oracles import oracle_of
 from programs import build
-from tidelog.engine.reference.facts import Facts
+from tidelog.engine.reference.facts import PythonFacts
 from tidelog.engine.reference.solve import Solver
 from tidelog.engine.reference.variables import name_wildcards
 from tidelog.maintain.small import epoch as small_epochs
@@ -61,7 +61,7 @@ class Case:
         self.program = run.engine.program
         self.relations = run.engine.relations
         self.rows = {name: self._rows(name) for name in self.program.relations}
-        facts = Facts(self.program.relations)
+        facts = PythonFacts(self.program.relations)
         for name, rows in self.rows.items():
             facts.replace(name, frozenset(rows))
         self._solver = Solver(self.program, facts, run.codec, {})

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from pipelines import JOB, PROGRAM, write_job
 from tidelog.errors import TidelogError
-from tidelog.pipeline import Changes, Format, Output, Pipeline, Source, TriggerKind, parse_job, read_job
+from tidelog.pipeline import (
+    Changes,
+    JobSource,
+    Output,
+    Pipeline,
+    SourceFormat,
+    TriggerKind,
+    parse_job,
+    read_job,
+)
 from tidelog.pipeline.toml_places import read_toml
 from tidelog.source import Source as Text
 
@@ -73,8 +82,8 @@ every = 5
     assert (job.trigger.kind, job.trigger.every_seconds) == (TriggerKind.INTERVAL, 90.0)
     assert job.conf == {"spark.sql.shuffle.partitions": "4", "spark.ui.enabled": "false"}
     assert job.sources == (
-        Source(
-            "grant", Format.CSV, "grants", "grants", changes=Changes.OP, columns={"level": "rights"},
+        JobSource(
+            "grant", SourceFormat.CSV, "grants", "grants", changes=Changes.OP, columns={"level": "rights"},
             op="kind", inserts=("I", "U"), deletes=("D",), order="at", options={"sep": ";"},
         ),
     )  # fmt: skip

@@ -13,16 +13,16 @@ from tidelog.pipeline import Pipeline
 DRIVER = """
 import os, signal, sys
 from tidelog.pipeline import Pipeline
-from tidelog.pipeline.folder import Folder
+from tidelog.pipeline.folder import JobFolder
 
-commit = Folder.commit
+commit = JobFolder.commit
 
 def kill_or_commit(self, manifest):
     if manifest.epoch == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     commit(self, manifest)
 
-Folder.commit = kill_or_commit
+JobFolder.commit = kill_or_commit
 Pipeline.read(sys.argv[1]).run()
 """
 

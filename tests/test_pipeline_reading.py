@@ -7,8 +7,8 @@ import pytest
 
 import tidelog
 from tidelog.errors import TidelogError
-from tidelog.pipeline import Format, Job, Output, Pipeline, Source, register
-from tidelog.pipeline.folder import Folder
+from tidelog.pipeline import Job, JobSource, Output, Pipeline, SourceFormat, register
+from tidelog.pipeline.folder import JobFolder
 from tidelog.pipeline.past import read_output
 
 PROGRAM = """
@@ -38,7 +38,7 @@ def state(spark, tmp_path_factory):
     job = Job(
         "p.dl",
         "state",
-        (Source("edge", Format.CSV, path="edge.csv"),),
+        (JobSource("edge", SourceFormat.CSV, path="edge.csv"),),
         (Output("reach", every=2), Output("any")),
         folder=folder,
     )
@@ -71,7 +71,7 @@ def test_an_output_at_every_epoch(spark, state):
 
     assert reader(spark).load(str(state)).count() == len(expected(4))
     # The same without Spark, from the files alone.
-    tables = [read_output(Folder(state), "reach", epoch) for epoch in range(len(HISTORY))]
+    tables = [read_output(JobFolder(state), "reach", epoch) for epoch in range(len(HISTORY))]
     assert [{tuple(row.values()) for row in table.to_pylist()} for table in tables] == [
         expected(epoch) for epoch in range(len(HISTORY))
     ]
@@ -176,7 +176,7 @@ def test_a_stream_reads_the_feed(spark, state, tmp_path):
 def test_a_folder_that_is_no_pipeline(tmp_path):
     """Reading a folder without epochs is a diagnostic."""
     with pytest.raises(TidelogError) as caught:
-        read_output(Folder(tmp_path), "reach")
+        read_output(JobFolder(tmp_path), "reach")
 
     assert [each.code for each in caught.value.diagnostics] == ["no-pipeline"]
 
@@ -187,7 +187,7 @@ def test_changes_that_are_lost_are_told(state, tmp_path):
     shutil.rmtree(copy / "feed" / "reach" / "epoch-3")
 
     with pytest.raises(TidelogError) as caught:
-        read_output(Folder(copy), "reach", 3)
+        read_output(JobFolder(copy), "reach", 3)
 
     assert [each.code for each in caught.value.diagnostics] == ["damaged-pipeline"]
 
@@ -200,4 +200,4 @@ def test_a_damaged_manifest_is_named(tmp_path):
 
     for epoch, words in ((0, "another version"), (1, "is not what was written")):
         with pytest.raises(TidelogError, match=words):
-            Folder(tmp_path).read(epoch)
+            JobFolder(tmp_path).read(epoch)

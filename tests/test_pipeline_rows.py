@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidelog.errors import TidelogError
-from tidelog.pipeline import BadRows, Changes, Format, Job, Output, Pipeline, Source
+from tidelog.pipeline import BadRows, Changes, Job, JobSource, Output, Pipeline, SourceFormat
 from tidelog.pipeline.bind import bind_job
 from tidelog.pipeline.checking import check_rows
 from tidelog.pipeline.sources import parse_messages
@@ -83,14 +83,14 @@ def ran(spark, tmp_path_factory):
         "rows.dl",
         "state",
         (
-            Source("csv", Format.CSV, path="csv"),
-            Source("changes", Format.CSV, path="changes", changes=Changes.OP, order="at"),
-            Source("json", Format.JSON, path="json"),
-            Source("typed", Format.PARQUET, path="typed.parquet", columns={"s": "text"}),
-            Source("orc", Format.ORC, path="orc.orc"),
-            Source("jdbc", Format.JDBC, options={"url": url, "dbtable": "pairs"}),
-            Source("catalog", Format.TABLE, table="catalog_rows"),
-            Source("flag", Format.ORC, "flags", path="orc.orc"),
+            JobSource("csv", SourceFormat.CSV, path="csv"),
+            JobSource("changes", SourceFormat.CSV, path="changes", changes=Changes.OP, order="at"),
+            JobSource("json", SourceFormat.JSON, path="json"),
+            JobSource("typed", SourceFormat.PARQUET, path="typed.parquet", columns={"s": "text"}),
+            JobSource("orc", SourceFormat.ORC, path="orc.orc"),
+            JobSource("jdbc", SourceFormat.JDBC, options={"url": url, "dbtable": "pairs"}),
+            JobSource("catalog", SourceFormat.TABLE, table="catalog_rows"),
+            JobSource("flag", SourceFormat.ORC, "flags", path="orc.orc"),
         ),
         tuple(Output(name, path=f"out/{name}") for name in OUTPUTS),
         folder=folder,
@@ -196,7 +196,7 @@ def test_the_report_counts_bad_rows(ran):
 def test_messages_of_a_topic(spark, ran):
     """Messages are JSON objects; one without a value, or with another one, is malformed."""
     folder, _ = ran
-    source = Source("json", Format.KAFKA, changes=Changes.INSERT)
+    source = JobSource("json", SourceFormat.KAFKA, changes=Changes.INSERT)
     bound = bind_job(Job("rows.dl", "kafka", (source,), (Output("json"),), folder=folder))
     values = [b'{"n": 1, "s": "a"}', b'{"n": "x", "s": "b"}', b"[", None]
     messages = spark.createDataFrame([(value,) for value in values], "value binary")
@@ -210,7 +210,7 @@ def test_messages_of_a_topic(spark, ran):
     assert bad == {"malformed": 2, "wrong-type": 1}
 
 
-def wrong_source(spark, folder: Path, source: Source, policy: BadRows = BadRows.QUARANTINE):
+def wrong_source(spark, folder: Path, source: JobSource, policy: BadRows = BadRows.QUARANTINE):
     """Run a job with one source, which must fail, and return the diagnostics."""
     job = Job("rows.dl", "wrong", (source,), (Output(source.relation),), bad_rows=policy, folder=folder)
     with pytest.raises(TidelogError) as caught:
@@ -222,7 +222,7 @@ def test_a_job_may_refuse_bad_rows(spark, ran):
     """With bad_rows = "fail" nothing is committed, and the message shows the first bad rows."""
     folder, _ = ran
 
-    (mistake,) = wrong_source(spark, folder, Source("json", Format.JSON, path="json"), BadRows.FAIL)
+    (mistake,) = wrong_source(spark, folder, JobSource("json", SourceFormat.JSON, path="json"), BadRows.FAIL)
 
     assert mistake.code == "bad-rows"
     assert "4 rows are not facts" in mistake.message
@@ -234,15 +234,19 @@ def test_sources_that_do_not_fit(spark, ran):
     """Columns that are missing or of another type, and sources that are not there, are diagnostics."""
     folder, _ = ran
 
-    missing = wrong_source(spark, folder, Source("typed", Format.PARQUET, path="typed.parquet"))
+    missing = wrong_source(spark, folder, JobSource("typed", SourceFormat.PARQUET, path="typed.parquet"))
     types = wrong_source(
-        spark, folder, Source("typed", Format.PARQUET, path="typed.parquet", columns={"s": "n", "n": "text"})
+        spark,
+        folder,
+        JobSource("typed", SourceFormat.PARQUET, path="typed.parquet", columns={"s": "n", "n": "text"}),
     )
-    nowhere = wrong_source(spark, folder, Source("orc", Format.ORC, path="nowhere"))
+    nowhere = wrong_source(spark, folder, JobSource("orc", SourceFormat.ORC, path="nowhere"))
     options = {"kafka.bootstrap.servers": "localhost:1", "subscribe": "a"}
-    kafka = Source("orc", Format.KAFKA, changes=Changes.INSERT, options=options)
+    kafka = JobSource("orc", SourceFormat.KAFKA, changes=Changes.INSERT, options=options)
     no_connector = wrong_source(spark, folder, kafka)
-    no_folder = wrong_source(spark, folder, Source("orc", Format.ORC, path="orc.orc", changes=Changes.INSERT))
+    no_folder = wrong_source(
+        spark, folder, JobSource("orc", SourceFormat.ORC, path="orc.orc", changes=Changes.INSERT)
+    )
 
     assert [(each.code, each.message) for each in missing] == [
         ("missing-source-column", "the source `typed` has no column `s`")

@@ -21,16 +21,16 @@ from pipelines import (
 from tidelog.errors import TidelogError
 from tidelog.pipeline import (
     Changes,
-    Format,
     Job,
+    JobSource,
     Output,
     Pipeline,
-    Source,
+    SourceFormat,
     Trigger,
     TriggerKind,
     read_job,
 )
-from tidelog.pipeline.epochs import Epochs
+from tidelog.pipeline.epochs import JobEpochs
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_snapshots_of_one_relation_are_united(spark, tmp_path):
     (tmp_path / "p.dl").write_text(".decl a(n: number)\n.decl b(n: number)\nb(n + 1) :- a(n).\n")
     for name, rows in (("x", "1\n2\n"), ("y", "2\n3\n")):
         (tmp_path / f"{name}.csv").write_text(f"n\n{rows}")
-    sources = tuple(Source("a", Format.CSV, name, path=f"{name}.csv") for name in ("x", "y"))
+    sources = tuple(JobSource("a", SourceFormat.CSV, name, path=f"{name}.csv") for name in ("x", "y"))
     job = Job("p.dl", "state", sources, (Output("b", path="b", table="pipeline_b"),), folder=tmp_path)
     pipeline = Pipeline(job, spark=spark)
 
@@ -170,7 +170,9 @@ def test_snapshots_of_one_relation_are_united(spark, tmp_path):
 def test_new_rows_of_a_table_are_found_by_a_bookmark(spark, tmp_path):
     """Changes read from a catalog table go on after the greatest value seen; the feed can be a table."""
     (tmp_path / "p.dl").write_text(".decl a(n: number)\n.decl b(n: number)\nb(n) :- a(n).\n")
-    source = Source("a", Format.TABLE, table="pipeline_log", changes=Changes.OP, bookmark="seq", order="seq")
+    source = JobSource(
+        "a", SourceFormat.TABLE, table="pipeline_log", changes=Changes.OP, bookmark="seq", order="seq"
+    )
     output = Output("b", feed_table="pipeline_feed", table="pipeline_orc", format="orc")
     job = Job("p.dl", "state", (source,), (output,), folder=tmp_path)
     rows = [(1, "+", 1), (2, "+", 2), (3, "-", 1)]
@@ -283,7 +285,7 @@ def test_a_run_that_breaks_off_is_continued(point, spark, folder, monkeypatch):
         elif point == "after the engine":
             patched.setattr("tidelog.pipeline.writing.Writer.write", broken)
         elif point == "before the manifest":
-            patched.setattr("tidelog.pipeline.folder.Folder.commit", broken)
+            patched.setattr("tidelog.pipeline.folder.JobFolder.commit", broken)
         else:
             patched.setattr("tidelog.pipeline.publish.Publisher._path", broken)
         with pytest.raises(Broken):
@@ -333,7 +335,7 @@ def test_one_run_at_a_time(spark, folder, monkeypatch):
             Pipeline.read(folder / "job.toml", spark=spark).run()
         caught.extend(error.value.diagnostics)
 
-    monkeypatch.setattr(Epochs, "load", second)
+    monkeypatch.setattr(JobEpochs, "load", second)
     Pipeline.read(folder / "job.toml", spark=spark).run()
 
     assert [each.code for each in caught] == ["store-in-use"]

@@ -210,7 +210,7 @@ class Maker:
 def trees(draw):
     """Return any tree."""
     maker = Maker(draw)
-    return t.Tree(maker.many(maker.item))
+    return t.SyntaxTree(maker.many(maker.item))
 
 
 @st.composite

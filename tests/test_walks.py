@@ -14,7 +14,7 @@ from tidelog.syntax import tree, walk_tree
 
 CHECKED = Samples(nodes, nodes.Term)
 WRITTEN = Samples(tree)
-WRITTEN.kinds.discard(tree.Tree)
+WRITTEN.kinds.discard(tree.SyntaxTree)
 
 
 def _named(kinds: set[type]) -> list[object]:

@@ -11,7 +11,7 @@ import tidelog
 from tidelog.errors import TidelogError
 from tidelog.session import Session
 from tidelog.web import Limits, WebSettings, check_settings, make_app
-from tidelog.web.explorer import Explorer
+from tidelog.web.explorer import SessionExplorer
 from tidelog.web.server import address_of, open_listener
 from web_serving import serving
 
@@ -211,7 +211,7 @@ def test_pages_have_a_limit(db: Session) -> None:
 def test_slow_and_many_requests_are_told(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that takes too long is answered, and so is one that comes when too many wait."""
     free = threading.Event()
-    monkeypatch.setattr(Explorer, "rules", lambda _self: {"waited": free.wait(20)})
+    monkeypatch.setattr(SessionExplorer, "rules", lambda _self: {"waited": free.wait(20)})
     limits = Limits(wait_seconds=0.2, threads=1, waiting_requests=1)
     with serving(db, WebSettings(limits=limits)) as client:
         slow = client.get("/api/rules")
@@ -230,10 +230,10 @@ def test_slow_and_many_requests_are_told(db: Session, monkeypatch: pytest.Monkey
 def test_a_mistake_of_ours_is_no_traceback(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes wrong inside is one diagnostic, and the explorer goes on."""
 
-    def fail(_: Explorer) -> object:
+    def fail(_: SessionExplorer) -> object:
         raise KeyError("edge")
 
-    monkeypatch.setattr(Explorer, "rules", fail)
+    monkeypatch.setattr(SessionExplorer, "rules", fail)
     with serving(db) as client:
         failed = client.get("/api/rules")
         after = client.get("/api/session")

@@ -11,7 +11,7 @@ import tidelog
 from tidelog.views.fact_text import write_fact
 from tidelog.web import WebSettings
 from tidelog.web.cache import ArrayCache
-from tidelog.web.explorer import Explorer
+from tidelog.web.explorer import SessionExplorer
 from tidelog.web.pages import PageRequest
 
 PROGRAM = """\
@@ -34,7 +34,7 @@ ROWS = st.lists(
 SORTS = st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=3, unique_by=lambda pair: pair[0])
 
 
-def all_pages(explorer: Explorer, request: PageRequest) -> list[str]:
+def all_pages(explorer: SessionExplorer, request: PageRequest) -> list[str]:
     """Return the facts of all pages, asked for one after the other."""
     found: list[str] = []
     offset = 0
@@ -53,7 +53,7 @@ def all_pages(explorer: Explorer, request: PageRequest) -> list[str]:
 def test_pages_give_every_fact_once_in_order(rows: list[Any], sorts: list[Any], limit: int) -> None:
     """All pages together are the relation, sorted by the columns asked for and then by the others."""
     with tidelog.open(PROGRAM, facts={"fact": rows}) as db:
-        explorer = Explorer(db, WebSettings(), "facts")
+        explorer = SessionExplorer(db, WebSettings(), "facts")
 
         found = all_pages(explorer, PageRequest(0, limit, tuple(sorts)))
 
@@ -91,7 +91,7 @@ def test_filters_keep_what_they_say(rows: list[Any], word: str, number: int, dat
     }
     place, text, keeps = filters[data.draw(st.sampled_from(sorted(filters)))]
     with tidelog.open(PROGRAM, facts={"fact": rows}) as db:
-        explorer = Explorer(db, WebSettings(), "facts")
+        explorer = SessionExplorer(db, WebSettings(), "facts")
 
         found = all_pages(explorer, PageRequest(limit=5, filters=((place, text),)))
 

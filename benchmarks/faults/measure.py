@@ -12,7 +12,7 @@ from benchmarks.faults.evaluating import Evaluating
 from tidelog.engine.epoch import EpochResult
 from tidelog.explain.blame.case import Case
 from tidelog.explain.blame.localize import BlameSearch
-from tidelog.explain.blame.repair import Search, SearchLimits
+from tidelog.explain.blame.repair import RepairSearch, SearchLimits
 from tidelog.maintain import LocalMaintainedEngine
 
 
@@ -109,7 +109,7 @@ def measure_case(
     with standing_after(engine, epoch):
         case = make_case(subject, engine, epoch, Case)
         begun = time.process_time()
-        found = Search(case, SearchLimits()).by_reasons()[0]
+        found = RepairSearch(case, SearchLimits()).by_reasons()[0]
         repair_seconds = time.process_time() - begun
         trials = case.trials
 
@@ -122,7 +122,7 @@ def measure_case(
         begun = time.process_time()
         limited.cpu_end = begun + how.ddmin_seconds
         try:
-            ddmin_size = len(Search(limited, SearchLimits(seconds=600)).by_ddmin()[0].taken)
+            ddmin_size = len(RepairSearch(limited, SearchLimits(seconds=600)).by_ddmin()[0].taken)
         except TimeoutError:
             ddmin_size = 0
         ddmin_seconds = time.process_time() - begun

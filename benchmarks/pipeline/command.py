@@ -185,10 +185,10 @@ def _write_changes(
 
 def _adds_up(folder: Path) -> bool:
     from tidelog.pipeline.facts import add_up  # noqa: PLC0415 - brings Arrow
-    from tidelog.pipeline.folder import Folder  # noqa: PLC0415 - as above
+    from tidelog.pipeline.folder import JobFolder  # noqa: PLC0415 - as above
     from tidelog.pipeline.past import last_manifest, read_feed, read_output  # noqa: PLC0415 - as above
 
-    state = Folder(folder / "state")
+    state = JobFolder(folder / "state")
     last = last_manifest(state)
     columns = last.outputs["access"].columns
     parts = [(read_output(state, "access"), -1)]

@@ -13,7 +13,7 @@ from tidelog.program import build_program
 from tidelog.program.nodes import Program
 from tidelog.source import Source
 from tidelog.syntax import format_text, parse, print_tree
-from tidelog.syntax.tree import Tree
+from tidelog.syntax.tree import SyntaxTree
 from tidelog.values import Fact, Kind, Value
 from torture.corpus import program_items, program_words, programs
 from torture.fuzzing import FuzzKind
@@ -94,7 +94,7 @@ def attempt(text: str, how: str) -> None:
         run(source, program)
 
 
-def check_texts(source: Source, tree: Tree) -> None:
+def check_texts(source: Source, tree: SyntaxTree) -> None:
     """Print and format a tree; both texts must have the same tree, and the second its own layout."""
     assert parse(Source("printed.dl", print_tree(tree))) == tree, "the printed text has another tree"
     once = format_text(source)

@@ -26,11 +26,11 @@ Bindings = Sequence[Binding]
 def evaluate_expression(expression: Expression, tables: Mapping[str, pa.Table]) -> pa.Table:
     """Return the rows of an expression as a table; every relation that it reads needs one."""
     taken = take_tables(tables, nodes.relations_read(expression), are_inputs=False)
-    evaluation = Evaluation(taken, nodes.types_of(expression))
+    evaluation = TableEvaluation(taken, nodes.types_of(expression))
     return write_table(evaluation.rows(expression), nodes.schema_of(expression), evaluation.codec)
 
 
-class Evaluation:
+class TableEvaluation:
     """Evaluates expressions over tables; `facts` are those of relations that are already evaluated."""
 
     def __init__(self, tables: Mapping[str, pa.Table], types: TypeTable) -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from tidelog.algebra import nodes
 from tidelog.algebra.arrow import take_tables, write_table
-from tidelog.algebra.evaluate import Evaluation
+from tidelog.algebra.evaluate import TableEvaluation
 from tidelog.algebra.nodes import Dialect, Expression
 from tidelog.algebra.printing import print_definition
 from tidelog.algebra.sql import write_program
@@ -55,7 +55,7 @@ class Algebra:
 
     def evaluate(self, inputs: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
         """Return every relation as a table; inputs without a table are empty."""
-        evaluation = Evaluation(take_tables(inputs, self.inputs, are_inputs=True), self.types)
+        evaluation = TableEvaluation(take_tables(inputs, self.inputs, are_inputs=True), self.types)
         for name, expression in self.relations.items():
             # A fixpoint evaluates all relations that it defines.
             if name not in evaluation.facts:

@@ -48,7 +48,7 @@ def open_tree(
     generated = Source("tree", tree.declarations("\n".join(texts.values())))
     added = [item for item in parse(generated).items if not _name(item) & known]
     # After the program, so that its lines keep their numbers.
-    whole = Source(source.name, f"{source.text}\n{print_tree(syntax.Tree(tuple(added)))}")
+    whole = Source(source.name, f"{source.text}\n{print_tree(syntax.SyntaxTree(tuple(added)))}")
     own = tree.facts(known | _declared(added))
     other = _files(items, Path(facts)) if isinstance(facts, (str, Path)) else facts or {}
     whole_facts = {**other, **own}

@@ -15,7 +15,7 @@ from tidelog.plan.passes import keep_wanted
 from tidelog.plan.statistics import KnownSizes
 from tidelog.session.load import load_facts
 from tidelog.session.prepare import Request, prepare
-from tidelog.session.recorder import Recorder
+from tidelog.session.recorder import SessionRecorder
 from tidelog.values import Codec
 
 
@@ -30,7 +30,7 @@ def measure_plan(options: PlanOptions) -> None:
         include_path=options.include_path,
         defines=options.defines,
     )
-    recorder = Recorder()
+    recorder = SessionRecorder()
     prepared = prepare(request, recorder)
     program = keep_wanted(prepared.program)
     codec = Codec(program.types)

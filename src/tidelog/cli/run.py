@@ -17,7 +17,7 @@ from tidelog.errors.arguments import Arguments
 from tidelog.plan.passes import keep_wanted
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
-from tidelog.session.recorder import Recorder
+from tidelog.session.recorder import SessionRecorder
 from tidelog.session.write import print_sizes, write_outputs
 from tidelog.views import Snapshot
 
@@ -48,7 +48,7 @@ def run_program(options: RunOptions) -> None:
     Outputs are published only when all of them were written; statistics come last.
     """
     spare_pandas()
-    recorder = Recorder()
+    recorder = SessionRecorder()
     if options.stats is not None:
         recorder.add("start", seconds_since_start())
     settings = make_settings(options.jobs, options.memory_limit, options.iteration_limit)
@@ -68,7 +68,9 @@ def run_program(options: RunOptions) -> None:
         write_stats(options.stats, recorder, settings, sizes, is_complete=True)
 
 
-def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held: ExitStack) -> Snapshot:
+def _evaluate(
+    options: RunOptions, settings: Settings, recorder: SessionRecorder, held: ExitStack
+) -> Snapshot:
     """Return what the program derives; a store stays open until `held` is left."""
     _check(options)
     has_facts = options.store is not None and _holds_facts(options.store)
@@ -86,7 +88,7 @@ def _evaluate(options: RunOptions, settings: Settings, recorder: Recorder, held:
         from tidelog.engine.spark.opening import spark_for_command  # noqa: PLC0415 - most runs need no Spark
 
         # Spark takes seconds to start: mistakes in the program are told before.
-        prepare(request, Recorder())
+        prepare(request, SessionRecorder())
         request = replace(request, spark=held.enter_context(spark_for_command(options.master)))
     if request.store is not None:
         from tidelog.session.open import start_session  # noqa: PLC0415 - most runs keep no state

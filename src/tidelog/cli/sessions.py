@@ -14,7 +14,7 @@ from tidelog.errors.arguments import Arguments
 from tidelog.session import Session
 from tidelog.session.open import start_session
 from tidelog.session.prepare import Request
-from tidelog.session.recorder import Recorder
+from tidelog.session.recorder import SessionRecorder
 from tidelog.store import Store
 
 
@@ -59,7 +59,7 @@ def open_target(options: SessionOptions) -> Session:
         options.target if is_store else None,
         options.is_read_only and is_store,
     )
-    session = start_session(request, Recorder())
+    session = start_session(request, SessionRecorder())
     if options.shows_warnings:
         show(session.warnings)
     return session

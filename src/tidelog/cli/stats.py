@@ -10,7 +10,7 @@ from tidelog import __version__
 from tidelog.engine.memory import peak_memory_bytes
 from tidelog.engine.protocol import Settings
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.session.recorder import Recorder
+from tidelog.session.recorder import SessionRecorder
 
 PHASES: Final = ("start", "parse", "load", "evaluate", "write")
 
@@ -23,7 +23,7 @@ def seconds_since_start() -> float:
 
 
 def write_stats(
-    target: str, recorder: Recorder, settings: Settings, sizes: Mapping[str, int], *, is_complete: bool
+    target: str, recorder: SessionRecorder, settings: Settings, sizes: Mapping[str, int], *, is_complete: bool
 ) -> None:
     """Write the statistics to a file, or to stdout for `-`; docs/cli.md explains the keys."""
     import json  # noqa: PLC0415 - only needed with statistics
@@ -45,7 +45,7 @@ def write_stats(
 
 
 def _stats(
-    recorder: Recorder, settings: Settings, sizes: Mapping[str, int], *, is_complete: bool
+    recorder: SessionRecorder, settings: Settings, sizes: Mapping[str, int], *, is_complete: bool
 ) -> dict[str, object]:
     statistics = recorder.statistics()
     return {

@@ -19,7 +19,7 @@ _BAD_BYTES: Final = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class LineWindow:
     """Whole lines of a file, and how many stand before them."""
 
     data: bytes
@@ -27,7 +27,7 @@ class Window:
 
 
 def read_carefully(
-    window: Window, relation: Relation, layout: CsvLayout, codec: Codec, mistakes: Mistakes
+    window: LineWindow, relation: Relation, layout: CsvLayout, codec: Codec, mistakes: Mistakes
 ) -> list[Codes]:
     """Return the codes of the facts in a window.
 

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from tidelog.io.arrow import ArrowMistakeError, codes_from_arrow
-from tidelog.io.csv_careful import Window, has_empty_texts, read_carefully
+from tidelog.io.csv_careful import LineWindow, has_empty_texts, read_carefully
 from tidelog.io.csv_few import FEW_BYTES, read_few
 from tidelog.io.header import take_header
 from tidelog.io.mistakes import Mistakes
@@ -51,7 +51,7 @@ def read_csv(
         is_first = False
         columns = _read_quickly(data, relation, layout, codec)
         if columns is None:
-            columns = read_carefully(Window(data, lines_before), relation, layout, codec, mistakes)
+            columns = read_carefully(LineWindow(data, lines_before), relation, layout, codec, mistakes)
         # Counting in an array is ten times as quick as counting in bytes.
         lines_before += int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE))
         parts.append(columns)

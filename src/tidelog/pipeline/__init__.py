@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from tidelog.pipeline.datasource import register
-    from tidelog.pipeline.job import BadRows, Changes, Format, Job, Output, Source, Trigger, TriggerKind
+    from tidelog.pipeline.job import (
+        BadRows,
+        Changes,
+        Job,
+        JobSource,
+        Output,
+        SourceFormat,
+        Trigger,
+        TriggerKind,
+    )
     from tidelog.pipeline.job_read import parse_job, read_job
     from tidelog.pipeline.pipeline import Pipeline
     from tidelog.pipeline.report import Report
@@ -17,12 +26,12 @@ if TYPE_CHECKING:
 __all__ = [
     "BadRows",
     "Changes",
-    "Format",
     "Job",
+    "JobSource",
     "Output",
     "Pipeline",
     "Report",
-    "Source",
+    "SourceFormat",
     "Trigger",
     "TriggerKind",
     "parse_job",
@@ -33,7 +42,7 @@ __all__ = [
 # Imported when first asked for: a job can be checked where there is no Spark.
 _HOMES: Final = {
     **dict.fromkeys(
-        ("BadRows", "Changes", "Format", "Job", "Output", "Source", "Trigger", "TriggerKind"), "job"
+        ("BadRows", "Changes", "SourceFormat", "Job", "Output", "JobSource", "Trigger", "TriggerKind"), "job"
     ),
     "Pipeline": "pipeline",
     "Report": "report",

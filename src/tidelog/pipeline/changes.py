@@ -12,7 +12,7 @@ from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.checking import CheckedRows
 from tidelog.pipeline.derive import FrameChange
 from tidelog.pipeline.facts import published_columns, sync_files
-from tidelog.pipeline.folder import Folder, SourceState
+from tidelog.pipeline.folder import JobFolder, SourceState
 from tidelog.pipeline.job import Changes
 from tidelog.pipeline.spark_types import column_type
 
@@ -26,7 +26,7 @@ _OLD: Final = "_tidelog_old"
 _NEW: Final = "_tidelog_new"
 
 
-def keep_loads(folder: Folder, epoch: int, checked: Sequence[CheckedRows], states: States) -> States:
+def keep_loads(folder: JobFolder, epoch: int, checked: Sequence[CheckedRows], states: States) -> States:
     """Return how far sources were read after an epoch.
 
     What snapshot sources hold now is written to files, for the difference to the next load;
@@ -56,7 +56,7 @@ def find_changes(checked: Sequence[CheckedRows]) -> dict[str, FrameChange]:
 
 
 def compare_loads(
-    spark: "SparkSession", folder: Folder, bound: CheckedJob, before: States, after: States
+    spark: "SparkSession", folder: JobFolder, bound: CheckedJob, before: States, after: States
 ) -> dict[str, FrameChange]:
     """Return the difference between the last loads of snapshot sources and the present ones, by relation.
 

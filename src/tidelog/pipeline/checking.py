@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.facts import HOLDS
-from tidelog.pipeline.job import Changes, Source
+from tidelog.pipeline.job import Changes, JobSource
 from tidelog.pipeline.sources import FILE, MALFORMED
 from tidelog.pipeline.spark_types import Reason, accepts, check_value
 
@@ -38,7 +38,7 @@ class CheckedRows:
     code of what is wrong with them. `bookmark` is the greatest value of the bookmark column.
     """
 
-    source: Source
+    source: JobSource
     frame: "DataFrame"
     columns: tuple[str, ...]
     good: int
@@ -67,7 +67,7 @@ class CheckedRows:
         self.frame.unpersist()
 
 
-def check_rows(rows: "DataFrame", source: Source, bound: CheckedJob) -> CheckedRows:
+def check_rows(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> CheckedRows:
     """Return the rows of a source with what is wrong with each.
 
     Raises `TidelogError` if a column's type can hold no value of the relation's type.
@@ -85,7 +85,7 @@ def check_rows(rows: "DataFrame", source: Source, bound: CheckedJob) -> CheckedR
     return CheckedRows(source, frame, names, good, counts, str(max(marks)) if marks else None)
 
 
-def check_types(rows: "DataFrame", source: Source, bound: CheckedJob) -> None:
+def check_types(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> None:
     """Raise `TidelogError` if a column's type can hold no value of the relation's type."""
     if source.format.is_text:
         return
@@ -116,7 +116,7 @@ def _wanted(kind: str) -> str:
     }.get(kind, "strings")
 
 
-def _mark(rows: "DataFrame", source: Source, bound: CheckedJob) -> "DataFrame":
+def _mark(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> "DataFrame":
     """Return the rows with typed columns, and the first thing that is wrong with each."""
     checks: list[_Check] = []
     if MALFORMED in rows.columns:
@@ -149,7 +149,7 @@ def _mark(rows: "DataFrame", source: Source, bound: CheckedJob) -> "DataFrame":
 
 
 def _check_columns(
-    rows: "DataFrame", source: Source, bound: CheckedJob
+    rows: "DataFrame", source: JobSource, bound: CheckedJob
 ) -> "tuple[list[_Check], list[Column]]":
     """Return what is wrong with each column of the relation, and its value."""
     checks: list[_Check] = []
@@ -188,14 +188,14 @@ def _as_found(rows: "DataFrame") -> "Column":
     return F.coalesce(F.col(MALFORMED), raw) if MALFORMED in rows.columns else raw
 
 
-def _op(source: Source) -> "Column":
+def _op(source: JobSource) -> "Column":
     if source.changes is not Changes.OP:
         return F.lit(1)
     op = F.trim(F.col(_quoted(source.op)).cast("string"))
     return F.when(op.isin(*source.inserts), F.lit(1)).when(op.isin(*source.deletes), F.lit(-1))
 
 
-def _check_op(source: Source, op: "Column") -> tuple["Column", "Column"]:
+def _check_op(source: JobSource, op: "Column") -> tuple["Column", "Column"]:
     known = ", ".join(f"`{word}`" for word in (*source.inserts, *source.deletes))
     found = F.coalesce(F.col(_quoted(source.op)).cast("string"), F.lit("null"))
     words = F.concat(
@@ -206,7 +206,7 @@ def _check_op(source: Source, op: "Column") -> tuple["Column", "Column"]:
     return F.when(op.isNull(), F.lit(Reason.UNKNOWN_OP.value)), words
 
 
-def _settle(marked: "DataFrame", source: Source, bound: CheckedJob) -> "DataFrame":
+def _settle(marked: "DataFrame", source: JobSource, bound: CheckedJob) -> "DataFrame":
     """Return the rows with one op for each fact: the last by order, else no two may differ."""
     if source.changes is not Changes.OP:
         return marked

@@ -21,7 +21,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.facts import arrow_schema, feed_names
-from tidelog.pipeline.folder import Folder
+from tidelog.pipeline.folder import JobFolder
 from tidelog.pipeline.past import feed_rows, find_output, last_manifest, output_at
 from tidelog.pipeline.spark_types import column_type
 from tidelog.session.open import open_session
@@ -97,11 +97,11 @@ class _Wish:
 
     @property
     def is_store(self) -> bool:
-        return Store.exists(self.path) and not Folder.exists(self.path)
+        return Store.exists(self.path) and not JobFolder.exists(self.path)
 
     @property
-    def folder(self) -> Folder:
-        return Folder(self.path)
+    def folder(self) -> JobFolder:
+        return JobFolder(self.path)
 
     def columns(self) -> Columns:
         if not self.is_store:

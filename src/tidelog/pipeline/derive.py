@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tidelog.engine.spark.gathering import gather
 from tidelog.pipeline.bind import CheckedJob
-from tidelog.pipeline.facts import ArrowFacts, Facts, arrow_schema, published_columns, subtract
+from tidelog.pipeline.facts import ArrowFacts, SourceFacts, arrow_schema, published_columns, subtract
 from tidelog.session.open import open_session
 from tidelog.store import Store
 from tidelog.views.facts import FactSet
@@ -57,8 +57,8 @@ class Derived:
     """
 
     epoch: int
-    inserted: Mapping[str, Facts]
-    deleted: Mapping[str, Facts]
+    inserted: Mapping[str, SourceFacts]
+    deleted: Mapping[str, SourceFacts]
     inputs: Mapping[str, tuple[int, int]]
     strata: tuple[StratumWork, ...]
 
@@ -67,7 +67,7 @@ class Derived:
 Before = Callable[[str], pa.Table]
 
 
-class Deriver(Protocol):
+class JobEngine(Protocol):
     """An engine with a state of its own on disk, which is at most one epoch ahead of the manifest."""
 
     @property
@@ -77,13 +77,15 @@ class Deriver(Protocol):
     def apply(self, changes: Mapping[str, FrameChange], outputs: tuple[str, ...]) -> Derived:
         """Bring the state to the next epoch; on return it is on the disk."""
 
-    def facts(self, relation: str) -> Facts:
+    def facts(self, relation: str) -> SourceFacts:
         """Return all facts of a relation."""
 
     def difference(self, outputs: tuple[str, ...], before: Before) -> Derived:
         """Return what the last epoch changed, found by comparing with the epoch before it."""
 
-    def write_feed(self, folder: Path, op: str, deleted: Facts | None, inserted: Facts | None) -> None:
+    def write_feed(
+        self, folder: Path, op: str, deleted: SourceFacts | None, inserted: SourceFacts | None
+    ) -> None:
         """Write facts that were deleted and inserted to a new folder, with a column that says which."""
 
     def close(self) -> None:
@@ -152,7 +154,9 @@ class SessionDeriver:
             (),
         )
 
-    def write_feed(self, folder: Path, op: str, deleted: Facts | None, inserted: Facts | None) -> None:
+    def write_feed(
+        self, folder: Path, op: str, deleted: SourceFacts | None, inserted: SourceFacts | None
+    ) -> None:
         """Write facts that were deleted and inserted to a new folder, with a column that says which."""
         tables = []
         for sign, facts in (("-", deleted), ("+", inserted)):

@@ -25,10 +25,10 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.changes import States, compare_loads, find_changes, keep_loads, merge_changes
 from tidelog.pipeline.checking import CheckedRows, check_rows
-from tidelog.pipeline.derive import Derived, Deriver, FrameChange
+from tidelog.pipeline.derive import Derived, FrameChange, JobEngine
 from tidelog.pipeline.facts import sync_files
-from tidelog.pipeline.folder import Folder, Manifest, SourceState
-from tidelog.pipeline.job import BadRows, Source
+from tidelog.pipeline.folder import JobFolder, JobManifest, SourceState
+from tidelog.pipeline.job import BadRows, JobSource
 from tidelog.pipeline.publish import Publisher
 from tidelog.pipeline.report import EpochRow, RelationRows, Report, SourceRows
 from tidelog.pipeline.sources import read_batch
@@ -62,11 +62,11 @@ class _EpochInProgress:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begun
 
 
-class Epochs:
+class JobEpochs:
     """Makes the epochs of a pipeline; one thread at a time."""
 
     def __init__(
-        self, spark: "SparkSession", bound: CheckedJob, folder: Folder, deriver: Deriver, report: Report
+        self, spark: "SparkSession", bound: CheckedJob, folder: JobFolder, deriver: JobEngine, report: Report
     ) -> None:
         self._spark = spark
         self._bound = bound
@@ -78,7 +78,7 @@ class Epochs:
         self._publisher = Publisher(spark, bound, folder)
 
     @property
-    def last(self) -> Manifest | None:
+    def last(self) -> JobManifest | None:
         """Return the manifest of the last committed epoch."""
         return self._last
 
@@ -132,7 +132,7 @@ class Epochs:
                 change.release()
         return True
 
-    def take(self, source: Source, rows: "DataFrame", stream: str, batch: int) -> bool:
+    def take(self, source: JobSource, rows: "DataFrame", stream: str, batch: int) -> bool:
         """Make an epoch of a micro-batch, and say whether it was new.
 
         A micro-batch that an earlier run or attempt committed is delivered again and left out.
@@ -178,7 +178,7 @@ class Epochs:
                     place = self._folder.fresh(self._folder.quarantine(each.source.id, current.epoch))
                     each.bad_rows().coalesce(1).write.parquet(str(place))
                     sync_files(place)
-        pending = Manifest(
+        pending = JobManifest(
             current.epoch,
             self._bound.job.name,
             self._bound.job.engine,
@@ -194,7 +194,7 @@ class Epochs:
         assert derived.epoch == current.epoch, "an engine that counts epochs otherwise"
         self._finish(current, pending, derived)
 
-    def _finish(self, current: _EpochInProgress, pending: Manifest, derived: Derived) -> None:
+    def _finish(self, current: _EpochInProgress, pending: JobManifest, derived: Derived) -> None:
         """Write, commit and publish an epoch that the engine's state has reached."""
         with current.stage("write"):
             outputs = {
@@ -241,7 +241,7 @@ class Epochs:
         return {source.id: known.get(source.id, SourceState()) for source in self._bound.job.sources}
 
 
-def check_state(bound: CheckedJob, folder: Folder) -> None:
+def check_state(bound: CheckedJob, folder: JobFolder) -> None:
     """Raise `TidelogError` if a state folder was made with another program or engine."""
     last = folder.last()
     if last is not None and last.program != program_id(bound):
@@ -273,7 +273,7 @@ def _bad_rows(checked: CheckedRows) -> Diagnostic:
     )
 
 
-def _apart(folder: Folder, committed: int, reached: int) -> Diagnostic:
+def _apart(folder: JobFolder, committed: int, reached: int) -> Diagnostic:
     return Diagnostic(
         code="damaged-pipeline",
         message=f"in `{folder.path}` the last manifest is of epoch {committed},"
@@ -282,7 +282,7 @@ def _apart(folder: Folder, committed: int, reached: int) -> Diagnostic:
     )
 
 
-def _differs(bound: CheckedJob, folder: Folder, what: str) -> Diagnostic:
+def _differs(bound: CheckedJob, folder: JobFolder, what: str) -> Diagnostic:
     return Diagnostic(
         code="pipeline-differs",
         message=f"the state folder `{folder.path}` was made with another {what}",
@@ -291,7 +291,7 @@ def _differs(bound: CheckedJob, folder: Folder, what: str) -> Diagnostic:
     )
 
 
-def _lost_checkpoint(source: Source, folder: Folder) -> Diagnostic:
+def _lost_checkpoint(source: JobSource, folder: JobFolder) -> Diagnostic:
     return Diagnostic(
         code="lost-checkpoint",
         message=f"the source `{source.id}` would be read from its beginning again:"

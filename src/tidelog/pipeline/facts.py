@@ -20,7 +20,7 @@ _ARROW: Final = {Kind.NUMBER: pa.int64(), Kind.UNSIGNED: pa.uint64(), Kind.FLOAT
 _DIFF: Final = "diff of a fact"
 
 
-class Facts(Protocol):
+class SourceFacts(Protocol):
     """Facts of one relation, on the driver or on Spark."""
 
     def count(self) -> int:

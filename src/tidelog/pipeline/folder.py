@@ -56,7 +56,7 @@ class SourceState:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class JobManifest:
     """An epoch that was committed, or is about to be."""
 
     epoch: int
@@ -90,7 +90,7 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class JobFolder:
     """The files of one pipeline."""
 
     path: Path
@@ -141,7 +141,7 @@ class Folder:
 
     # --- what was committed ----------------------------------------------------------------------
 
-    def last(self) -> Manifest | None:
+    def last(self) -> JobManifest | None:
         """Return the manifest of the last committed epoch."""
         epochs = self.epochs()
         return self.read(epochs[-1]) if epochs else None
@@ -152,31 +152,31 @@ class Folder:
         names = (path.stem for path in folder.glob("*.json")) if folder.is_dir() else ()
         return sorted(int(name) for name in names if name.isdecimal())
 
-    def read(self, epoch: int) -> Manifest:
+    def read(self, epoch: int) -> JobManifest:
         """Return the manifest of an epoch."""
         path = self._manifest(epoch)
         try:
             text = path.read_text(encoding="utf-8")
         except OSError as cause:
             raise TidelogError([_unknown_epoch(self.path, epoch, self.epochs())]) from cause
-        return Manifest.from_json(text, path)
+        return JobManifest.from_json(text, path)
 
-    def commit(self, manifest: Manifest) -> None:
+    def commit(self, manifest: JobManifest) -> None:
         """Make the epoch the last committed one: on return it is on the disk."""
         replace_file(self._manifest(manifest.epoch), manifest.to_json().encode())
         self._pending.unlink(missing_ok=True)
 
     # --- the epoch that is being made ------------------------------------------------------------
 
-    def begin(self, manifest: Manifest) -> None:
+    def begin(self, manifest: JobManifest) -> None:
         """Note the epoch that is about to be made, before the engine's state goes there."""
         replace_file(self._pending, manifest.to_json().encode())
 
-    def pending(self) -> Manifest | None:
+    def pending(self) -> JobManifest | None:
         """Return the epoch that was begun and not committed."""
         if not self._pending.exists():
             return None
-        return Manifest.from_json(self._pending.read_text(encoding="utf-8"), self._pending)
+        return JobManifest.from_json(self._pending.read_text(encoding="utf-8"), self._pending)
 
     def forget(self) -> None:
         """Give up the epoch that was begun."""

@@ -9,7 +9,7 @@ from typing import Final
 from tidelog.source import Span
 
 
-class Format(StrEnum):
+class SourceFormat(StrEnum):
     """Where the rows of a source are."""
 
     PARQUET = "parquet"
@@ -23,12 +23,12 @@ class Format(StrEnum):
     @property
     def is_files(self) -> bool:
         """Say whether the source is a folder of files."""
-        return self in (Format.PARQUET, Format.CSV, Format.JSON, Format.ORC)
+        return self in (SourceFormat.PARQUET, SourceFormat.CSV, SourceFormat.JSON, SourceFormat.ORC)
 
     @property
     def is_text(self) -> bool:
         """Say whether values come as text and are read as the relation's types by us."""
-        return self in (Format.CSV, Format.JSON, Format.KAFKA)
+        return self in (SourceFormat.CSV, SourceFormat.JSON, SourceFormat.KAFKA)
 
 
 class Changes(StrEnum):
@@ -71,7 +71,7 @@ class Trigger:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class JobSource:
     """Rows that become facts of a relation, or changes of its facts.
 
     `path` belongs to formats of files and `table` to `TABLE`; `options` go to Spark's reader.
@@ -83,7 +83,7 @@ class Source:
     """
 
     relation: str
-    format: Format
+    format: SourceFormat
     name: str = ""
     path: str | None = None
     table: str | None = None
@@ -106,7 +106,9 @@ class Source:
     @property
     def is_stream(self) -> bool:
         """Say whether Structured Streaming reads the source and knows what of it is new."""
-        return self.changes is not Changes.SNAPSHOT and (self.format.is_files or self.format is Format.KAFKA)
+        return self.changes is not Changes.SNAPSHOT and (
+            self.format.is_files or self.format is SourceFormat.KAFKA
+        )
 
     def column_of(self, column: str) -> str:
         """Return the source's name of a column of the relation."""
@@ -149,7 +151,7 @@ class Job:
 
     program: str
     state: str
-    sources: tuple[Source, ...] = ()
+    sources: tuple[JobSource, ...] = ()
     outputs: tuple[Output, ...] = ()
     name: str = "job"
     engine: str = "local"

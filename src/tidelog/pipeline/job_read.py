@@ -12,14 +12,14 @@ from tidelog.pipeline.job import (
     ENGINES,
     BadRows,
     Changes,
-    Format,
     Job,
+    JobSource,
     Output,
-    Source,
+    SourceFormat,
     Trigger,
     TriggerKind,
 )
-from tidelog.pipeline.toml_places import Places, Way, read_toml
+from tidelog.pipeline.toml_places import TomlPlaces, Way, read_toml
 from tidelog.program.suggest import did_you_mean
 from tidelog.source import Source as Text
 from tidelog.source import Span
@@ -75,7 +75,7 @@ def parse_job(text: str, *, name: str = "job.toml", folder: Path | None = None) 
 def _read_job(  # noqa: PLR0913, PLR0917 - the parts of a job
     job: "_Table",
     root: "_Table",
-    sources: tuple[Source, ...],
+    sources: tuple[JobSource, ...],
     outputs: tuple[Output, ...],
     folder: Path,
     stem: str,
@@ -119,16 +119,16 @@ def _read_trigger(table: "_Table") -> Trigger:
     return Trigger(kind, float(match[1]) * _SECONDS[match[2]])
 
 
-def _read_source(table: "_Table") -> Source:
+def _read_source(table: "_Table") -> JobSource:
     table.allow(
         (
             "name", "relation", "format", "path", "table", "changes", "columns", "op", "inserts", "deletes",
             "order", "bookmark", "fields", "options",
         )
     )  # fmt: skip
-    form = table.choice("format", Format, Format.PARQUET, is_required=True)
-    usual = Changes.INSERT if form is Format.KAFKA else Changes.SNAPSHOT
-    source = Source(
+    form = table.choice("format", SourceFormat, SourceFormat.PARQUET, is_required=True)
+    usual = Changes.INSERT if form is SourceFormat.KAFKA else Changes.SNAPSHOT
+    source = JobSource(
         table.text("relation", is_required=True),
         form,
         table.text("name"),
@@ -151,31 +151,33 @@ def _read_source(table: "_Table") -> Source:
     return source
 
 
-def _check_place(source: Source, table: "_Table") -> None:
+def _check_place(source: JobSource, table: "_Table") -> None:
     """Note what is wrong with where the rows are."""
     form = source.format
     if form.is_files and source.path is None:
         table.missing("path", f"a {form} source needs the folder of its files")
     if not form.is_files and source.path is not None:
         table.mistake("path", f"a {form} source has no path", "give its `options`, or `table`")
-    if form is Format.TABLE and source.table is None:
+    if form is SourceFormat.TABLE and source.table is None:
         table.missing("table", "a source from the catalog needs the table's name")
-    if form is not Format.TABLE and source.table is not None:
+    if form is not SourceFormat.TABLE and source.table is not None:
         table.mistake("table", f"a {form} source has no table", 'choose format = "table"')
-    needs = {Format.JDBC: ("url", "dbtable"), Format.KAFKA: ("kafka.bootstrap.servers",)}.get(form, ())
+    needs = {SourceFormat.JDBC: ("url", "dbtable"), SourceFormat.KAFKA: ("kafka.bootstrap.servers",)}.get(
+        form, ()
+    )
     for option in needs:
         if option not in source.options:
             hint = f'write options = {{ "{option}" = "..." }}'
             table.missing("options", f"a {form} source needs the option `{option}`", hint)
-    if source.fields and form is not Format.CSV:
+    if source.fields and form is not SourceFormat.CSV:
         table.mistake("fields", f"a {form} source knows the names of its columns", "leave `fields` out")
 
 
-def _check_changes(source: Source, table: "_Table") -> None:
+def _check_changes(source: JobSource, table: "_Table") -> None:
     """Note what is wrong with how the rows tell changes."""
     form, changes = source.format, source.changes
-    is_rows = form in (Format.JDBC, Format.TABLE)
-    if form is Format.KAFKA and changes is Changes.SNAPSHOT:
+    is_rows = form in (SourceFormat.JDBC, SourceFormat.TABLE)
+    if form is SourceFormat.KAFKA and changes is Changes.SNAPSHOT:
         hint = 'choose changes = "insert" or changes = "op"'
         table.mistake("changes", "a Kafka topic holds changes, never all facts", hint)
     if is_rows and changes is not Changes.SNAPSHOT and source.bookmark is None:
@@ -219,8 +221,8 @@ def _check_local(table: "_Table", key: str) -> None:
         table.mistake(key, message, "give a path; `table` and `feed_table` go wherever Spark's catalog is")
 
 
-def _check_names(sources: Sequence[Source]) -> Iterator[Diagnostic]:
-    seen: dict[str, Source] = {}
+def _check_names(sources: Sequence[JobSource]) -> Iterator[Diagnostic]:
+    seen: dict[str, JobSource] = {}
     for source in sources:
         if source.id in seen and source.id:
             first = seen[source.id].at("name")
@@ -240,7 +242,7 @@ class _Table:
 
     content: Mapping[str, object]
     way: Way
-    places: Places
+    places: TomlPlaces
     mistakes: list[Diagnostic]
 
     def allow(self, keys: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.facts import add_up, arrow_schema, feed_names, parquet_files, read_facts
-from tidelog.pipeline.folder import Folder, Manifest, OutputState
+from tidelog.pipeline.folder import JobFolder, JobManifest, OutputState
 from tidelog.program.suggest import did_you_mean
 
 
@@ -36,7 +36,7 @@ class Past:
         return kept
 
 
-def output_at(folder: Folder, relation: str, epoch: int | None = None) -> Past:
+def output_at(folder: JobFolder, relation: str, epoch: int | None = None) -> Past:
     """Return an output at a committed epoch, the last one by default.
 
     The epoch's facts are those of the nearest epoch whose facts were all written, with the feed
@@ -59,14 +59,14 @@ def output_at(folder: Folder, relation: str, epoch: int | None = None) -> Past:
     return Past(columns, tuple(parquet_files(folder.base(relation, base))), add, drop)
 
 
-def read_output(folder: Folder, relation: str, epoch: int | None = None) -> pa.Table:
+def read_output(folder: JobFolder, relation: str, epoch: int | None = None) -> pa.Table:
     """Return all facts of an output at a committed epoch."""
     past = output_at(folder, relation, epoch)
     return pa.concat_tables([*(past.read_file(file) for file in past.files), past.add])
 
 
 def read_feed(
-    folder: Folder, relation: str, epoch: int, columns: Sequence[tuple[str, str]]
+    folder: JobFolder, relation: str, epoch: int, columns: Sequence[tuple[str, str]]
 ) -> dict[str, pa.Table]:
     """Return the facts that an epoch inserted, under `+`, and deleted, under `-`."""
     op, _ = feed_names(columns)
@@ -75,7 +75,7 @@ def read_feed(
     return {sign: rows.filter(pc.equal(rows[op], sign)).select(names) for sign in ("-", "+") if rows.num_rows}
 
 
-def feed_rows(folder: Folder, relation: str, epoch: int, columns: Sequence[tuple[str, str]]) -> pa.Table:
+def feed_rows(folder: JobFolder, relation: str, epoch: int, columns: Sequence[tuple[str, str]]) -> pa.Table:
     """Return the changes of an epoch, the op before the columns.
 
     Raises `TidelogError` if there are not as many as the manifest says.
@@ -88,7 +88,7 @@ def feed_rows(folder: Folder, relation: str, epoch: int, columns: Sequence[tuple
     return rows
 
 
-def last_manifest(folder: Folder) -> Manifest:
+def last_manifest(folder: JobFolder) -> JobManifest:
     """Return the manifest of the last committed epoch."""
     last = folder.last()
     if last is None:
@@ -96,7 +96,7 @@ def last_manifest(folder: Folder) -> Manifest:
     return last
 
 
-def find_output(folder: Folder, manifest: Manifest, relation: str) -> OutputState:
+def find_output(folder: JobFolder, manifest: JobManifest, relation: str) -> OutputState:
     """Return the state of an output; raises if the pipeline does not publish the relation."""
     if relation not in manifest.outputs:
         known = list(manifest.outputs)
@@ -112,7 +112,7 @@ def find_output(folder: Folder, manifest: Manifest, relation: str) -> OutputStat
     return manifest.outputs[relation]
 
 
-def _lost_changes(folder: Folder, relation: str, epoch: int) -> Diagnostic:
+def _lost_changes(folder: JobFolder, relation: str, epoch: int) -> Diagnostic:
     return Diagnostic(
         code="damaged-pipeline",
         message=f"{folder.feed(relation, epoch)} does not have the changes that were written there",

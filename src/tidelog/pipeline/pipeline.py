@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments
 from tidelog.pipeline.bind import bind_job
-from tidelog.pipeline.folder import Folder
+from tidelog.pipeline.folder import JobFolder
 from tidelog.pipeline.job import Job, TriggerKind
 from tidelog.pipeline.job_read import read_job
 from tidelog.pipeline.starting import start_spark
@@ -20,7 +20,7 @@ from tidelog.values import Value
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tidelog.pipeline.derive import Deriver
+    from tidelog.pipeline.derive import JobEngine
     from tidelog.pipeline.report import EpochRow, Report
 
 
@@ -49,7 +49,7 @@ class Pipeline:
         self._bound = bind_job(job, functions)
         self._spark = spark
         # Absolute, for Java may have another working folder than Python.
-        self._folder = Folder(job.place(job.state).resolve())
+        self._folder = JobFolder(job.place(job.state).resolve())
         self._stop = threading.Event()
 
     @classmethod
@@ -72,7 +72,7 @@ class Pipeline:
         return self._spark
 
     @property
-    def folder(self) -> Folder:
+    def folder(self) -> JobFolder:
         """Return the state folder."""
         return self._folder
 
@@ -142,14 +142,14 @@ class Pipeline:
         self._stop.set()
 
     def _run(self, report: "Report", rounds: int | None) -> None:
-        from tidelog.pipeline.epochs import Epochs, check_state  # noqa: PLC0415 - it needs Spark
+        from tidelog.pipeline.epochs import JobEpochs, check_state  # noqa: PLC0415 - it needs Spark
         from tidelog.pipeline.streams import Streams  # noqa: PLC0415 - as above
 
         spark = self.spark
         check_state(self._bound, self._folder)
         deriver = self._deriver(spark)
         try:
-            epochs = Epochs(spark, self._bound, self._folder, deriver, report)
+            epochs = JobEpochs(spark, self._bound, self._folder, deriver, report)
             streams = Streams(
                 spark, self._bound, self._folder, epochs, lambda: report.write(self._folder.reports)
             )
@@ -171,7 +171,7 @@ class Pipeline:
         finally:
             deriver.close()
 
-    def _deriver(self, spark: "SparkSession") -> "Deriver":
+    def _deriver(self, spark: "SparkSession") -> "JobEngine":
         from tidelog.pipeline.derive import SessionDeriver  # noqa: PLC0415 - it brings the engine
 
         return SessionDeriver(self._bound, self._folder.engine, spark)

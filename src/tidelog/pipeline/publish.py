@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.facts import feed_names, parquet_files
-from tidelog.pipeline.folder import Folder, Manifest
+from tidelog.pipeline.folder import JobFolder, JobManifest
 from tidelog.pipeline.job import Output
 from tidelog.store.sync import replace_file
 
@@ -31,7 +31,7 @@ _VIEW: Final = "tidelog_feed_of_an_epoch"
 class Publisher:
     """Brings the places of a job's outputs to the last committed epoch."""
 
-    def __init__(self, spark: "SparkSession", bound: CheckedJob, folder: Folder) -> None:
+    def __init__(self, spark: "SparkSession", bound: CheckedJob, folder: JobFolder) -> None:
         self._spark = spark
         self._bound = bound
         self._folder = folder
@@ -39,7 +39,7 @@ class Publisher:
         # For each place the last epoch that was published there.
         self._done: dict[str, int] = json.loads(note.read_text()) if note.exists() else {}
 
-    def publish(self, manifest: Manifest) -> None:
+    def publish(self, manifest: JobManifest) -> None:
         """Publish the manifest's epoch, and epochs before it whose changes a feed lacks."""
         before = dict(self._done)
         for output in self._bound.job.outputs:

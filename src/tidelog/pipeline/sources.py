@@ -8,7 +8,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
-from tidelog.pipeline.job import Changes, Format, Source
+from tidelog.pipeline.job import Changes, JobSource, SourceFormat
 from tidelog.pipeline.spark_types import spark_type
 from tidelog.program.suggest import did_you_mean
 
@@ -20,17 +20,19 @@ MALFORMED: Final = "_tidelog_malformed"
 FILE: Final = "_tidelog_file"
 
 
-def read_batch(spark: "SparkSession", bound: CheckedJob, source: Source, bookmark: str | None) -> "DataFrame":
+def read_batch(
+    spark: "SparkSession", bound: CheckedJob, source: JobSource, bookmark: str | None
+) -> "DataFrame":
     """Return all rows of a source, or those after the bookmark."""
     reader = spark.read.options(**source.options)
     try:
         match source.format:
-            case Format.TABLE:
+            case SourceFormat.TABLE:
                 assert source.table is not None
                 frame = reader.table(source.table)
-            case Format.JDBC:
+            case SourceFormat.JDBC:
                 frame = reader.format("jdbc").load()
-            case Format.KAFKA:
+            case SourceFormat.KAFKA:
                 raise AssertionError("Kafka is read as a stream")
             case _:
                 frame = _read_files(spark, bound, source)
@@ -45,10 +47,10 @@ def read_batch(spark: "SparkSession", bound: CheckedJob, source: Source, bookmar
     return frame
 
 
-def read_stream(spark: "SparkSession", bound: CheckedJob, source: Source) -> "DataFrame":
+def read_stream(spark: "SparkSession", bound: CheckedJob, source: JobSource) -> "DataFrame":
     """Return a stream of the new rows of a source."""
     try:
-        if source.format is Format.KAFKA:
+        if source.format is SourceFormat.KAFKA:
             raw = spark.readStream.format("kafka").options(**source.options).load()
             frame = parse_messages(raw, bound, source)
         else:
@@ -63,7 +65,7 @@ def read_stream(spark: "SparkSession", bound: CheckedJob, source: Source) -> "Da
     return frame
 
 
-def parse_messages(raw: "DataFrame", bound: CheckedJob, source: Source) -> "DataFrame":
+def parse_messages(raw: "DataFrame", bound: CheckedJob, source: JobSource) -> "DataFrame":
     """Return the JSON objects of a topic's messages."""
     schema = _texts([*wanted_columns(source, bound), MALFORMED])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
@@ -76,7 +78,7 @@ def parse_messages(raw: "DataFrame", bound: CheckedJob, source: Source) -> "Data
     return parsed.select(*columns, bad.alias(MALFORMED))
 
 
-def wanted_columns(source: Source, bound: CheckedJob) -> dict[str, str]:
+def wanted_columns(source: JobSource, bound: CheckedJob) -> dict[str, str]:
     """Return the source's columns that are needed, each with the key of the job that asks for it."""
     wanted = {
         source.column_of(column.name): f"columns.{column.name}"
@@ -91,7 +93,7 @@ def wanted_columns(source: Source, bound: CheckedJob) -> dict[str, str]:
     return wanted
 
 
-def _read_files(spark: "SparkSession", bound: CheckedJob, source: Source) -> "DataFrame":
+def _read_files(spark: "SparkSession", bound: CheckedJob, source: JobSource) -> "DataFrame":
     reader = spark.read.format(source.format.value).options(**_file_options(source))
     if source.format.is_text:
         reader = reader.schema(_text_schema(spark, bound, source))
@@ -102,16 +104,16 @@ def _with_file(frame: "DataFrame") -> "DataFrame":
     return frame.withColumn(FILE, F.col("_metadata.file_path"))
 
 
-def _address(bound: CheckedJob, source: Source) -> str:
+def _address(bound: CheckedJob, source: JobSource) -> str:
     assert source.path is not None
     return bound.job.address(source.path)
 
 
-def _file_options(source: Source) -> dict[str, str]:
+def _file_options(source: JobSource) -> dict[str, str]:
     usual: dict[str, str] = {}
     if source.format.is_text:
         usual = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
-    if source.format is Format.CSV:
+    if source.format is SourceFormat.CSV:
         # Files whose header names other columns, or in another order, must not be read by position.
         usual |= {"header": "false" if source.fields else "true", "enforceSchema": "false"}
         # A quote inside quotes is written twice, as in RFC 4180.
@@ -119,18 +121,18 @@ def _file_options(source: Source) -> dict[str, str]:
     return {**usual, **source.options}
 
 
-def _text_schema(spark: "SparkSession", bound: CheckedJob, source: Source) -> StructType:
+def _text_schema(spark: "SparkSession", bound: CheckedJob, source: JobSource) -> StructType:
     """Return a schema in which every column is text: what is wrong with a value we say ourselves."""
     names = list(wanted_columns(source, bound))
     if source.fields:
         names = list(source.fields)
-    elif source.format is Format.CSV and _file_options(source)["header"].lower() == "true":
+    elif source.format is SourceFormat.CSV and _file_options(source)["header"].lower() == "true":
         found = spark.read.options(**_file_options(source)).csv(_address(bound, source))
         names = found.columns or names
     return _texts([*names, MALFORMED])
 
 
-def _stream_schema(spark: "SparkSession", bound: CheckedJob, source: Source) -> StructType:
+def _stream_schema(spark: "SparkSession", bound: CheckedJob, source: JobSource) -> StructType:
     """Return the schema of files that are there; before the first one comes, what the relation asks for."""
     try:
         if source.format.is_text:
@@ -160,7 +162,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _check_columns(source: Source, bound: CheckedJob, found: list[str]) -> None:
+def _check_columns(source: JobSource, bound: CheckedJob, found: list[str]) -> None:
     own = [name for name in found if name not in (FILE, MALFORMED)]
     mistakes = [
         Diagnostic(
@@ -176,7 +178,7 @@ def _check_columns(source: Source, bound: CheckedJob, found: list[str]) -> None:
         raise TidelogError(mistakes)
 
 
-def _check_folder(bound: CheckedJob, source: Source) -> None:
+def _check_folder(bound: CheckedJob, source: JobSource) -> None:
     assert source.path is not None
     if "://" in source.path or "*" in source.path:
         return
@@ -196,7 +198,7 @@ def _check_folder(bound: CheckedJob, source: Source) -> None:
     )
 
 
-def _unreadable(source: Source, cause: PySparkException) -> Diagnostic:
+def _unreadable(source: JobSource, cause: PySparkException) -> Diagnostic:
     words = str(cause).split("\n\n")[0].split("\n")[0].strip()
     return Diagnostic(
         code="unreadable-source",

@@ -53,7 +53,7 @@ _LEAST: Final = {Kind.NUMBER: -(2**63), Kind.UNSIGNED: 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedValue:
     """A value in Tidelog's type, and what is wrong with it: a code and words, null where nothing is."""
 
     value: "Column"
@@ -84,7 +84,7 @@ def accepts(kind: Kind, found: DataType) -> bool:
 
 def check_value(  # noqa: PLR0913 - a value, its names and its two types
     column: "Column", name: str, type_name: str, types: TypeTable, *, is_text: bool, found: DataType
-) -> Checked:
+) -> CheckedValue:
     """Return a value of a source as a value of the program's type.
 
     `is_text` says that the source gives all values as text, else `found` is one that `accepts` takes.
@@ -99,7 +99,7 @@ def check_value(  # noqa: PLR0913 - a value, its names and its two types
     is_null = column.isNull()
     reason = F.when(is_null, F.lit(Reason.NULL.value)).otherwise(reason)
     words = F.when(is_null, F.lit("is null")).otherwise(detail)
-    return Checked(value, reason, F.concat(F.lit(f"{what} "), words))
+    return CheckedValue(value, reason, F.concat(F.lit(f"{what} "), words))
 
 
 def _typed(

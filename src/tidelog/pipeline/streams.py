@@ -9,9 +9,9 @@ from pyspark.errors import StreamingQueryException
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
-from tidelog.pipeline.epochs import Epochs
-from tidelog.pipeline.folder import Folder
-from tidelog.pipeline.job import Source
+from tidelog.pipeline.epochs import JobEpochs
+from tidelog.pipeline.folder import JobFolder
+from tidelog.pipeline.job import JobSource
 from tidelog.pipeline.sources import read_stream
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class Streams:
         self,
         spark: "SparkSession",
         bound: CheckedJob,
-        folder: Folder,
-        epochs: Epochs,
+        folder: JobFolder,
+        epochs: JobEpochs,
         after_epoch: Callable[[], None],
     ) -> None:
         self._spark = spark
@@ -42,7 +42,7 @@ class Streams:
         self._failure: BaseException | None = None
 
     @property
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[JobSource]:
         """Return the sources that are streams."""
         return [source for source in self._bound.job.sources if source.is_stream]
 
@@ -78,7 +78,7 @@ class Streams:
                 for query in queries.values():
                     query.stop()
 
-    def _writer(self, source: Source) -> "DataStreamWriter":
+    def _writer(self, source: JobSource) -> "DataStreamWriter":
         checkpoint = self._folder.checkpoint(source.id)
 
         def take(rows: "DataFrame", batch: int) -> None:
@@ -95,7 +95,7 @@ class Streams:
         frame = read_stream(self._spark, self._bound, source)
         return frame.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
 
-    def _await(self, query: "StreamingQuery", source: Source) -> None:
+    def _await(self, query: "StreamingQuery", source: JobSource) -> None:
         try:
             query.awaitTermination()
         except StreamingQueryException as cause:
@@ -106,7 +106,7 @@ class Streams:
             raise self._failure
 
 
-def _failed(source: Source, cause: StreamingQueryException) -> Diagnostic:
+def _failed(source: JobSource, cause: StreamingQueryException) -> Diagnostic:
     words = str(cause).split("\n")[0]
     return Diagnostic(
         code="unreadable-source",

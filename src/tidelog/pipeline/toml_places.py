@@ -26,7 +26,7 @@ _AT: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)
 
 
 @dataclass
-class Places:
+class TomlPlaces:
     """The spans of a TOML text: `keys` of the names, `values` of what they are given."""
 
     source: Source
@@ -44,7 +44,7 @@ class Places:
         return self.values.get(way) or self.key(*way)
 
 
-def read_toml(source: Source) -> tuple[dict[str, object], Places]:
+def read_toml(source: Source) -> tuple[dict[str, object], TomlPlaces]:
     """Return the content of a TOML text and the places of its keys and values.
 
     Raises `TidelogError` where the text is not TOML.
@@ -80,11 +80,11 @@ class _Walk:
         self._source = source
         self._text = source.text
         self._at = 0
-        self._places = Places(source)
+        self._places = TomlPlaces(source)
         # How many tables each array of tables has so far.
         self._counts: dict[Way, int] = {}
 
-    def walk(self) -> Places:
+    def walk(self) -> TomlPlaces:
         table: Way = ()
         while True:
             self._skip(_BLANK)

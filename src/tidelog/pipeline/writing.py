@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from tidelog.pipeline.bind import CheckedJob
-from tidelog.pipeline.derive import Derived, Deriver
+from tidelog.pipeline.derive import Derived, JobEngine
 from tidelog.pipeline.facts import arrow_schema, feed_names, published_columns, sync_files
-from tidelog.pipeline.folder import Folder, Manifest, OutputState
+from tidelog.pipeline.folder import JobFolder, JobManifest, OutputState
 from tidelog.pipeline.job import Output
 from tidelog.pipeline.past import read_output
 
@@ -16,12 +16,12 @@ from tidelog.pipeline.past import read_output
 class Writer:
     """Writes what epochs change in outputs, and all facts of outputs where that is due."""
 
-    def __init__(self, bound: CheckedJob, folder: Folder, deriver: Deriver) -> None:
+    def __init__(self, bound: CheckedJob, folder: JobFolder, deriver: JobEngine) -> None:
         self._bound = bound
         self._folder = folder
         self._deriver = deriver
 
-    def write(self, output: Output, derived: Derived, last: Manifest | None) -> OutputState:
+    def write(self, output: Output, derived: Derived, last: JobManifest | None) -> OutputState:
         """Return the state of an output after its files for an epoch were written."""
         name, epoch = output.relation, derived.epoch
         columns = published_columns(self._bound.relation(name), self._bound.program)
@@ -46,14 +46,14 @@ class Writer:
         rows = (0 if before is None else before.rows) + inserted_count - deleted_count
         return OutputState(columns, base, rows, inserted_count, deleted_count)
 
-    def before(self, relation: str, last: Manifest | None) -> pa.Table:
+    def before(self, relation: str, last: JobManifest | None) -> pa.Table:
         """Return the facts of an output at the last committed epoch."""
         if last is None or relation not in last.outputs:
             columns = published_columns(self._bound.relation(relation), self._bound.program)
             return arrow_schema(columns).empty_table()
         return read_output(self._folder, relation, last.epoch)
 
-    def drop_old(self, manifest: Manifest) -> None:
+    def drop_old(self, manifest: JobManifest) -> None:
         """Delete files of older epochs; those of the one before stay for readers that are at them."""
         for name, state in manifest.outputs.items():
             _keep_two(self._folder.base(name, 0).parent, state.base)

@@ -31,7 +31,7 @@ from tidelog.program.meet_lattices import meet_lattices
 from tidelog.program.resolve_rules import resolve_rules
 from tidelog.program.stratify import stratify
 from tidelog.program.virtual_relations import define_virtual_relations
-from tidelog.syntax.tree import Tree
+from tidelog.syntax.tree import SyntaxTree
 
 CHECKS: Final[tuple[Callable[[Draft], Iterator[Diagnostic]], ...]] = (
     check_relations,
@@ -50,7 +50,7 @@ CHECKS: Final[tuple[Callable[[Draft], Iterator[Diagnostic]], ...]] = (
 )
 
 
-def build_program(tree: Tree) -> tuple[nodes.Program, tuple[Diagnostic, ...]]:
+def build_program(tree: SyntaxTree) -> tuple[nodes.Program, tuple[Diagnostic, ...]]:
     """Return the checked program and the warnings about it.
 
     Raises `TidelogError` with every mistake found and every warning, in the order of the text.
@@ -74,7 +74,7 @@ def build_program(tree: Tree) -> tuple[nodes.Program, tuple[Diagnostic, ...]]:
     return program, warnings
 
 
-def _draft(tree: Tree) -> tuple[Draft, list[Diagnostic]]:
+def _draft(tree: SyntaxTree) -> tuple[Draft, list[Diagnostic]]:
     """Return the program at every stage, and what the passes found wrong."""
     diagnostics: list[Diagnostic] = []
     expanded, found = expand_components(tree.items)

@@ -3,9 +3,9 @@
 from tidelog.errors import Diagnostic
 from tidelog.program import nodes
 from tidelog.program.declare_relations import Declarations
-from tidelog.program.flatten_rules import WrittenRule
+from tidelog.program.flatten_rules import ConjunctiveRule
 from tidelog.program.infer_types import infer_types
-from tidelog.program.resolve_terms import Place, TermResolver
+from tidelog.program.resolve_terms import TermPlace, TermResolver
 from tidelog.program.suggest import did_you_mean
 from tidelog.syntax import tree
 
@@ -112,8 +112,8 @@ class _Builder:
         """Return the least value with its type."""
         if term is None:
             return None
-        nothing = WrittenRule(tree.Atom("", (), span=self.item.span), (), span=self.item.span)
+        nothing = ConjunctiveRule(tree.Atom("", (), span=self.item.span), (), span=self.item.span)
         resolver = TermResolver(self.declarations, infer_types(nothing, self.declarations))
-        found = resolver.term(term, self.name, Place.COMPUTED)
+        found = resolver.term(term, self.name, TermPlace.COMPUTED)
         self.diagnostics.extend(resolver.diagnostics)
         return found

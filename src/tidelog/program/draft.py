@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tidelog.program import nodes
 from tidelog.program.declare_relations import Declarations
-from tidelog.program.flatten_rules import WrittenRule
+from tidelog.program.flatten_rules import ConjunctiveRule
 from tidelog.program.rename_items import Plain
 from tidelog.program.resolve_rules import TypedRule
 
@@ -20,7 +20,7 @@ class Draft:
 
     items: tuple[Plain, ...]
     declarations: Declarations
-    flat: tuple[WrittenRule, ...]
+    flat: tuple[ConjunctiveRule, ...]
     typed: tuple[TypedRule, ...]
     rules: tuple[TypedRule, ...]
     relations: Mapping[str, nodes.Relation]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from tidelog.program.flatten_rules import Alternative, FlatLiteral, WrittenRule
+from tidelog.program.flatten_rules import Alternative, ConjunctiveRule, FlatLiteral
 from tidelog.syntax import tree
 from tidelog.syntax.walk_tree import children, map_atom, map_element
 
@@ -13,7 +13,7 @@ def terms_of(literal: FlatLiteral) -> tuple[tree.Term, ...]:
     return children(literal.element if isinstance(literal, tree.Negation) else literal)  # type: ignore[return-value]
 
 
-def literals_of(rule: WrittenRule) -> Iterator[FlatLiteral]:
+def literals_of(rule: ConjunctiveRule) -> Iterator[FlatLiteral]:
     """Yield the head, the greater atom of a subsumption, and the literals of the body."""
     yield rule.head
     if rule.greater is not None:

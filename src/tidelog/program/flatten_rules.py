@@ -35,7 +35,7 @@ LITERALS_LIMIT: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenRule:
+class ConjunctiveRule:
     """A rule without disjunction, still as written.
 
     `Negation` holds an atom. Aggregates inside keep their disjunctions, themselves in the form of
@@ -49,7 +49,7 @@ class WrittenRule:
     span: Span = field(compare=False, repr=False, kw_only=True)
 
 
-def flatten_rules(items: Iterable[tree.Item]) -> tuple[list[WrittenRule], list[Diagnostic]]:
+def flatten_rules(items: Iterable[tree.Item]) -> tuple[list[ConjunctiveRule], list[Diagnostic]]:
     """Return one flat rule for each head and each alternative of every rule.
 
     p(x), q(x) :- a(x), (b(x) ; !(c(x), x < 3)).
@@ -58,7 +58,7 @@ def flatten_rules(items: Iterable[tree.Item]) -> tuple[list[WrittenRule], list[D
     p(x) :- a(x), !c(x).
     p(x) :- a(x), x >= 3.      and the same three for q
     """
-    rules: list[WrittenRule] = []
+    rules: list[ConjunctiveRule] = []
     diagnostics: list[Diagnostic] = []
     for item in items:
         if not isinstance(item, tree.Rule | tree.Subsumption):
@@ -82,17 +82,17 @@ class _TooManyError(Exception):
     """The alternatives of one rule multiply beyond the limit."""
 
 
-def _flatten(item: tree.Rule | tree.Subsumption) -> list[WrittenRule]:
+def _flatten(item: tree.Rule | tree.Subsumption) -> list[ConjunctiveRule]:
     if isinstance(item, tree.Subsumption):
         less, greater = _flat_atom(item.less), _flat_atom(item.greater)
         bodies = alternatives(item.body)
         _check_size((less, greater), bodies)
-        return [WrittenRule(less, body, greater, item.plan, span=item.span) for body in bodies]
+        return [ConjunctiveRule(less, body, greater, item.plan, span=item.span) for body in bodies]
     bodies = [()] if item.body is None else alternatives(item.body)
     heads = tuple(_flat_atom(head) for head in item.heads)
     if item.body is not None or not all(isinstance(term, PLAIN) for head in heads for term in head.terms):
         _check_size(heads, bodies)
-    return [WrittenRule(head, body, None, item.plan, span=item.span) for head in heads for body in bodies]
+    return [ConjunctiveRule(head, body, None, item.plan, span=item.span) for head in heads for body in bodies]
 
 
 def _check_size(heads: tuple[tree.Atom, ...], bodies: list[Alternative]) -> None:

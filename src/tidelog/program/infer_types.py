@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from tidelog.errors import Diagnostic
 from tidelog.program.declare_relations import Declarations
 from tidelog.program.flat_terms import bodies, inside, terms_of
-from tidelog.program.flatten_rules import WrittenRule
+from tidelog.program.flatten_rules import ConjunctiveRule
 from tidelog.program.functor_types import FUNCTORS, Conversion, Fixed, Overloaded
 from tidelog.program.type_environment import UNKNOWN
 from tidelog.program.written_names import written_name
@@ -29,7 +29,7 @@ class Known:
     span: Span = field(compare=False)
 
 
-def infer_types(rule: WrittenRule, declarations: Declarations) -> "Inference":
+def infer_types(rule: ConjunctiveRule, declarations: Declarations) -> "Inference":
     """Return the types of the rule's variables and terms, with the clashes found.
 
     A variable's type is the meet of the columns it is read from and of what it equals. Where
@@ -48,7 +48,7 @@ class Inference:
     nothing) and `diagnostics` has the clashes; a variable that clashed has the type UNKNOWN.
     """
 
-    def __init__(self, rule: WrittenRule, declarations: Declarations) -> None:
+    def __init__(self, rule: ConjunctiveRule, declarations: Declarations) -> None:
         self.declarations = declarations
         self.env = declarations.types
         self.types: dict[str, Known] = {}

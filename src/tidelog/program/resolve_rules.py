@@ -9,9 +9,9 @@ from tidelog.program import nodes
 from tidelog.program.binding import bound_variables
 from tidelog.program.declare_relations import Declarations
 from tidelog.program.flat_terms import bodies, inside, literals_of, terms_of
-from tidelog.program.flatten_rules import PLAIN, Alternative, FlatLiteral, WrittenRule
+from tidelog.program.flatten_rules import PLAIN, Alternative, ConjunctiveRule, FlatLiteral
 from tidelog.program.infer_types import infer_types
-from tidelog.program.resolve_terms import Place, TermResolver
+from tidelog.program.resolve_terms import TermPlace, TermResolver
 from tidelog.program.scope_aggregates import scope_aggregates
 from tidelog.program.type_environment import UNKNOWN
 from tidelog.program.walk_nodes import aggregates_in, needed_variables, relations_read
@@ -44,7 +44,7 @@ class TypedRules:
 
 
 def resolve_rules(
-    rules: Sequence[WrittenRule], declarations: Declarations
+    rules: Sequence[ConjunctiveRule], declarations: Declarations
 ) -> tuple[TypedRules, list[Diagnostic]]:
     """Return the rules with the type of every term, and what is wrong with names and types.
 
@@ -58,7 +58,7 @@ def resolve_rules(
         if _is_constant(rule):
             # Programs hold facts by the thousand, and constants need nothing to be inferred.
             constants = constants or _RuleResolver(rule, declarations, ())
-            typed.append(TypedRule(constants.atom(rule.head, Place.WRITTEN), (), span=rule.span))
+            typed.append(TypedRule(constants.atom(rule.head, TermPlace.WRITTEN), (), span=rule.span))
             continue
         resolver = _RuleResolver(scope_aggregates(rule), declarations, made)
         typed.append(resolver.rule())
@@ -88,7 +88,7 @@ class _RuleResolver(TermResolver):
     """Resolves one rule: its literals, aggregates and generators."""
 
     def __init__(
-        self, rule: WrittenRule, declarations: Declarations, made_before: Sequence[nodes.Relation]
+        self, rule: ConjunctiveRule, declarations: Declarations, made_before: Sequence[nodes.Relation]
     ) -> None:
         super().__init__(declarations, infer_types(rule, declarations))
         self.flat = rule
@@ -102,16 +102,16 @@ class _RuleResolver(TermResolver):
     def rule(self) -> TypedRule:
         """Return the rule."""
         flat = self.flat
-        place = Place.WRITTEN if flat.greater is None else Place.READ
+        place = TermPlace.WRITTEN if flat.greater is None else TermPlace.READ
         head = self.atom(flat.head, place)
-        greater = None if flat.greater is None else self.atom(flat.greater, Place.READ)
+        greater = None if flat.greater is None else self.atom(flat.greater, TermPlace.READ)
         for literal in flat.body:
             self.literal_into_body(literal)
         return TypedRule(head, tuple(self.bodies[0]), greater, flat.plan, span=flat.span)
 
     # --- literals ---
 
-    def atom(self, atom: tree.Atom, place: Place) -> nodes.Atom:
+    def atom(self, atom: tree.Atom, place: TermPlace) -> nodes.Atom:
         """Return an atom; of an undeclared relation or wrong arity nothing is known of its terms."""
         relation = self.declarations.relations.get(atom.relation)
         wanted: list[str | None] = [UNKNOWN] * len(atom.terms)
@@ -125,9 +125,9 @@ class _RuleResolver(TermResolver):
         body = self.bodies[-1]
         match literal:
             case tree.Atom():
-                body.append(self.atom(literal, Place.READ))
+                body.append(self.atom(literal, TermPlace.READ))
             case tree.Negation(element=tree.Atom() as atom):
-                body.append(nodes.NegatedAtom(self.atom(atom, Place.TESTED), span=literal.span))
+                body.append(nodes.NegatedAtom(self.atom(atom, TermPlace.TESTED), span=literal.span))
             case tree.Constraint():
                 self.constraint(literal.op, literal.left, literal.right, literal.span)
             case _:
@@ -149,8 +149,8 @@ class _RuleResolver(TermResolver):
                 if isinstance(source, tree.Application) and source.functor == "range":
                     self.generator(target, source, expected, span)
                     return
-        typed_left = self.term(left, expected, Place.COMPARED)
-        typed_right = self.term(right, expected, Place.COMPARED)
+        typed_left = self.term(left, expected, TermPlace.COMPARED)
+        typed_right = self.term(right, expected, TermPlace.COMPARED)
         kind = self.env.kind(typed_left.type if typed_left.type != UNKNOWN else typed_right.type)
         if op in ("<", "<=", ">", ">=") and kind in (Kind.RECORD, Kind.ADT):
             message = f"`{op}` does not order values of `{typed_left.type}`"
@@ -178,10 +178,10 @@ class _RuleResolver(TermResolver):
         functor = self.application(source, expected)
         assert isinstance(functor, nodes.Application)
         if functor.type == UNKNOWN:
-            self.term(target, expected, Place.COMPARED)
+            self.term(target, expected, TermPlace.COMPARED)
             return
         start, stop, *step = functor.terms
-        typed = self.term(target, functor.type, Place.COMPARED)
+        typed = self.term(target, functor.type, TermPlace.COMPARED)
         self.bodies[-1].append(
             nodes.Generator(typed, functor.kind, start, stop, step[0] if step else None, span=span)
         )
@@ -246,8 +246,8 @@ class _RuleResolver(TermResolver):
         assert term.target is not None, "the parser asks for a target"
         known = self.inference.type_of(term.target)
         if known is None and term.functor == "mean":
-            return self.term(term.target, Kind.FLOAT.value, Place.COMPUTED), None
-        target = self.term(term.target, None if known is None else known.type, Place.COMPUTED)
+            return self.term(term.target, Kind.FLOAT.value, TermPlace.COMPUTED), None
+        target = self.term(term.target, None if known is None else known.type, TermPlace.COMPUTED)
         kind = self.env.kind(target.type)
         fits = kind.is_numeric or (kind is Kind.SYMBOL and term.functor in ("min", "max"))
         if target.type != UNKNOWN and not fits:
@@ -279,8 +279,8 @@ class _RuleResolver(TermResolver):
             )
         else:
             wanted = declared.parameters
-        init = None if term.init is None else self.term(term.init, wanted[0], Place.COMPUTED)
-        target = None if term.target is None else self.term(term.target, wanted[1], Place.COMPUTED)
+        init = None if term.init is None else self.term(term.init, wanted[0], TermPlace.COMPUTED)
+        target = None if term.target is None else self.term(term.target, wanted[1], TermPlace.COMPUTED)
         return target, init
 
     def aggregate_type(self, term: tree.Aggregate, target: nodes.Term | None) -> str:
@@ -310,7 +310,7 @@ class _RuleResolver(TermResolver):
                     if variable.name in own or variable.name in outer:
                         variables.setdefault(variable.name, variable)
         name = self.name_of_made()
-        terms = tuple(self.variable(variable, None, Place.READ) for variable in variables.values())
+        terms = tuple(self.variable(variable, None, TermPlace.READ) for variable in variables.values())
         columns = tuple(nodes.Column(name, term.type) for name, term in zip(variables, terms, strict=True))
         self.made_relations.append(nodes.Relation(name, columns, span=term.span))
         atom = nodes.Atom(name, terms, span=term.span)
@@ -354,7 +354,7 @@ class _RuleResolver(TermResolver):
         return rules
 
 
-def _is_constant(rule: WrittenRule) -> bool:
+def _is_constant(rule: ConjunctiveRule) -> bool:
     """Say whether a rule is a fact of plain constants."""
     is_fact = not rule.body and rule.greater is None
     return is_fact and all(isinstance(term, PLAIN) for term in rule.head.terms)

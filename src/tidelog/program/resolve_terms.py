@@ -18,7 +18,7 @@ from tidelog.values import Kind
 BITS = 1 << 64
 
 
-class Place(Enum):
+class TermPlace(Enum):
     """Where a term stands, which says what may stand there and how its type must fit."""
 
     READ = auto()
@@ -47,7 +47,7 @@ class TermResolver:
         """Add an error."""
         self.diagnostics.append(Diagnostic(code=code, message=message, span=span, hint=hint))
 
-    def term(self, term: tree.Term, expected: str | None, place: Place) -> nodes.Term:  # noqa: C901 - one line per node
+    def term(self, term: tree.Term, expected: str | None, place: TermPlace) -> nodes.Term:  # noqa: C901 - one line per node
         """Return the term with its type; `expected` is what its place asks for, None for anything."""
         match term:
             case tree.Variable():
@@ -105,18 +105,18 @@ class TermResolver:
 
     # --- variables and constants ---
 
-    def variable(self, term: tree.Variable, expected: str | None, place: Place) -> nodes.Term:
+    def variable(self, term: tree.Variable, expected: str | None, place: TermPlace) -> nodes.Term:
         """Return a variable."""
         known = self.inference.types.get(term.name)
         found = UNKNOWN if known is None else known.type
-        strict = place is Place.WRITTEN and known is not None and not known.is_weak
+        strict = place is TermPlace.WRITTEN and known is not None and not known.is_weak
         self.fit(found, expected, term.span, strict=strict)
         return nodes.Variable(term.name, found, span=term.span)
 
-    def wildcard(self, term: tree.Wildcard, expected: str | None, place: Place) -> nodes.Term:
+    def wildcard(self, term: tree.Wildcard, expected: str | None, place: TermPlace) -> nodes.Term:
         """Return a wildcard, which may stand where facts or patterns are matched."""
-        if place not in (Place.READ, Place.TESTED):
-            where = "the head of a rule" if place is Place.WRITTEN else "a constraint, functor or target"
+        if place not in (TermPlace.READ, TermPlace.TESTED):
+            where = "the head of a rule" if place is TermPlace.WRITTEN else "a constraint, functor or target"
             self.report(
                 "misplaced-wildcard",
                 f"`_` cannot stand in {where}",
@@ -174,7 +174,7 @@ class TermResolver:
 
     # --- records and branches ---
 
-    def record(self, term: tree.RecordTerm, expected: str | None, place: Place) -> nodes.Term:
+    def record(self, term: tree.RecordTerm, expected: str | None, place: TermPlace) -> nodes.Term:
         """Return a record of the type its place asks for."""
         declared = None if expected is None else self.env.record(expected)
         wanted: list[str | None] = [UNKNOWN] * len(term.terms)
@@ -197,11 +197,11 @@ class TermResolver:
             )
         elif declared is not None:
             wanted = [member.type for member in declared.fields]
-        inner = Place.READ if place is Place.COMPARED else place
+        inner = TermPlace.READ if place is TermPlace.COMPARED else place
         terms = tuple(self.term(part, want, inner) for part, want in zip(term.terms, wanted, strict=True))
         return nodes.RecordTerm(terms, expected or UNKNOWN, span=term.span)
 
-    def branch(self, term: tree.BranchTerm, expected: str | None, place: Place) -> nodes.Term:
+    def branch(self, term: tree.BranchTerm, expected: str | None, place: TermPlace) -> nodes.Term:
         """Return a branch of the algebraic type that has it."""
         owners = self.env.branches.get(term.name, ())
         wanted: list[str | None] = [UNKNOWN] * len(term.terms)
@@ -227,7 +227,7 @@ class TermResolver:
                 )
             else:
                 wanted = [member.type for member in declared.fields]
-        inner = Place.READ if place is Place.COMPARED else place
+        inner = TermPlace.READ if place is TermPlace.COMPARED else place
         terms = tuple(self.term(part, want, inner) for part, want in zip(term.terms, wanted, strict=True))
         return nodes.BranchTerm(term.name, terms, found, span=term.span)
 
@@ -239,7 +239,7 @@ class TermResolver:
         if functor is None:
             hint = did_you_mean(term.functor, FUNCTORS, "a functor of your own is called with `@`")
             self.report("undeclared-functor", f"there is no functor `{term.functor}`", term.span, hint)
-            terms = tuple(self.term(part, None, Place.COMPUTED) for part in term.terms)
+            terms = tuple(self.term(part, None, TermPlace.COMPUTED) for part in term.terms)
             return nodes.Application(term.functor, Kind.NUMBER, terms, UNKNOWN, span=term.span)
         fewest, most = arity_of(functor)
         if len(term.terms) < fewest or (most is not None and len(term.terms) > most):
@@ -252,13 +252,13 @@ class TermResolver:
             )
             message = f"functor `{term.functor}` takes {wanted} operands, not {len(term.terms)}"
             self.report("wrong-operand-count", message, term.span, f"give it {wanted}")
-            terms = tuple(self.term(part, UNKNOWN, Place.COMPUTED) for part in term.terms)
+            terms = tuple(self.term(part, UNKNOWN, TermPlace.COMPUTED) for part in term.terms)
             return nodes.Application(term.functor, Kind.NUMBER, terms, UNKNOWN, span=term.span)
         match functor:
             case Fixed():
                 self.fit(functor.result.value, expected, term.span)
                 terms = tuple(
-                    self.term(part, kind.value, Place.COMPUTED)
+                    self.term(part, kind.value, TermPlace.COMPUTED)
                     for part, kind in zip(term.terms, functor.operands, strict=True)
                 )
                 name = self.settled(functor.result.value, expected)
@@ -275,7 +275,7 @@ class TermResolver:
             return self.negative(term.terms[0], kind, expected, term.span)
         if term.functor == "neg" and isinstance(term.terms[0], tree.FloatLiteral):
             return self.literal(tree.FloatLiteral(-term.terms[0].value, span=term.span), expected)
-        terms = tuple(self.term(part, kind.value, Place.COMPUTED) for part in term.terms)
+        terms = tuple(self.term(part, kind.value, TermPlace.COMPUTED) for part in term.terms)
         self.fit(kind.value, expected, term.span)
         return nodes.Application(
             term.functor, kind, terms, self.settled(kind.value, expected), span=term.span
@@ -309,7 +309,7 @@ class TermResolver:
         self.fit(functor.result.value, expected, term.span)
         name = self.settled(functor.result.value, expected)
         known = self.inference.type_of(term.terms[0])
-        operand = self.term(term.terms[0], None if known is None else known.type, Place.COMPUTED)
+        operand = self.term(term.terms[0], None if known is None else known.type, TermPlace.COMPUTED)
         kind = self.env.kind(operand.type)
         if operand.type != UNKNOWN and kind not in functor.kinds:
             message = f"functor `{term.functor}` does not apply to `{operand.type}`"
@@ -321,7 +321,9 @@ class TermResolver:
         chosen = CONVERSIONS.get((kind, functor.result), term.functor)
         return nodes.Application(chosen, kind, (operand,), name, span=term.span)
 
-    def user_application(self, term: tree.UserApplication, expected: str | None, place: Place) -> nodes.Term:
+    def user_application(
+        self, term: tree.UserApplication, expected: str | None, place: TermPlace
+    ) -> nodes.Term:
         """Return a functor the user declared."""
         declared = self.declarations.functors.get(term.name)
         wanted: list[str | None] = [UNKNOWN] * len(term.terms)
@@ -330,7 +332,9 @@ class TermResolver:
             self.undeclared_functor(term.name, term.span)
         else:
             result = declared.result
-            self.fit(result, expected, term.span, strict=place is Place.WRITTEN and result not in _PRIMITIVE)
+            self.fit(
+                result, expected, term.span, strict=place is TermPlace.WRITTEN and result not in _PRIMITIVE
+            )
             if len(declared.parameters) != len(term.terms):
                 takes = counted(len(declared.parameters), "operand")
                 message = f"functor `@{term.name}` takes {takes}, not {len(term.terms)}"
@@ -339,7 +343,7 @@ class TermResolver:
             else:
                 wanted = list(declared.parameters)
         terms = tuple(
-            self.term(part, want, Place.COMPUTED) for part, want in zip(term.terms, wanted, strict=True)
+            self.term(part, want, TermPlace.COMPUTED) for part, want in zip(term.terms, wanted, strict=True)
         )
         return nodes.UserApplication(term.name, terms, self.settled(result, expected), span=term.span)
 
@@ -350,16 +354,16 @@ class TermResolver:
         )
         self.report("undeclared-functor", f"there is no functor `@{name}`", span, hint)
 
-    def cast(self, term: tree.Cast, expected: str | None, place: Place) -> nodes.Term:
+    def cast(self, term: tree.Cast, expected: str | None, place: TermPlace) -> nodes.Term:
         """Return the term read as the type of `as`; the value stays what it is."""
         target = self.env.resolve(term.type)
         if target == UNKNOWN:
             self.diagnostics.append(undeclared_type(term.type, term, self.env.table))
             return self.term(term.term, None, place)
-        self.fit(target, expected, term.span, strict=place is Place.WRITTEN)
+        self.fit(target, expected, term.span, strict=place is TermPlace.WRITTEN)
         known = self.inference.type_of(term.term)
         wanted = known.type if known else target if self.may_be(term.term, target) else None
-        operand = self.term(term.term, wanted, Place.COMPARED)
+        operand = self.term(term.term, wanted, TermPlace.COMPARED)
         if operand.type == UNKNOWN or self.env.same_root(operand.type, target):
             return replace(operand, type=target)
         functor = _REINTERPRETED.get((self.env.kind(operand.type), self.env.kind(target)))

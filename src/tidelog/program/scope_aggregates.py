@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from tidelog.program.flat_terms import bodies, inside, literals_of, map_literal, terms_of
-from tidelog.program.flatten_rules import WrittenRule
+from tidelog.program.flatten_rules import ConjunctiveRule
 from tidelog.program.written_names import made_name
 from tidelog.syntax import tree
 from tidelog.syntax.walk_tree import deep_variables, map_atom, map_term, subterms
 
 
-def scope_aggregates(rule: WrittenRule) -> WrittenRule:
+def scope_aggregates(rule: ConjunctiveRule) -> ConjunctiveRule:
     """Return the rule in which no two aggregates share a variable of their own.
 
     A variable of an aggregate is its own unless the variable also stands outside it, in the rule or

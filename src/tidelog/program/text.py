@@ -35,11 +35,11 @@ SomeRules = WrittenRule | int | str | Iterable["WrittenRule | int | str"]
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPiece:
     """One text of the program; `removed` are the ids of its rules that count no more."""
 
     source: Source
-    parsed: tree.Tree
+    parsed: tree.SyntaxTree
     first_id: int
     removed: frozenset[int] = frozenset()
 
@@ -55,12 +55,12 @@ class Piece:
         return self.first_id + sum(1 for _ in _rule_items(self.parsed.items))
 
     @cached_property
-    def kept(self) -> tree.Tree:
+    def kept(self) -> tree.SyntaxTree:
         """Return the tree without the removed rules."""
         if not self.removed:
             return self.parsed
         counter = iter(range(self.first_id, self.end_id))
-        return tree.Tree(tuple(_without(self.parsed.items, lambda: next(counter) in self.removed)))
+        return tree.SyntaxTree(tuple(_without(self.parsed.items, lambda: next(counter) in self.removed)))
 
     def portable(self) -> Source:
         """Return a text of the piece that needs no other file.
@@ -81,7 +81,7 @@ class ProgramText:
     rule: ids are never given twice.
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     next_id: int = 1
 
     @classmethod
@@ -104,11 +104,11 @@ class ProgramText:
         return text
 
     @property
-    def tree(self) -> tree.Tree:
+    def tree(self) -> tree.SyntaxTree:
         """Return all texts as one tree."""
         if len(self.pieces) == 1:
             return self.pieces[0].kept
-        return tree.Tree(tuple(item for piece in self.pieces for item in piece.kept.items))
+        return tree.SyntaxTree(tuple(item for piece in self.pieces for item in piece.kept.items))
 
     @property
     def rules(self) -> tuple[WrittenRule, ...]:
@@ -144,7 +144,7 @@ class ProgramText:
     ) -> "ProgramText":
         """Return the program with another text."""
         parsed = parse(source, include_path=tuple(include_path), defines=defines)
-        piece = Piece(source, parsed, self.next_id)
+        piece = TextPiece(source, parsed, self.next_id)
         return ProgramText((*self.pieces, piece), piece.end_id)
 
     def without(self, rules: SomeRules) -> "ProgramText":

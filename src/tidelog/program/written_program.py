@@ -15,7 +15,7 @@ from tidelog.program.stratify import stratify
 from tidelog.syntax import tree
 
 
-def written_program(text: tree.Tree, checked: nodes.Program) -> nodes.Program:
+def written_program(text: tree.SyntaxTree, checked: nodes.Program) -> nodes.Program:
     """Return the program with every relation and rule that was written, inlined ones too.
 
     `checked` is what `build_program` made of the same text; it is the answer where nothing asks to be

@@ -3,12 +3,12 @@
 from tidelog.session.engines import find_engine
 from tidelog.session.load import load_facts
 from tidelog.session.prepare import Prepared
-from tidelog.session.recorder import Recorder
+from tidelog.session.recorder import SessionRecorder
 from tidelog.values import Codec
 from tidelog.views import Snapshot
 
 
-def evaluate_once(prepared: Prepared, recorder: Recorder) -> Snapshot:
+def evaluate_once(prepared: Prepared, recorder: SessionRecorder) -> Snapshot:
     """Return what a program derives, from an engine that will not follow changes."""
     request, program, functions = prepared.request, prepared.program, prepared.functions
     with recorder.phase("start"):

@@ -19,11 +19,11 @@ from tidelog.session.engines import EngineHandle, EngineName, find_engine
 from tidelog.session.epochs import Epochs, fingerprint
 from tidelog.session.load import load_facts
 from tidelog.session.prepare import Prepared, Request, prepare, prepare_text
-from tidelog.session.recorder import Recorder
+from tidelog.session.recorder import SessionRecorder
 from tidelog.session.session import Session
 from tidelog.source import Source
 from tidelog.store import Store
-from tidelog.store.log import Epoch
+from tidelog.store.log import LoggedEpoch
 from tidelog.syntax.find_source import find_source
 from tidelog.values import Codec, Value
 from tidelog.views.delta import NO_RULES
@@ -113,7 +113,7 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
         provenance,
     )
     check_provenance(provenance)
-    return start_session(request, Recorder(observer))
+    return start_session(request, SessionRecorder(observer))
 
 
 def _check_arguments(  # noqa: PLR0913, PLR0917 - those of `open_session` that nothing else checks
@@ -138,7 +138,7 @@ def _check_arguments(  # noqa: PLR0913, PLR0917 - those of `open_session` that n
     arguments.expect("observer", observer, f"an object with {', '.join(needed)}", is_right=is_observer)
 
 
-def start_session(request: Request, recorder: Recorder) -> Session:
+def start_session(request: Request, recorder: SessionRecorder) -> Session:
     """Return the session of a request; the recorder knows how far it got if this raises."""
     is_new = request.source is not None and not request.is_read_only
     if request.store is not None and not (is_new and not Store.exists(request.store)):
@@ -148,7 +148,7 @@ def start_session(request: Request, recorder: Recorder) -> Session:
     return evaluate(prepare(request, recorder), recorder)
 
 
-def evaluate(prepared: Prepared, recorder: Recorder) -> Session:
+def evaluate(prepared: Prepared, recorder: SessionRecorder) -> Session:
     """Return an evaluated session, whose store is new if the request names one."""
     request, program = prepared.request, prepared.program
     with recorder.phase("start"):
@@ -178,7 +178,7 @@ def evaluate(prepared: Prepared, recorder: Recorder) -> Session:
     return Session(epochs, recorder)
 
 
-def _reopen(request: Request, path: Path, recorder: Recorder) -> Session:
+def _reopen(request: Request, path: Path, recorder: SessionRecorder) -> Session:
     store = Store.open(path, read_only=request.is_read_only)
     try:
         return _replay(request, store, recorder)
@@ -187,7 +187,7 @@ def _reopen(request: Request, path: Path, recorder: Recorder) -> Session:
         raise
 
 
-def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
+def _replay(request: Request, store: Store, recorder: SessionRecorder) -> Session:
     """Return the session of a store: its snapshot, and the epochs since applied again."""
     with recorder.phase("parse"):
         if request.source is not None:
@@ -225,7 +225,7 @@ def _replay(request: Request, store: Store, recorder: Recorder) -> Session:
     return Session(Epochs(prepared, handle, store, store.epoch, history), recorder)
 
 
-def _apply_again(epoch: Epoch, prepared: Prepared, handle: EngineHandle, history: History) -> Prepared:
+def _apply_again(epoch: LoggedEpoch, prepared: Prepared, handle: EngineHandle, history: History) -> Prepared:
     """Bring the engine to an epoch of the log; return the program that it has from there on."""
     change, engine, maintenance = epoch.change, handle.engine, prepared.request.maintenance
     changes, rules = dict(change.changes), NO_RULES

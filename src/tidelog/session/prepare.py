@@ -14,7 +14,7 @@ from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program
 from tidelog.program.text import ProgramText
 from tidelog.session.load import Facts, relations_with_facts
-from tidelog.session.recorder import Recorder
+from tidelog.session.recorder import SessionRecorder
 from tidelog.source import Source
 from tidelog.syntax.find_source import find_source
 from tidelog.values import Value
@@ -72,7 +72,7 @@ def read_program(
     return build_program(text.tree)[0]
 
 
-def prepare(request: Request, recorder: Recorder) -> Prepared:
+def prepare(request: Request, recorder: SessionRecorder) -> Prepared:
     """Return the checked program of a request and the functions it needs."""
     assert request.source is not None, "a program is needed"
     with recorder.phase("parse"):

@@ -20,7 +20,7 @@ _WORDS: Final[Mapping[Phase, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class SessionStatistics:
     """What a session took so far.
 
     `seconds` has one number per phase that ran: start (loading the packages of the engine), parse
@@ -31,7 +31,7 @@ class Statistics:
     strata: tuple[StratumStatistics, ...]
 
 
-class Recorder:
+class SessionRecorder:
     """An observer that keeps what it is told, shows it as progress and passes it on to another."""
 
     def __init__(self, observer: Observer | None = None) -> None:
@@ -55,9 +55,9 @@ class Recorder:
         """Add seconds to a phase."""
         self._seconds[phase] = self._seconds.get(phase, 0.0) + seconds
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> SessionStatistics:
         """Return what is known now."""
-        return Statistics(dict(self._seconds), tuple(self._strata))
+        return SessionStatistics(dict(self._seconds), tuple(self._strata))
 
     def stratum_started(self, stratum: int, strata: int, relations: Sequence[str]) -> None:
         """Show which stratum it is, and pass it on."""

@@ -12,8 +12,8 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, is_path
 from tidelog.explain.blame.answers import Repair
 from tidelog.explain.blame.wishes import (
+    FaultQuestion,
     Method,
-    Question,
     Rejected,
     SomeChanges,
     SomeEpochs,
@@ -28,7 +28,7 @@ from tidelog.progress import activity
 from tidelog.session.changes import Changes, SomeFacts
 from tidelog.session.epochs import Epochs
 from tidelog.session.pending import Functions, PendingEpoch, SomeText
-from tidelog.session.recorder import Recorder, Statistics
+from tidelog.session.recorder import SessionRecorder, SessionStatistics
 from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions
 from tidelog.session.transaction import Transaction
 from tidelog.session.trees import script_changes
@@ -60,7 +60,7 @@ class Session:
     threads may use a session: epochs happen one after the other, and whoever reads sees a whole one.
     """
 
-    def __init__(self, epochs: Epochs, recorder: Recorder) -> None:
+    def __init__(self, epochs: Epochs, recorder: SessionRecorder) -> None:
         self._epochs = epochs
         self._recorder = recorder
         self._maintenance = epochs.request.maintenance
@@ -106,7 +106,7 @@ class Session:
         return self._epochs.warnings
 
     @property
-    def statistics(self) -> Statistics:
+    def statistics(self) -> SessionStatistics:
         """Return what the session took: seconds per phase, and every stratum's numbers."""
         return self._recorder.statistics()
 
@@ -401,7 +401,7 @@ class Session:
 
         with self._epochs.lock:
             self._check_open()
-            return blame(self._epochs, Question(unwanted, missing, epoch, method))
+            return blame(self._epochs, FaultQuestion(unwanted, missing, epoch, method))
 
     def repair(  # noqa: PLR0913 - each is a choice of its own, all have a default
         self,
@@ -429,7 +429,7 @@ class Session:
         wishes.check(method)
         with self._epochs.lock:
             self._check_open()
-            return repair(self._epochs, Question(unwanted, missing, epoch, method), wishes)
+            return repair(self._epochs, FaultQuestion(unwanted, missing, epoch, method), wishes)
 
     def guard(self, text: str | Path, *, is_strict: bool = False) -> tuple[Guard, ...]:
         """Return guards that every epoch from now on is held against, until `unguard`.

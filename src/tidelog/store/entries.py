@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tidelog.engine.epoch import RelationChange
 from tidelog.source import Source
-from tidelog.store.growth import Growth, Known, codes_from
+from tidelog.store.growth import Growth, KnownCodes, codes_from
 from tidelog.values import Codes
 
 _GROWTH_BLOBS: Final = 4
@@ -74,7 +74,7 @@ def read_entry(data: memoryview) -> Entry:
     for length in header["lengths"]:
         blobs.append(data[place : place + length])
         place += length
-    growth = Growth.from_blobs(Known(*header["known"]), blobs[:_GROWTH_BLOBS])
+    growth = Growth.from_blobs(KnownCodes(*header["known"]), blobs[:_GROWTH_BLOBS])
     match header["kind"]:
         case "facts" | "rules" | "rules and facts":
             columns = [codes_from(blob) for blob in blobs[_GROWTH_BLOBS:]]

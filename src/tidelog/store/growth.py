@@ -13,14 +13,14 @@ _FEW: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownCodes:
     """How many texts and records (nil among them) have codes."""
 
     symbols: int = 0
     records: int = NIL + 1
 
     @classmethod
-    def by(cls, codec: Codec) -> "Known":
+    def by(cls, codec: Codec) -> "KnownCodes":
         """Return what a codec knows now."""
         return cls(len(codec.symbols), len(codec.records))
 
@@ -32,13 +32,13 @@ class Growth:
     A code means the same in every process that takes up the growths of a store in their order.
     """
 
-    known: Known
+    known: KnownCodes
     symbols: "pa.LargeStringArray"
     widths: Codes
     fields: Codes
 
     @classmethod
-    def since(cls, known: Known, codec: Codec) -> "Growth":
+    def since(cls, known: KnownCodes, codec: Codec) -> "Growth":
         """Return what the codec learned since."""
         codes = np.arange(known.symbols, len(codec.symbols))
         if codes.size <= _FEW:
@@ -51,16 +51,16 @@ class Growth:
         return cls(known, symbols, widths, fields)
 
     @property
-    def after(self) -> Known:
+    def after(self) -> KnownCodes:
         """Return what is known with this growth."""
-        return Known(self.known.symbols + len(self.symbols), self.known.records + self.widths.size)
+        return KnownCodes(self.known.symbols + len(self.symbols), self.known.records + self.widths.size)
 
     def add_to(self, codec: Codec) -> None:
         """Give the texts and records their codes; the codec must know just what was known."""
-        assert Known.by(codec) == self.known, "a growth of another store, or out of order"
+        assert KnownCodes.by(codec) == self.known, "a growth of another store, or out of order"
         codec.symbols.encode_arrow(self.symbols)
         codec.records.append(self.widths, self.fields)
-        assert Known.by(codec) == self.after, "a text or record twice"
+        assert KnownCodes.by(codec) == self.after, "a text or record twice"
 
     def blobs(self) -> list[bytes]:
         """Return the growth as bytes, little-endian."""
@@ -70,7 +70,7 @@ class Growth:
         return [_bytes(np.diff(starts)), texts, _bytes(self.widths), _bytes(self.fields)]
 
     @classmethod
-    def from_blobs(cls, known: Known, blobs: list[memoryview]) -> "Growth":
+    def from_blobs(cls, known: KnownCodes, blobs: list[memoryview]) -> "Growth":
         """Return the growth that `blobs` wrote."""
         lengths, texts, widths, fields = blobs
         sizes = codes_from(lengths)

@@ -32,7 +32,7 @@ _FRAME: Final = struct.Struct(f"<Q{DIGEST_BYTES}s")
 
 
 @dataclass(frozen=True, slots=True)
-class Epoch:
+class LoggedEpoch:
     """A committed epoch: what it changes, and the end of it."""
 
     change: ChangeEntry
@@ -43,7 +43,7 @@ class Epoch:
 class LogContent:
     """What was read of a log: its epochs, the length they take, and the last checksum."""
 
-    epochs: tuple[Epoch, ...]
+    epochs: tuple[LoggedEpoch, ...]
     length: int
     chain: bytes
 
@@ -187,7 +187,7 @@ def _entries(
 
 
 def _pair(path: Path, entries: Iterator[_Placed], chain: bytes) -> LogContent:
-    epochs: list[Epoch] = []
+    epochs: list[LoggedEpoch] = []
     length = _START
     change: ChangeEntry | None = None
     for placed in entries:
@@ -196,7 +196,7 @@ def _pair(path: Path, entries: Iterator[_Placed], chain: bytes) -> LogContent:
             continue
         if change is None or change.epoch != placed.entry.epoch:
             raise mistakes.damaged(path, f"byte {length}", "an epoch ends that did not begin")
-        epochs.append(Epoch(change, placed.entry))
+        epochs.append(LoggedEpoch(change, placed.entry))
         length, chain, change = placed.end, placed.chain, None
     return LogContent(tuple(epochs), length, chain)
 

@@ -30,7 +30,7 @@ class StoredFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class StoreManifest:
     """A snapshot: the program, the epoch, and the files with the state of that epoch.
 
     `fingerprint` stands for the rules as the engine ran them, so that annotations that another
@@ -59,13 +59,13 @@ class Manifest:
         return sum(file.size_bytes for file in self.files)
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
+def write_manifest(folder: Path, manifest: StoreManifest) -> None:
     """Make a manifest the store's; from here on its files are the state."""
     inner = {"format": FORMAT, **_as_json(manifest)}
     replace_file(folder / NAME, json.dumps({"checksum": _checksum(inner), "store": inner}, indent=1).encode())
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> StoreManifest:
     """Return the store's manifest."""
     path = folder / NAME
     try:
@@ -91,14 +91,14 @@ def _checksum(inner: Mapping[str, Any]) -> str:
     return digest(json.dumps(inner, sort_keys=True).encode()).hex()
 
 
-def _as_json(manifest: Manifest) -> dict[str, Any]:
+def _as_json(manifest: StoreManifest) -> dict[str, Any]:
     members = asdict(manifest)
     members["sources"] = [{"name": source.name, "text": source.text} for source in manifest.sources]
     return members
 
 
-def _from_json(inner: Mapping[str, Any]) -> Manifest:
-    return Manifest(
+def _from_json(inner: Mapping[str, Any]) -> StoreManifest:
+    return StoreManifest(
         inner["generation"],
         inner["epoch"],
         tuple(Source(each["name"], each["text"]) for each in inner["sources"]),

@@ -14,8 +14,8 @@ from tidelog.engine.numbering import RuleNumbers
 from tidelog.program.nodes import Program
 from tidelog.progress import activity
 from tidelog.store import mistakes, relation_file
-from tidelog.store.growth import Known
-from tidelog.store.manifest import Manifest, StoredFile
+from tidelog.store.growth import KnownCodes
+from tidelog.store.manifest import StoredFile, StoreManifest
 from tidelog.store.sync import digest, sync_folder
 from tidelog.values import Codec
 from tidelog.values.arrow import pa
@@ -43,7 +43,7 @@ def write_snapshot(  # noqa: PLR0913, PLR0917 - a snapshot has no fewer parts
     state: EngineState,
     program: Program,
     codec: Codec,
-    before: Manifest | None,
+    before: StoreManifest | None,
 ) -> SnapshotFiles:
     """Write what changed since the manifest before; return all files of the state.
 
@@ -70,9 +70,11 @@ def write_snapshot(  # noqa: PLR0913, PLR0917 - a snapshot has no fewer parts
     return SnapshotFiles(relations, symbols, records)
 
 
-def read_dictionaries(folder: Path, manifest: Manifest, handles: Mapping[str, int], codec: Codec) -> None:
+def read_dictionaries(
+    folder: Path, manifest: StoreManifest, handles: Mapping[str, int], codec: Codec
+) -> None:
     """Give the codec the texts and records of a snapshot, with their codes."""
-    assert Known.by(codec) == Known(), "a codec that knows other texts already"
+    assert KnownCodes.by(codec) == KnownCodes(), "a codec that knows other texts already"
     for file in manifest.symbols:
         data = read_checked(folder / file.file, handles[file.file], file)
         codec.symbols.encode_arrow(relation_file.read_symbols(data))
@@ -81,7 +83,7 @@ def read_dictionaries(folder: Path, manifest: Manifest, handles: Mapping[str, in
         codec.records.append(*relation_file.read_records(data))
 
 
-def read_state(folder: Path, manifest: Manifest, handles: Mapping[str, int]) -> EngineState:
+def read_state(folder: Path, manifest: StoreManifest, handles: Mapping[str, int]) -> EngineState:
     """Return the state of a snapshot."""
     relations: dict[str, RelationState] = {}
     numbers: dict[str, RuleNumbers] = {}
@@ -124,7 +126,7 @@ def read_checked(path: Path, handle: int, file: StoredFile) -> "pa.Buffer":
     return pa.py_buffer(data)
 
 
-def delete_unnamed(folder: Path, manifest: Manifest | None) -> None:
+def delete_unnamed(folder: Path, manifest: StoreManifest | None) -> None:
     """Delete the files of other snapshots; a file that cannot be deleted only takes room."""
     kept = {manifest.log, *(file.file for file in manifest.files)} if manifest is not None else set()
     for path in _own_files(folder):
@@ -139,10 +141,10 @@ def _own_files(folder: Path) -> Iterator[Path]:
 
 
 def _write_symbols(
-    folder: Path, generation: int, codec: Codec, before: Manifest | None
+    folder: Path, generation: int, codec: Codec, before: StoreManifest | None
 ) -> tuple[StoredFile, ...]:
     pieces = _kept_pieces(before.symbols if before is not None else ())
-    first = Known().symbols + sum(piece.count for piece in pieces)
+    first = KnownCodes().symbols + sum(piece.count for piece in pieces)
     if len(codec.symbols) == first:
         return pieces
     file = f"symbols.{generation}.parquet"
@@ -151,10 +153,10 @@ def _write_symbols(
 
 
 def _write_records(
-    folder: Path, generation: int, codec: Codec, before: Manifest | None
+    folder: Path, generation: int, codec: Codec, before: StoreManifest | None
 ) -> tuple[StoredFile, ...]:
     pieces = _kept_pieces(before.records if before is not None else ())
-    first = Known().records + sum(piece.count for piece in pieces)
+    first = KnownCodes().records + sum(piece.count for piece in pieces)
     if len(codec.records) == first:
         return pieces
     file = f"records.{generation}.parquet"

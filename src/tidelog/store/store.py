@@ -14,10 +14,10 @@ from tidelog.program.nodes import Program
 from tidelog.source import Source
 from tidelog.store import mistakes
 from tidelog.store.entries import ChangeEntry, CommitEntry
-from tidelog.store.growth import Growth, Known
+from tidelog.store.growth import Growth, KnownCodes
 from tidelog.store.lock import Lock
-from tidelog.store.log import Epoch, Log, LogContent, read_log
-from tidelog.store.manifest import NAME, Manifest, read_manifest, write_manifest
+from tidelog.store.log import Log, LogContent, LoggedEpoch, read_log
+from tidelog.store.manifest import NAME, StoreManifest, read_manifest, write_manifest
 from tidelog.store.snapshot import NUMBERS, delete_unnamed, read_dictionaries, read_state, write_snapshot
 from tidelog.values import Codec
 
@@ -40,7 +40,7 @@ class Loaded:
 
     state: EngineState
     fingerprint: str
-    epochs: tuple[Epoch, ...]
+    epochs: tuple[LoggedEpoch, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Store:
         self.inputs: tuple[str, ...] = ()
         self.epoch = 0
         self._lock = lock
-        self._manifest: Manifest | None = None
+        self._manifest: StoreManifest | None = None
         self._handles: dict[str, int] = {}
         self._content: LogContent | None = None
         self._log: Log | None = None
@@ -103,7 +103,7 @@ class Store:
         self._snapshot_seconds = 0.0
         self._begun: ChangeEntry | None = None
         self._codec: Codec | None = None
-        self._known = Known()
+        self._known = KnownCodes()
 
     # --- making and opening ------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class Store:
         for epoch in self._content.epochs:
             epoch.change.growth.add_to(codec)
             epoch.commit.growth.add_to(codec)
-        self._codec, self._known = codec, Known.by(codec)
+        self._codec, self._known = codec, KnownCodes.by(codec)
         state = read_state(self.path, self._manifest, self._handles)
         self._close_handles()
         return Loaded(state, self._manifest.fingerprint, self._content.epochs)
@@ -222,7 +222,7 @@ class Store:
             self.roll_back()
             raise
         self.epoch, self._known, self._begun = begun.epoch, end.growth.after, None
-        self._remember(Epoch(begun, end))
+        self._remember(LoggedEpoch(begun, end))
 
     def roll_back(self) -> None:
         """Give up the epoch that was begun."""
@@ -262,7 +262,7 @@ class Store:
         try:
             log = Log.create(self.path / f"log.{generation}", generation, self.epoch)
             files = write_snapshot(self.path, generation, state, program, self._codec, before)
-            manifest = Manifest(
+            manifest = StoreManifest(
                 generation,
                 self.epoch,
                 self.sources,
@@ -282,14 +282,14 @@ class Store:
                 raise mistakes.unwritable(self.path, cause) from cause
             raise
 
-    def _switch(self, manifest: Manifest, log: Log, begun: float) -> None:
+    def _switch(self, manifest: StoreManifest, log: Log, begun: float) -> None:
         self._close_log()
         self._manifest, self._log = manifest, log
         self._past, self._replay_seconds, self._patience = [], 0.0, 1
         self._snapshot_seconds = time.perf_counter() - begun
-        self._known = Known(
+        self._known = KnownCodes(
             sum(piece.count for piece in manifest.symbols),
-            Known().records + sum(piece.count for piece in manifest.records),
+            KnownCodes().records + sum(piece.count for piece in manifest.records),
         )
         delete_unnamed(self.path, manifest)
 
@@ -369,7 +369,7 @@ class Store:
                 self._remember(epoch)
             return
 
-    def _remember(self, epoch: Epoch) -> None:
+    def _remember(self, epoch: LoggedEpoch) -> None:
         change = epoch.change
         inserted = sum(len(each.inserted[0]) for each in change.changes.values() if each.inserted)
         deleted = sum(len(each.deleted[0]) for each in change.changes.values() if each.deleted)
@@ -380,7 +380,7 @@ class Store:
         self._past.append(PastEpoch(change.epoch, inserted, deleted, is_rule_change, seconds))
         self._replay_seconds += seconds
 
-    def _read_log(self, manifest: Manifest) -> LogContent:
+    def _read_log(self, manifest: StoreManifest) -> LogContent:
         path = self.path / manifest.log
         lock = Lock.look(self.path / _LOCK) if self.is_read_only else None
         try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tidelog.source import Source
-from tidelog.syntax.pieces import Piece, PieceKind, Unit, UnitKind, cut, spaces
+from tidelog.syntax.pieces import LayoutUnit, Piece, PieceKind, UnitKind, cut, spaces
 
 WIDTH: Final = 100
 _STEP: Final = 4
@@ -40,7 +40,7 @@ def lay_out(text: str, starts: AbstractSet[int] = frozenset()) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _unit_lines(unit: Unit, indent: int) -> list[str]:
+def _unit_lines(unit: LayoutUnit, indent: int) -> list[str]:
     if unit.kind is UnitKind.PREPROCESSOR_LINE:
         return [unit.pieces[0].text]
     if unit.kind is UnitKind.COMMENT:
@@ -66,7 +66,7 @@ class _Writer:
     where they broke before (but for the line behind `:-`): so laying out twice changes nothing.
     """
 
-    def __init__(self, unit: Unit, indent: int) -> None:
+    def __init__(self, unit: LayoutUnit, indent: int) -> None:
         self.unit = unit
         self.pieces = unit.pieces
         self.indent = indent

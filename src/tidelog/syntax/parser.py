@@ -10,7 +10,7 @@ from tidelog.source import Source
 from tidelog.syntax.items import ItemParser
 from tidelog.syntax.preprocess import preprocess
 from tidelog.syntax.scanner import Token
-from tidelog.syntax.tree import Tree
+from tidelog.syntax.tree import SyntaxTree
 
 _BAD: Final = frozenset({"bad", "#", "##"})
 
@@ -20,7 +20,7 @@ def parse(
     *,
     include_path: Sequence[Path] = (),
     defines: Mapping[str, str] | None = None,
-) -> Tree:
+) -> SyntaxTree:
     """Return the tree of a program, includes and macros resolved.
 
     Includes are looked up beside the including file, then in `include_path`; `defines` are
@@ -36,7 +36,7 @@ def parse(
     items, _ = parser.items()
     found.extend(without_echoes(parser.diagnostics, found))
     raise_if_any(_in_order(found))
-    return Tree(tuple(items))
+    return SyntaxTree(tuple(items))
 
 
 def judge(tokens: Sequence[Token]) -> tuple[list[Token], list[Diagnostic]]:

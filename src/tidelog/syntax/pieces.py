@@ -53,7 +53,7 @@ class UnitKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class LayoutUnit:
     """One item, or a comment or preprocessor line outside of items."""
 
     kind: UnitKind
@@ -67,7 +67,7 @@ class Unit:
         return first.text if first.kind == "directive" else ""
 
 
-def cut(source: Source, starts: AbstractSet[int]) -> list[Unit]:
+def cut(source: Source, starts: AbstractSet[int]) -> list[LayoutUnit]:
     """Return the units of a text; `starts` are offsets where items are known to begin."""
     cutter = _Cutter(starts)
     for piece in _pieces(source):
@@ -76,7 +76,7 @@ def cut(source: Source, starts: AbstractSet[int]) -> list[Unit]:
     return cutter.units
 
 
-def spaces(unit: Unit) -> list[bool]:
+def spaces(unit: LayoutUnit) -> list[bool]:
     """Return for every piece of an item whether a space stands before it on one line."""
     before: Token | None = None
     follows_prefix = False
@@ -127,7 +127,7 @@ def _pieces(source: Source) -> list[Piece]:
 @dataclass(slots=True)
 class _Cutter:
     starts: AbstractSet[int]
-    units: list[Unit] = field(default_factory=list)
+    units: list[LayoutUnit] = field(default_factory=list)
     current: list[Piece] = field(default_factory=list)
     last: Token | None = None
     depth: int = 0
@@ -209,8 +209,8 @@ class _Cutter:
             self._add(UnitKind.COMMENT, (piece,))
 
     @staticmethod
-    def _ends_line(unit: Unit) -> bool:
+    def _ends_line(unit: LayoutUnit) -> bool:
         return unit.pieces[-1].text.startswith("//") or unit.kind is UnitKind.PREPROCESSOR_LINE
 
     def _add(self, kind: UnitKind, pieces: tuple[Piece, ...]) -> None:
-        self.units.append(Unit(kind, pieces, pieces[0].newlines > 1))
+        self.units.append(LayoutUnit(kind, pieces, pieces[0].newlines > 1))

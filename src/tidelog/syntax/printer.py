@@ -40,8 +40,8 @@ from tidelog.syntax.tree import (
     StringLiteral,
     Subsumption,
     SubtypeDeclaration,
+    SyntaxTree,
     Term,
-    Tree,
     Truth,
     UnionDeclaration,
     UnsignedLiteral,
@@ -59,7 +59,7 @@ _PRIMARY: Final = _UNARY + 2
 _PREFIX_TEXT: Final = {"neg": "-", "bnot": "bnot ", "lnot": "lnot "}
 
 
-def print_tree(tree: Tree) -> str:
+def print_tree(tree: SyntaxTree) -> str:
     """Return a program in canonical layout: one item to a line, long ones broken.
 
     `parse` of the text gives an equal tree.

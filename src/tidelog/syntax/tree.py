@@ -424,7 +424,7 @@ Item = (
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class SyntaxTree:
     """A whole program as written, includes and macros resolved."""
 
     items: tuple[Item, ...]

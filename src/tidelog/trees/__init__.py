@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from tidelog.trees.forest import Forest, ForestStep
     from tidelog.trees.schema import NodeLink, NodeType, Schema, ValueKind, ValueLink
-    from tidelog.trees.tree import Step, Tree
+    from tidelog.trees.tree import Tree, TreeStep
 
 __all__ = [
     "Attach",
@@ -35,8 +35,8 @@ __all__ = [
     "NodeRef",
     "NodeType",
     "Schema",
-    "Step",
     "Tree",
+    "TreeStep",
     "Unload",
     "Update",
     "ValueKind",
@@ -50,7 +50,7 @@ _MODULES: Final = {
     ),
     **dict.fromkeys(("Forest", "ForestStep"), "tidelog.trees.forest"),
     **dict.fromkeys(("NodeLink", "NodeType", "Schema", "ValueKind", "ValueLink"), "tidelog.trees.schema"),
-    **dict.fromkeys(("Step", "Tree"), "tidelog.trees.tree"),
+    **dict.fromkeys(("TreeStep", "Tree"), "tidelog.trees.tree"),
 }
 
 

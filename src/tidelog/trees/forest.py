@@ -14,7 +14,7 @@ from tidelog.trees.facts import tree_facts
 from tidelog.trees.file_type import FILE
 from tidelog.trees.languages import Language, find_language
 from tidelog.trees.nodes import NONE, Int64s, Nodes, join_nodes
-from tidelog.trees.places import Places
+from tidelog.trees.places import NodePlaces
 from tidelog.trees.tree import Tree, new_tree
 
 
@@ -174,11 +174,11 @@ def with_file_node(tree: Tree, path: str) -> Tree:
     return new_tree(tree.schema, tree.pool, above, tree.form, _shifted(tree.places))
 
 
-def _shifted(places: Places | None) -> Places | None:
+def _shifted(places: NodePlaces | None) -> NodePlaces | None:
     if places is None:
         return None
     ends = np.concatenate([[0], places.ends])
-    return Places(places.source, np.concatenate([[0], places.starts]), ends)
+    return NodePlaces(places.source, np.concatenate([[0], places.starts]), ends)
 
 
 def _concatenate(trees: list[Tree], language: Language) -> Tree:

@@ -18,7 +18,7 @@ from tidelog.trees.schema import ANY, FIRST, NEXT, Schema, link_relation, node_r
 Listener = Callable[[Row, bool], object]
 
 
-class Index(Protocol):
+class TreeIndex(Protocol):
     """Facts of one relation: all of them, one of them, and those with a given first value."""
 
     def __iter__(self) -> Iterator[Row]: ...

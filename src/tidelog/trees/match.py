@@ -32,7 +32,7 @@ from tidelog.trees.sides import (
 _NEVER: Final = 2**31 - 1
 
 
-class Strategy(Enum):
+class MatchStrategy(Enum):
     """What comes first: subtrees in their place unless they were moved, subtrees of equal shape, places."""
 
     MOVES = "moves"
@@ -40,7 +40,7 @@ class Strategy(Enum):
     PLACES = "places"
 
 
-def match_nodes(old: Nodes, new: Nodes, strategy: Strategy = Strategy.MOVES) -> Int32s:
+def match_nodes(old: Nodes, new: Nodes, strategy: MatchStrategy = MatchStrategy.MOVES) -> Int32s:
     """Return for every new node the old node that lives on in it, or -1; both have the same type.
 
     Values must be numbered by one pool. Takes time linear in the number of nodes.
@@ -51,10 +51,10 @@ def match_nodes(old: Nodes, new: Nodes, strategy: Strategy = Strategy.MOVES) -> 
     order = rows_by_size(new.sizes)
     heads, following = make_chains(left.shapes)
     roots = np.full((1, 2), -1, dtype=np.int32)
-    if strategy is Strategy.SHAPES:
+    if strategy is MatchStrategy.SHAPES:
         share_elsewhere(left, right, partners, order, held, SMALL)
         match_shapes(left, right, partners, order, heads, following, SMALL)
-    worth = _NEVER if strategy is Strategy.PLACES else SMALL
+    worth = _NEVER if strategy is MatchStrategy.PLACES else SMALL
     redo = match_in_place(left, right, partners, held, roots, worth)
     share_elsewhere(left, right, partners, order, held, SMALL)
     match_in_place(left, right, partners, held, redo, _NEVER)

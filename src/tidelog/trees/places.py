@@ -10,7 +10,7 @@ from tidelog.source import Source, Span
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class NodePlaces:
     """The first byte of each node in the text as UTF-8, and the byte after its last; -1 for nowhere."""
 
     source: Source

@@ -4,7 +4,7 @@ import ast
 from typing import Final
 
 from tidelog.trees.pool import TreeValue
-from tidelog.trees.python_source import NOTHING, Field, fields_of, has_place
+from tidelog.trees.python_source import NOTHING, AstField, fields_of, has_place
 from tidelog.trees.tree import Tree
 from tidelog.trees.walk import decode_rows
 
@@ -50,7 +50,7 @@ def _make(name: str, kids: dict[str, list[object]], values: dict[str, TreeValue]
     return node
 
 
-def _value(field: Field, value: TreeValue | None) -> object:
+def _value(field: AstField, value: TreeValue | None) -> object:
     if field.type == "constant":
         return _SINGLETONS[value]  # type: ignore[index]
     return getattr(ast, str(value))() if field.is_word else value

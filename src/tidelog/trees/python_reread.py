@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tidelog.source import Source
 from tidelog.trees.nodes import NONE, Int64s, Nodes, make_nodes
-from tidelog.trees.places import Places
+from tidelog.trees.places import NodePlaces
 from tidelog.trees.schema import Schema
 
 Int32s = npt.NDArray[np.int32]
@@ -22,7 +22,7 @@ class Old:
     """The nodes and the text of a module that was read before; rows 0 and 1 are the module and its body."""
 
     nodes: Nodes
-    places: Places
+    places: NodePlaces
     text: bytes
 
     @property
@@ -32,7 +32,7 @@ class Old:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class RereadWindow:
     """What has to be parsed: the old statements from `first` up to `last`, and where they stand.
 
     In both texts that is from the byte `start` to `rest` bytes before the end.
@@ -44,7 +44,7 @@ class Window:
     rest: int
 
 
-def old_module(nodes: Nodes, places: Places | None, schema: Schema, above: int) -> Old | None:
+def old_module(nodes: Nodes, places: NodePlaces | None, schema: Schema, above: int) -> Old | None:
     """Return what is known of a module that was read before, or None if it is of no use.
 
     `above` is the number of nodes above the module.
@@ -55,10 +55,12 @@ def old_module(nodes: Nodes, places: Places | None, schema: Schema, above: int) 
     if schema.types[own.types[1]].name != "List_stmt" or own.sizes[1] != own.count - 1:
         return None
     starts, ends = places.starts[above:], places.ends[above:]
-    return Old(own, Places(places.source, starts, ends), places.source.text.encode(errors="surrogatepass"))
+    return Old(
+        own, NodePlaces(places.source, starts, ends), places.source.text.encode(errors="surrogatepass")
+    )
 
 
-def find_window(old: Old, new: bytes) -> Window:
+def find_window(old: Old, new: bytes) -> RereadWindow:
     """Return the smallest part around the edit that begins and ends between statements."""
     text = old.text
     same_front, same_back = _common_ends(text, new)
@@ -82,12 +84,12 @@ def find_window(old: Old, new: bytes) -> Window:
             break
         if is_first_on_line:
             last, rest = place, left
-    return Window(first, last, start, rest)
+    return RereadWindow(first, last, start, rest)
 
 
 def splice(
-    old: Old, window: Window, new: tuple[Nodes, Places], source: Source, schema: Schema
-) -> tuple[Nodes, Places] | None:
+    old: Old, window: RereadWindow, new: tuple[Nodes, NodePlaces], source: Source, schema: Schema
+) -> tuple[Nodes, NodePlaces] | None:
     """Return the nodes of the new text: what is before the window, what is new, and what is after it.
 
     `new` is the module of the window alone. None is returned if no statement is left.
@@ -114,7 +116,7 @@ def splice(
         np.concatenate([known[:front], _moved(found[inner], window.start), _moved(known[back:], delta)])
         for known, found in ((old.places.starts, places.starts), (old.places.ends, places.ends))
     )
-    return made, Places(source, starts, ends)
+    return made, NodePlaces(source, starts, ends)
 
 
 def _shifted(parents: Int32s, by: int) -> Int32s:

@@ -13,7 +13,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.source import Source, Span
 from tidelog.trees.file_type import FILE_TYPE
 from tidelog.trees.nodes import NodesBuilder
-from tidelog.trees.places import Places
+from tidelog.trees.places import NodePlaces
 from tidelog.trees.pool import ABSENT, Pool
 from tidelog.trees.python_reread import find_window, old_module, splice
 from tidelog.trees.schema import ANY_LIST, NodeLink, NodeType, Schema, ValueKind, ValueLink, list_type
@@ -35,7 +35,7 @@ _SIGNATURE: Final = re.compile(r"^(\w+)\((.*)\)$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class AstField:
     """A field of an `ast` class as its documentation declares it."""
 
     name: str
@@ -74,7 +74,7 @@ _CONSTANTS: Final = (
 
 
 @cache
-def fields_of(name: str) -> tuple[Field, ...]:
+def fields_of(name: str) -> tuple[AstField, ...]:
     """Return the fields of an `ast` class."""
     found = _SIGNATURE.match(getattr(ast, name).__doc__ or "")
     if found is None:
@@ -83,7 +83,7 @@ def fields_of(name: str) -> tuple[Field, ...]:
     for part in found[2].split(","):
         kind, field = part.split()
         mark = kind[-1] if kind[-1] in "*?" else ""
-        fields.append(Field(field, kind.rstrip("*?"), mark))
+        fields.append(AstField(field, kind.rstrip("*?"), mark))
     return tuple(fields)
 
 
@@ -366,7 +366,7 @@ def plain_value(value: str | int | bool) -> str | int:  # noqa: FBT001 - a value
     return repr(value) if isinstance(value, bool) else value
 
 
-def _places(source: Source, lines: list[int]) -> Places:
+def _places(source: Source, lines: list[int]) -> NodePlaces:
     # Lines end as Python's own parser has it, which counts columns in bytes.
     lengths = [len(line.encode()) for line in _LINE.findall(source.text)]
     firsts = np.cumsum([0, 0, *lengths, 0])
@@ -374,7 +374,7 @@ def _places(source: Source, lines: list[int]) -> Places:
     is_placed = place[:, 0] > 0
     starts = np.where(is_placed, firsts[place[:, 0]] + place[:, 1], -1)
     ends = np.where(is_placed, firsts[place[:, 2]] + place[:, 3], -1)
-    return Places(source, starts, ends)
+    return NodePlaces(source, starts, ends)
 
 
 def _syntax_error(error: SyntaxError, source: Source) -> Diagnostic:

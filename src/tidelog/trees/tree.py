@@ -13,9 +13,9 @@ from tidelog.source import Span
 from tidelog.trees.declarations import declare
 from tidelog.trees.edits import EditScript, NodeRef, Row
 from tidelog.trees.facts import rows_of, tree_facts
-from tidelog.trees.match import Strategy, match_nodes
+from tidelog.trees.match import MatchStrategy, match_nodes
 from tidelog.trees.nodes import Int32s, Int64s, Nodes
-from tidelog.trees.places import Places
+from tidelog.trees.places import NodePlaces
 from tidelog.trees.pool import ABSENT, Pool, TreeValue
 from tidelog.trees.schema import Schema
 from tidelog.trees.write_script import Version, write_script
@@ -39,7 +39,7 @@ class Form(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TreeStep:
     """The way from a tree to the next: the edits, and the tree they give."""
 
     script: EditScript
@@ -63,7 +63,7 @@ class Tree:
     ids: Int64s
     next_id: int
     form: Form
-    places: Places | None = None
+    places: NodePlaces | None = None
 
     # --- what it holds -------------------------------------------------------------------------
 
@@ -208,7 +208,7 @@ class Tree:
         """Return the edits that lead from this tree to one that equals `new`."""
         return self.update(new).script
 
-    def update(self, new: "Tree") -> Step:
+    def update(self, new: "Tree") -> TreeStep:
         """Return the edits that lead to `new`, and `new` with the ids of the nodes that live on.
 
         Time is linear in the size of both trees. Nodes that are new get ids that were never used.
@@ -217,14 +217,14 @@ class Tree:
         is_small = self.nodes.count + new.nodes.count <= _SMALL
         steps = [
             self._step(new, match_nodes(self.nodes, new.nodes, strategy))
-            for strategy in (Strategy if is_small else [Strategy.MOVES])
+            for strategy in (MatchStrategy if is_small else [MatchStrategy.MOVES])
         ]
         step = min(steps, key=lambda each: len(each.script))
         if len(step.script) > _replacing(self) + _replacing(new):
             return self._step(new, np.full(new.nodes.count, -1, dtype=np.int32))
         return step
 
-    def _step(self, new: "Tree", partners: Int32s) -> Step:
+    def _step(self, new: "Tree", partners: Int32s) -> TreeStep:
         fresh = partners < 0
         ids = np.where(fresh, 0, self.ids[partners] if self.nodes.count else 0)
         count = int(fresh.sum())
@@ -235,7 +235,7 @@ class Tree:
             Version(new.schema, self.pool, new.nodes, ids),
             partners,
         )
-        return Step(script, result)
+        return TreeStep(script, result)
 
     def apply(self, script: EditScript) -> "Tree":
         """Return the tree after the edits, each of which is checked against types and links.
@@ -294,7 +294,7 @@ def _replacing(tree: Tree) -> int:
     return nodes.count + int((~tree.schema.single_links[parent_types, nodes.links]).sum())
 
 
-def new_tree(schema: Schema, pool: Pool, nodes: Nodes, form: Form, places: Places | None = None) -> Tree:
+def new_tree(schema: Schema, pool: Pool, nodes: Nodes, form: Form, places: NodePlaces | None = None) -> Tree:
     """Return a tree with ids of its own, from 1."""
     ids = np.arange(1, nodes.count + 1, dtype=np.int64)
     return Tree(schema, pool, nodes, ids, nodes.count + 1, form, places)

@@ -12,7 +12,7 @@ from tidelog.source import Source, Span
 from tidelog.trees.file_type import FILE_TYPE
 from tidelog.trees.grammar import CHILDREN, TEXT, TOKEN, WORDS, grammar_links, grammar_schema
 from tidelog.trees.nodes import NONE, NodesBuilder
-from tidelog.trees.places import Places
+from tidelog.trees.places import NodePlaces
 from tidelog.trees.pool import ABSENT, Pool, TreeValue
 from tidelog.trees.tree import Tree, new_tree
 from tidelog.trees.walk import decode_rows
@@ -74,7 +74,7 @@ class TreeSitterSource:
         starts: list[int] = []
         ends: list[int] = []
         self._add_all(found.root_node, builder, starts, ends)
-        places = Places(source, np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64))
+        places = NodePlaces(source, np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64))
         nodes = builder.finish(self.schema.value_counts)
         return new_tree(self.schema, self.pool, nodes, self, places)
 

@@ -103,7 +103,7 @@ def _evaluate(query: ParsedQuery, snapshot: Snapshot) -> Answer:
     span = query.body.span
     declared = declare_all(program, span)
     # The variables' types are known once the rule has been checked; the answer's columns need them.
-    checked, _ = build_program(tree.Tree((*declared, *_rule(name, (), query.body))))
+    checked, _ = build_program(tree.SyntaxTree((*declared, *_rule(name, (), query.body))))
     types = {
         node.name: node.type
         for rule in checked.rules
@@ -120,7 +120,7 @@ def _evaluate(query: ParsedQuery, snapshot: Snapshot) -> Answer:
         for relation in program.relations.values()
         if relation.arity == 0 and engine.size(relation.name) > 0
     )
-    asked, _ = build_program(tree.Tree((*declared, *held, *_rule(name, columns, query.body))))
+    asked, _ = build_program(tree.SyntaxTree((*declared, *held, *_rule(name, columns, query.body))))
     asking = snapshot.make_engine(asked)
     for relation, pattern in sorted(_needs(query.body, snapshot), key=repr):
         asking.insert(relation, engine.match(relation, pattern))

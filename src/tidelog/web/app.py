@@ -20,13 +20,13 @@ from starlette.types import ASGIApp
 
 from tidelog.errors import TidelogError
 from tidelog.session import Session
-from tidelog.web.explorer import Explorer
+from tidelog.web.explorer import SessionExplorer
 from tidelog.web.faults import plain_blame, plain_repair
-from tidelog.web.guard import Guard, Pass
+from tidelog.web.guard import Pass, RequestGuard
 from tidelog.web.pages import PageRequest
 from tidelog.web.replies import Plain, error_reply, json_reply, mistake
 from tidelog.web.settings import WebSettings, check_settings
-from tidelog.web.workers import Workers
+from tidelog.web.workers import RequestWorkers
 
 STATIC: Final = Path(__file__).parent / "static"
 _MOST_FILTER_CHARACTERS: Final = 1000
@@ -42,8 +42,8 @@ def make_app(session: Session, settings: WebSettings | None = None, title: str =
     """
     settings = settings or WebSettings()
     check_settings(settings)
-    explorer = Explorer(session, settings, title)
-    workers = Workers(settings.limits)
+    explorer = SessionExplorer(session, settings, title)
+    workers = RequestWorkers(settings.limits)
     routes = [
         Route("/", _page("index.html")),
         Route("/login", _log_in(settings), methods=["GET", "POST"]),
@@ -59,10 +59,10 @@ def make_app(session: Session, settings: WebSettings | None = None, title: str =
 
     handlers: dict[Any, Any] = {HTTPException: _not_found, Exception: _internal, TidelogError: _mistake}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
-    return Guard(app, settings)
+    return RequestGuard(app, settings)
 
 
-def _reading(explorer: Explorer, workers: Workers) -> list[Route]:
+def _reading(explorer: SessionExplorer, workers: RequestWorkers) -> list[Route]:
     """Return the addresses that only look."""
 
     def get(path: str, answer: Callable[[Request], Plain]) -> Route:
@@ -94,7 +94,7 @@ def _reading(explorer: Explorer, workers: Workers) -> list[Route]:
     ]
 
 
-def _asking(explorer: Explorer, workers: Workers) -> list[Route]:
+def _asking(explorer: SessionExplorer, workers: RequestWorkers) -> list[Route]:
     """Return the addresses that take a body."""
     limit = explorer.settings.limits.body_bytes
 

@@ -22,7 +22,7 @@ class _EpochPassedError(Exception):
     """The facts asked for are those of an epoch that is over."""
 
 
-class Explorer:
+class SessionExplorer:
     """Answers questions about one session; several threads may ask.
 
     The session's lock is held while facts are fetched and while an epoch is applied, and not while

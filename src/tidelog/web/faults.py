@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tidelog.explain.blame.steps import Step
+from tidelog.explain.blame.steps import StoryStep
 from tidelog.session import Session
 from tidelog.web.replies import Plain, mistake
 
@@ -33,7 +33,7 @@ def plain_repair(session: Session, body: Mapping[str, object]) -> Plain:
     return found.to_dict()
 
 
-def _node(step: Step) -> Plain:
+def _node(step: StoryStep) -> Plain:
     """Return an incremental proof as a tree of the same form as a proof's."""
     premises = [_node(premise) for premise in step.premises]
     note = "shown above" if step.is_shown_above else step.role.value

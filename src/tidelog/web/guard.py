@@ -71,7 +71,7 @@ class Pass:
         return hmac.compare_digest(found.encode(), self.stamp.encode())
 
 
-class Guard:
+class RequestGuard:
     """An ASGI application that lets through what is allowed and adds headers to every reply."""
 
     def __init__(self, app: ASGIApp, settings: WebSettings) -> None:

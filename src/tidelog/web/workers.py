@@ -11,7 +11,7 @@ from tidelog.web.settings import Limits
 Result = TypeVar("Result")
 
 
-class Workers:
+class RequestWorkers:
     """Runs work in a few threads; who waits too long, or comes when too many wait, is told so.
 
     Work that was given up goes on to its end in its thread: an epoch must not stop half way.

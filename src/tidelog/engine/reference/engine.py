@@ -32,7 +32,7 @@ from tidelog.engine.protocol import (
     StratumStatistics,
     UserFunctions,
 )
-from tidelog.engine.reference.facts import Facts
+from tidelog.engine.reference.facts import PythonFacts
 from tidelog.engine.reference.settle import Join, choose, close_equivalence, dominated, join_lattices
 from tidelog.engine.reference.solve import Solver
 from tidelog.engine.reference.variables import name_wildcards
@@ -62,7 +62,7 @@ class ReferenceEngine:
         self._codec = codec
         self._settings = settings
         self._inputs: dict[str, set[Fact]] = {name: set() for name in program.relations}
-        self._facts = Facts(program.relations)
+        self._facts = PythonFacts(program.relations)
         numbers = {rule.functor: partial(self._number, rule) for rule in self._counted}
         self._solver = Solver(program, self._facts, codec, {**functions, **numbers})
         # Kept for the whole run: stateful functors remember derivations by the identity of their terms.

@@ -9,7 +9,7 @@ from tidelog.values import Fact, Value
 Key = tuple[Value, ...]
 
 
-class Facts:
+class PythonFacts:
     """Sets of facts by relation, with a look-up by the values of some columns."""
 
     def __init__(self, relations: Iterable[str]) -> None:

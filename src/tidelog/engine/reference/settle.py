@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import reduce
 
-from tidelog.engine.reference.facts import Facts
+from tidelog.engine.reference.facts import PythonFacts
 from tidelog.engine.reference.solve import Solver
 from tidelog.program.nodes import Subsumption
 from tidelog.values import Fact, Value
@@ -60,7 +60,7 @@ def close_equivalence(facts: Iterable[Fact]) -> AbstractSet[Fact]:
     return {(member, other) for member, united in classes.items() for other in united}
 
 
-def dominated(facts: Facts, subsumption: Subsumption, solver: Solver) -> AbstractSet[Fact]:
+def dominated(facts: PythonFacts, subsumption: Subsumption, solver: Solver) -> AbstractSet[Fact]:
     """Return the facts for which another one is greater, judged by the present facts."""
     solver.terms.enter(subsumption.id)
     members = facts[subsumption.less.relation]

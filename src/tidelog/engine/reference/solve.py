@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import assert_never
 
 from tidelog.engine.protocol import UserFunctions
-from tidelog.engine.reference.facts import Facts
+from tidelog.engine.reference.facts import PythonFacts
 from tidelog.engine.reference.steps import Body, Step, Steps, rank_literal
 from tidelog.engine.reference.terms import Binding, Terms
 from tidelog.program import nodes
@@ -19,7 +19,9 @@ class Solver(Steps):
     that can be tested is tested at once. A term without a value ends the binding that needs it.
     """
 
-    def __init__(self, program: nodes.Program, facts: Facts, codec: Codec, functions: UserFunctions) -> None:
+    def __init__(
+        self, program: nodes.Program, facts: PythonFacts, codec: Codec, functions: UserFunctions
+    ) -> None:
         self._facts = facts
         self.terms = Terms(program, codec, functions, self.bindings)
 

@@ -30,7 +30,7 @@ from tidelog.engine.spark.cluster import open_storage, reason_against_barrier
 from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.dataframes import FrameStratum, reason_against_frames
 from tidelog.engine.spark.frames import read_codes, write_codes
-from tidelog.engine.spark.job import Job, run_apart, run_job
+from tidelog.engine.spark.job import BarrierJob, run_apart, run_job
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.placement import reason_for_driver
@@ -249,7 +249,7 @@ class SparkEngine:
         begun = time.perf_counter()
         options = self._options
         work = ("tidelog.engine.spark.work", "evaluate", payload)
-        job = Job(*work, self._partners, options.attempts, options.tls, options.rendezvous)
+        job = BarrierJob(*work, self._partners, options.attempts, options.tls, options.rendezvous)
         if payload.routes.is_decomposed:
             replies = run_apart(options.spark, job)
         else:

@@ -36,7 +36,7 @@ _SLOTS_WAIT_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class BarrierJob:
     """What the partners do: `work(payload, wire)` at each of them, found by its module and name."""
 
     module: str
@@ -49,7 +49,7 @@ class Job:
 
 
 def run_job(
-    spark: "SparkSession", job: Job, resume: Callable[[object], object] | None = None
+    spark: "SparkSession", job: BarrierJob, resume: Callable[[object], object] | None = None
 ) -> list[Message]:
     """Return what each partner's work returned.
 
@@ -80,7 +80,7 @@ class LostError(Exception):
     """The stage failed for a reason that may not affect another attempt."""
 
 
-def _submit(spark: "SparkSession", job: Job, access: Access) -> list[Message]:
+def _submit(spark: "SparkSession", job: BarrierJob, access: Access) -> list[Message]:
     driver = str(spark.conf.get("spark.driver.host", "127.0.0.1"))
     meeting = Meeting(driver, job.partners, access) if job.rendezvous == "driver" else None
     try:
@@ -93,13 +93,13 @@ def _submit(spark: "SparkSession", job: Job, access: Access) -> list[Message]:
 
 
 def collect_stage(
-    spark: "SparkSession", job: Job, access: Access, driver: str, place: Place | None
+    spark: "SparkSession", job: BarrierJob, access: Access, driver: str, place: Place | None
 ) -> list[Message]:
     """Run the barrier stage and return the partners' replies, even if they report failures."""
     return _collect(spark, job, _task(job, access, driver, place), is_barrier=True)
 
 
-def run_apart(spark: "SparkSession", job: Job) -> list[Message]:
+def run_apart(spark: "SparkSession", job: BarrierJob) -> list[Message]:
     """Return what each part's work returned; parts must not depend on each other.
 
     This is an ordinary stage: Spark runs parts in any order and repeats a part that was lost.
@@ -112,7 +112,7 @@ def run_apart(spark: "SparkSession", job: Job) -> list[Message]:
     return replies
 
 
-def _collect(spark: "SparkSession", job: Job, task: Task, *, is_barrier: bool) -> list[Message]:
+def _collect(spark: "SparkSession", job: BarrierJob, task: Task, *, is_barrier: bool) -> list[Message]:
     """Run a task at every partner and return the replies in the order of partners."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
     from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
@@ -127,7 +127,7 @@ def _collect(spark: "SparkSession", job: Job, task: Task, *, is_barrier: bool) -
     return [decode(bytes(row.content)) for row in sorted(rows, key=lambda row: row.partner)]
 
 
-def _task(job: Job, access: Access | None, driver: str, place: Place | None) -> Task:
+def _task(job: BarrierJob, access: Access | None, driver: str, place: Place | None) -> Task:
     """Return what Spark runs in each worker."""
     module = "tidelog.engine.spark.job"
 
@@ -163,7 +163,7 @@ def run_partner(content: bytes) -> Any:
     return pa.RecordBatch.from_pydict({"partner": [me], "content": [data]}, schema)
 
 
-def _work_apart(job: Job, version: str) -> tuple[int, Message]:
+def _work_apart(job: BarrierJob, version: str) -> tuple[int, Message]:
     from pyspark import TaskContext  # noqa: PLC0415 - in the worker
 
     context = TaskContext.get()
@@ -174,7 +174,7 @@ def _work_apart(job: Job, version: str) -> tuple[int, Message]:
 
 
 def _work(  # noqa: PLR0913, PLR0917 - what a closure would hold, were it not sent as bytes
-    job: Job, access: Access, driver: str, place: Place | None, version: str, context: Any
+    job: BarrierJob, access: Access, driver: str, place: Place | None, version: str, context: Any
 ) -> Message:
     me = context.partitionId()
     listener = listen(own_address(driver))
@@ -202,7 +202,7 @@ def _work(  # noqa: PLR0913, PLR0917 - what a closure would hold, were it not se
             control.close()
 
 
-def _guarded(job: Job, wire: Wire) -> Message:
+def _guarded(job: BarrierJob, wire: Wire) -> Message:
     """Return the work's reply; a failure is reported to all partners, which give up too."""
     from importlib import import_module  # noqa: PLC0415 - in the worker
 
@@ -264,7 +264,7 @@ def _unfit_diagnostic(reason: str) -> Diagnostic:
     )
 
 
-def _lost(job: Job, reason: str) -> Diagnostic:
+def _lost(job: BarrierJob, reason: str) -> Diagnostic:
     return Diagnostic(
         code="spark-lost-partners",
         message=f"the partners of a job were lost {job.attempts} times; the last time: {reason}",

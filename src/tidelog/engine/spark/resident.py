@@ -5,7 +5,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from tidelog.engine.spark.job import Job, LostError, collect_stage, raise_failure
+from tidelog.engine.spark.job import BarrierJob, LostError, collect_stage, raise_failure
 from tidelog.engine.spark.meeting import Meeting
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.sockets import Access, receive, send
@@ -20,7 +20,7 @@ _LOOK_AGAIN_SECONDS = 0.05
 class ResidentJob:
     """A running job and the connections to its partners."""
 
-    def __init__(self, spark: "SparkSession", job: Job) -> None:
+    def __init__(self, spark: "SparkSession", job: BarrierJob) -> None:
         access = Access(secrets.token_bytes(32), job.tls)
         driver = str(spark.conf.get("spark.driver.host", "127.0.0.1"))
         self._meeting = Meeting(driver, job.partners, access)

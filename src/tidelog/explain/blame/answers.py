@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from tidelog.explain.blame.steps import Step
+from tidelog.explain.blame.steps import StoryStep
 from tidelog.explain.blame.story import step_json, step_lines
 from tidelog.program.suggest import counted
 from tidelog.values import Fact
 from tidelog.views.fact_json import fact_json
 
 
-class Gathering(Protocol):
+class ChangeTaker(Protocol):
     """What a transaction is gathered in."""
 
     def data(self, name: str, data: object, *, is_insert: bool) -> None:
@@ -97,7 +97,7 @@ class Blame:
 
     faults: AskedFaults
     changes: tuple[InputChange, ...]
-    proofs: tuple[Step, ...]
+    proofs: tuple[StoryStep, ...]
     method: str
     trials: int
     seconds: float
@@ -175,7 +175,7 @@ class Repair:
         """Return the changes of the past that the repair undoes, in the order of `changes`."""
         return tuple(change.inverse for change in self.changes)
 
-    def gather_rules(self, gathering: Gathering) -> None:
+    def gather_rules(self, gathering: ChangeTaker) -> None:
         """Give the changes of rules to what gathers a transaction."""
         rules = [change for change in self.changes if change.rule is not None]
         if rules:
@@ -184,7 +184,7 @@ class Repair:
                 add=[change.text for change in rules if change.is_insert],
             )
 
-    def gather(self, gathering: Gathering) -> None:
+    def gather(self, gathering: ChangeTaker) -> None:
         """Give the changes of facts to what gathers a transaction."""
         for change in self.changes:
             if change.rule is None:

@@ -16,7 +16,7 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Derivation:
+class RowDerivation:
     """One rule application that was met: rows of the positive and the negated atoms."""
 
     rule: FlatRule
@@ -40,13 +40,13 @@ class Explanation:
     literals: set[Literal] = field(default_factory=set)
     # Proofs that were found by kernels, and one by one.
     proved: list[Proved] = field(default_factory=list)
-    slow: dict[Place, Derivation] = field(default_factory=dict)
+    slow: dict[Place, RowDerivation] = field(default_factory=dict)
     # Rows by relation.
     absent: dict[str, set[int]] = field(default_factory=dict)
     # Facts that the epoch did not touch, taken for granted.
     assumed: dict[str, Int64s] = field(default_factory=dict)
     # For an absent fact, the derivations it had and which of their literals fails.
-    failures: dict[Place, list[tuple[Derivation, int]]] = field(default_factory=dict)
+    failures: dict[Place, list[tuple[RowDerivation, int]]] = field(default_factory=dict)
     # Derivations of absent facts that were looked at.
     work: int = 0
     # Whether there were too many derivations, so that cones stand for the rest.
@@ -63,12 +63,14 @@ class Explanation:
         self.assumed[name] = rows if known is None else np.concatenate([known, rows])
 
     @cached_property
-    def derivations(self) -> dict[Place, Derivation]:
+    def derivations(self) -> dict[Place, RowDerivation]:
         """Return the derivation of each fact that was proved."""
         found = dict(self.slow)
         for proved in self.proved:
             for line in proved.lines[proved.lines[:, FOUND_RULE] >= 0].tolist():
                 rule = proved.rules[line[FOUND_RULE]]
                 numbers = tuple(line[FOUND_FIRST : FOUND_FIRST + len(rule.literals)])
-                found[proved.tables.names[line[FOUND_RELATION]], line[FOUND_ROW]] = Derivation(rule, numbers)
+                found[proved.tables.names[line[FOUND_RELATION]], line[FOUND_ROW]] = RowDerivation(
+                    rule, numbers
+                )
         return found

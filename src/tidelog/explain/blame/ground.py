@@ -7,7 +7,7 @@ from operator import is_
 import numpy as np
 
 from tidelog.explain.blame.suspects import Key, Mask, Rows
-from tidelog.explain.blame.tables import Tables
+from tidelog.explain.blame.tables import StratumTables
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.plan.flatten import FlatRule, RuleLiteral, flatten_rule
 from tidelog.plan.maintenance import reason_to_recompute
@@ -31,7 +31,7 @@ class Ground:
 
     def __init__(self, engine: LocalMaintainedEngine) -> None:
         self.engine = engine
-        self.tables = Tables(engine)
+        self.tables = StratumTables(engine)
         self._places: dict[tuple[int, int], tuple[Int64s, Int64s]] = {}
         self.program: Program = engine.program
         self.stratum_of: dict[str, int] = {}

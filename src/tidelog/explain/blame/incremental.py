@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 
 from tidelog.explain.blame.case import Case, Difference
-from tidelog.explain.blame.explanation import Derivation, Explanation, Place
+from tidelog.explain.blame.explanation import Explanation, Place, RowDerivation
 from tidelog.explain.blame.ground import as_rows
-from tidelog.explain.blame.steps import Role, Step
+from tidelog.explain.blame.steps import Role, StoryStep
 from tidelog.explain.blame.suspects import Key, Mask
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.storage.annotations import ABSENT
@@ -45,27 +45,27 @@ class ProofBuilder:
         self._explained: set[Place] = set()
         self._old: dict[str, Mask] = {}
 
-    def tell(self, key: Key) -> Step:
+    def tell(self, key: Key) -> StoryStep:
         """Return the proof of a fault that is there, or what is lost of one that is not."""
         name, codes = key
         return self._tell((name, int(self._ground.locate(name, as_rows([codes]))[0])))
 
-    def _tell(self, place: Place) -> Step:
+    def _tell(self, place: Place) -> StoryStep:
         fact, suspect = self._text(place), self._suspect(place)
         is_there = self._is_there(place)
         if suspect in self._blamed and place not in self._explanation.derivations:
             is_insert = self._case.suspects[suspect].is_insert
             if is_insert == is_there:
-                return Step(fact, Role.INSERTED if is_insert else Role.DELETED)
+                return StoryStep(fact, Role.INSERTED if is_insert else Role.DELETED)
         if is_there == self._was_there(place):
-            return Step(fact, Role.UNTOUCHED)
+            return StoryStep(fact, Role.UNTOUCHED)
         role = Role.APPEARED if is_there else Role.VANISHED
         if place in self._explained or len(self._explained) > _MOST_STEPS:
-            return Step(fact, role, is_shown_above=True)
+            return StoryStep(fact, role, is_shown_above=True)
         self._explained.add(place)
         return self._appeared(place, fact) if is_there else self._vanished(place, fact)
 
-    def _premises(self, literal: RuleLiteral, number: int) -> tuple[Step, ...]:
+    def _premises(self, literal: RuleLiteral, number: int) -> tuple[StoryStep, ...]:
         """Return what is told of one literal of a derivation."""
         place = literal.relation, number
         if number < 0:
@@ -76,13 +76,13 @@ class ProofBuilder:
             # The value of an aggregate, which the rule shows; what changed it is told.
             return self._from_changes(place) if is_touched else ()
         if literal.is_negated and not is_touched:
-            return (Step(f"!{self._text(place)}", Role.UNTOUCHED),)
+            return (StoryStep(f"!{self._text(place)}", Role.UNTOUCHED),)
         return (self._tell(place),)
 
-    def _appeared(self, place: Place, fact: str) -> Step:
+    def _appeared(self, place: Place, fact: str) -> StoryStep:
         derivation = self._explanation.derivations.get(place)
         if derivation is None:
-            return Step(fact, Role.APPEARED, None, self._from_changes(place))
+            return StoryStep(fact, Role.APPEARED, None, self._from_changes(place))
         found = [
             step
             for literal, number in zip(derivation.rule.literals, derivation.numbers, strict=True)
@@ -91,22 +91,22 @@ class ProofBuilder:
         if place[0] not in self._shown:
             # A relation made for a negated atom: its only premise says the same.
             return found[0]
-        return Step(fact, Role.APPEARED, _quote(derivation.rule), _without_repeated_changes(found))
+        return StoryStep(fact, Role.APPEARED, _quote(derivation.rule), _without_repeated_changes(found))
 
-    def _vanished(self, place: Place, fact: str) -> Step:
+    def _vanished(self, place: Place, fact: str) -> StoryStep:
         steps = tuple(
-            Step(fact, Role.VANISHED, _quote(derivation.rule), self._losses(derivation, at))
+            StoryStep(fact, Role.VANISHED, _quote(derivation.rule), self._losses(derivation, at))
             for derivation, at in self._lost(place)
         )
         if not steps:
-            return Step(fact, Role.VANISHED, None, self._from_changes(place))
+            return StoryStep(fact, Role.VANISHED, None, self._from_changes(place))
         if place[0] not in self._shown:
             return steps[0].premises[0]
         if len(steps) == 1:
             return steps[0]
-        return Step(fact, Role.VANISHED, None, steps)
+        return StoryStep(fact, Role.VANISHED, None, steps)
 
-    def _losses(self, derivation: Derivation, at: int) -> tuple[Step, ...]:
+    def _losses(self, derivation: RowDerivation, at: int) -> tuple[StoryStep, ...]:
         """Return what is gone of a lost derivation, and all it consisted of where the rule itself is gone."""
         literals, numbers = derivation.rule.literals, derivation.numbers
         (key,) = self._ground.keys(literals[at].relation, [numbers[at]])
@@ -115,12 +115,12 @@ class ProofBuilder:
         pairs = zip(literals, numbers, strict=True)
         return tuple(step for literal, number in pairs for step in self._premises(literal, number))
 
-    def _lost(self, place: Place) -> list[tuple[Derivation, int]]:
+    def _lost(self, place: Place) -> list[tuple[RowDerivation, int]]:
         """Return derivations that the older epoch had, with the literal that fails; causes first.
 
         Those that are lost by the same rule for the same fact are told once.
         """
-        distinct: dict[tuple[str, Place], tuple[Derivation, int]] = {}
+        distinct: dict[tuple[str, Place], tuple[RowDerivation, int]] = {}
         for derivation, known in islice(self._derivations_of(place), _MOST_LOOKED_AT):
             if self._did_hold(derivation):
                 at = self._cause(derivation) if known is None else known
@@ -128,7 +128,7 @@ class ProofBuilder:
                 distinct.setdefault((_quote(derivation.rule), missing), (derivation, at))
         return sorted(distinct.values(), key=lambda each: self._distance(*each))[:_MOST_LOST]
 
-    def _derivations_of(self, place: Place) -> Iterator[tuple[Derivation, int | None]]:
+    def _derivations_of(self, place: Place) -> Iterator[tuple[RowDerivation, int | None]]:
         """Yield derivations of a fact that is not there, with the literal that fails if it is known."""
         failures = self._explanation.failures.get(place)
         if failures:
@@ -136,9 +136,9 @@ class ProofBuilder:
         elif place[0] not in self._ground.opaque:
             for rule, batch in self._ground.backward(place[0], np.array([place[1]], np.int64)):
                 for row in batch.tolist():
-                    yield Derivation(rule, tuple(row[1:])), None
+                    yield RowDerivation(rule, tuple(row[1:])), None
 
-    def _cause(self, derivation: Derivation) -> int:
+    def _cause(self, derivation: RowDerivation) -> int:
         """Return the literal of a derivation that fails here, as near to a change as there is one."""
         failing = [
             at
@@ -147,17 +147,17 @@ class ProofBuilder:
         ]
         return min(failing, key=lambda at: self._distance(derivation, at))
 
-    def _distance(self, derivation: Derivation, at: int) -> int:
+    def _distance(self, derivation: RowDerivation, at: int) -> int:
         """Return how far a literal is from a change: 0 for a change itself, 2 for what is told above."""
         place = derivation.rule.literals[at].relation, derivation.numbers[at]
         return 0 if self._suspect(place) in self._blamed else 1 + (place in self._explained)
 
-    def _from_changes(self, place: Place) -> tuple[Step, ...]:
+    def _from_changes(self, place: Place) -> tuple[StoryStep, ...]:
         """Return the blamed changes that a fact can depend on, where no rule tells how."""
         (key,) = self._ground.keys(place[0], [place[1]])
         suspects = (self._case.suspects[n] for n in sorted(self._case.cones.of(key) & self._blamed))
         return tuple(
-            Step(self._case.fact_text(each.key), Role.INSERTED if each.is_insert else Role.DELETED)
+            StoryStep(self._case.fact_text(each.key), Role.INSERTED if each.is_insert else Role.DELETED)
             for each in suspects
         )
 
@@ -165,7 +165,7 @@ class ProofBuilder:
     def _shown(self) -> frozenset[str]:
         return frozenset(name for name in self._case.engine.program.relations if "/" not in name)
 
-    def _did_hold(self, derivation: Derivation) -> bool:
+    def _did_hold(self, derivation: RowDerivation) -> bool:
         """Say whether a derivation held in the older epoch."""
         return all(
             (number < 0 or not self._was_there((literal.relation, number)))
@@ -202,10 +202,10 @@ class ProofBuilder:
         return self._case.fact_text(self._ground.keys(place[0], [place[1]])[0])
 
 
-def _without_repeated_changes(steps: list[Step]) -> tuple[Step, ...]:
+def _without_repeated_changes(steps: list[StoryStep]) -> tuple[StoryStep, ...]:
     """Return the steps, each change once: two aggregates of a rule may depend on the same one."""
     changes = {Role.INSERTED, Role.DELETED}
-    found: dict[Step | int, Step] = {}
+    found: dict[StoryStep | int, StoryStep] = {}
     for place, step in enumerate(steps):
         found.setdefault(step if step.role in changes else place, step)
     return tuple(found.values())

@@ -17,11 +17,11 @@ from tidelog.explain.blame.faults import FaultFinder
 from tidelog.explain.blame.ground import Ground, by_relation, merged
 from tidelog.explain.blame.incremental import ProofBuilder
 from tidelog.explain.blame.localize import BlameSearch
-from tidelog.explain.blame.repair import Found, Search, SearchLimits
-from tidelog.explain.blame.steps import Step
+from tidelog.explain.blame.repair import Found, RepairSearch, SearchLimits
+from tidelog.explain.blame.steps import StoryStep
 from tidelog.explain.blame.suspects import Suspect
 from tidelog.explain.blame.trial_engine import TrialEngine, trial_engine_at
-from tidelog.explain.blame.wishes import Method, Question, SomeEpochs, Wishes
+from tidelog.explain.blame.wishes import FaultQuestion, Method, SomeEpochs, Wishes
 from tidelog.explain.port import Explained
 from tidelog.progress import activity
 from tidelog.storage.kernel import Int64s
@@ -111,7 +111,7 @@ class Inquiry:
 
 
 @activity("searching for what is to blame")
-def blame(epochs: Explained, question: Question) -> Blame:
+def blame(epochs: Explained, question: FaultQuestion) -> Blame:
     """Return a minimal set of changes that causes all the faults; see `Session.blame`."""
     _check_method(question.method)
     with _inquiry(epochs, question) as inquiry:
@@ -132,10 +132,10 @@ def blame_in(inquiry: Inquiry, method: Method = "reasons") -> Blame:
     )  # fmt: skip
 
 
-def _proofs(case: Case, blamed: frozenset[int], notes: list[str]) -> tuple[Step, ...]:
+def _proofs(case: Case, blamed: frozenset[int], notes: list[str]) -> tuple[StoryStep, ...]:
     """Return how the blamed changes alone cause the faults."""
     taken = case.everything - blamed
-    steps: list[Step] = []
+    steps: list[StoryStep] = []
     possible = case.prepare()
     faults = [(True, key) for key in case.faults.unwanted] + [(False, key) for key in case.faults.missing]
     difference = case.difference()
@@ -150,7 +150,7 @@ def _proofs(case: Case, blamed: frozenset[int], notes: list[str]) -> tuple[Step,
 
 
 @activity("searching for a repair")
-def repair(epochs: Explained, question: Question, wishes: Wishes) -> Repair:
+def repair(epochs: Explained, question: FaultQuestion, wishes: Wishes) -> Repair:
     """Return the cheapest changes to take back; see `Session.repair`."""
     _check_method(question.method)
     with _inquiry(epochs, question) as inquiry:
@@ -161,7 +161,7 @@ def repair_in(inquiry: Inquiry, wishes: Wishes, method: Method = "reasons") -> R
     """Return the repair of an inquiry."""
     begun = time.perf_counter()
     case = inquiry.case
-    search = Search(case, _take_wishes(inquiry, wishes))
+    search = RepairSearch(case, _take_wishes(inquiry, wishes))
     found = search.by_reasons() if method == "reasons" else search.by_ddmin()
     notes = (*inquiry.trial.notes, *search.notes)
 
@@ -215,7 +215,7 @@ def _take_wishes(inquiry: Inquiry, wishes: Wishes) -> SearchLimits:
 
 
 @contextmanager
-def _inquiry(epochs: Explained, question: Question) -> Iterator[Inquiry]:
+def _inquiry(epochs: Explained, question: FaultQuestion) -> Iterator[Inquiry]:
     """Give the case of a question, with the engine in the newer epoch while the block lasts."""
     before, after = _epochs(question.epoch, epochs.epoch)
     diff = find_epoch_diff(epochs.history, before, after, epochs.epoch)
@@ -223,7 +223,7 @@ def _inquiry(epochs: Explained, question: Question) -> Iterator[Inquiry]:
         yield inquire(epochs, diff, trial, question)
 
 
-def inquire(epochs: Explained, diff: EpochDiff, trial: TrialEngine, question: Question) -> Inquiry:
+def inquire(epochs: Explained, diff: EpochDiff, trial: TrialEngine, question: FaultQuestion) -> Inquiry:
     """Return the case of a question; the trial engine is in the newer epoch."""
     finder = FaultFinder(trial.engine.program, trial.codec or epochs.handle.codec)
     faults = finder.faults(question.unwanted, question.missing, diff, Ground(trial.engine))

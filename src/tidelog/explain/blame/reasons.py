@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from tidelog.explain.blame.cone import Cones
-from tidelog.explain.blame.explanation import Derivation, Explanation, Place, Proved
+from tidelog.explain.blame.explanation import Explanation, Place, Proved, RowDerivation
 from tidelog.explain.blame.ground import Ground, as_rows
 from tidelog.explain.blame.marks import Marks
 from tidelog.explain.blame.suspects import Key, Mask
@@ -195,9 +195,9 @@ class Explainer:
                 else:
                     self._meet(literal.relation, np.array([row], np.int64), present)
 
-    def _proofs(self, name: str, numbers: Int64s) -> dict[int, Derivation]:
+    def _proofs(self, name: str, numbers: Int64s) -> dict[int, RowDerivation]:
         """Return a derivation of each row from rows of lower level, with few changed facts in it."""
-        best: dict[int, tuple[int, Derivation]] = {}
+        best: dict[int, tuple[int, RowDerivation]] = {}
         if not numbers.size:
             return {}
         for rule, batch in self._ground.backward(name, numbers):
@@ -210,7 +210,7 @@ class Explainer:
             firsts = order[np.flatnonzero(np.diff(heads, prepend=-1))]
             for row, score in zip(valid[firsts].tolist(), scores[firsts].tolist(), strict=True):
                 if row[0] not in best or score < best[row[0]][0]:
-                    best[row[0]] = score, Derivation(rule, tuple(row[1:]))
+                    best[row[0]] = score, RowDerivation(rule, tuple(row[1:]))
         assert len(best) == numbers.size, "every fact has a proof"
         return {number: derivation for number, (_, derivation) in best.items()}
 
@@ -308,14 +308,14 @@ class Explainer:
             self._by_cone(name, numbers, found)
             return
         self._suspected(name, numbers, found)
-        open_ones: list[tuple[int, Derivation, list[int]]] = []
+        open_ones: list[tuple[int, RowDerivation, list[int]]] = []
         for rule, batch in self._ground.backward(name, numbers):
             found.work += len(batch)
             blocked = self._blocked(rule, batch)
             for row, flags in zip(batch.tolist(), blocked.tolist(), strict=True):
                 failing = [place for place, is_failing in enumerate(flags) if is_failing]
                 assert failing, "a fact with a derivation is there"
-                open_ones.append((row[0], Derivation(rule, tuple(row[1:])), failing))
+                open_ones.append((row[0], RowDerivation(rule, tuple(row[1:])), failing))
         for head, derivation, place in self._choose(open_ones, found):
             found.failures.setdefault((name, head), []).append((derivation, place))
             literal, row = derivation.rule.literals[place], derivation.numbers[place]
@@ -337,14 +337,14 @@ class Explainer:
         return blocked
 
     def _choose(
-        self, open_ones: list[tuple[int, Derivation, list[int]]], found: Explanation
-    ) -> list[tuple[int, Derivation, int]]:
+        self, open_ones: list[tuple[int, RowDerivation, list[int]]], found: Explanation
+    ) -> list[tuple[int, RowDerivation, int]]:
         """Return which literal fails in each derivation: as few facts as possible altogether.
 
         Facts that are explained already cost nothing; then the one that fails in most derivations is
         taken, an input fact before a derived one, until all are covered.
         """
-        chosen: list[tuple[int, Derivation, int]] = []
+        chosen: list[tuple[int, RowDerivation, int]] = []
         left = []
         for each in open_ones:
             head, derivation, failing = each
@@ -370,7 +370,7 @@ class Explainer:
             left = kept
         return chosen
 
-    def _is_explained(self, derivation: Derivation, place: int, found: Explanation) -> bool:
+    def _is_explained(self, derivation: RowDerivation, place: int, found: Explanation) -> bool:
         is_positive, name, number = _place(derivation, place)
         if is_positive:
             return number in found.absent.get(name, ())
@@ -399,6 +399,6 @@ class Explainer:
             self._note(self._cones.of(key), found)
 
 
-def _place(derivation: Derivation, place: int) -> tuple[bool, str, int]:
+def _place(derivation: RowDerivation, place: int) -> tuple[bool, str, int]:
     literal = derivation.rule.literals[place]
     return not literal.is_negated, literal.relation, derivation.numbers[place]

@@ -53,7 +53,7 @@ class Found:
 
 
 @dataclass
-class Search:
+class RepairSearch:
     """Looks for repairs of a case."""
 
     case: Case

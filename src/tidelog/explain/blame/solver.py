@@ -14,7 +14,7 @@ _CLOSE: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SuspectChoice:
     """The suspects to take back, their cost, and a cost that no choice can go below."""
 
     taken: frozenset[int]
@@ -74,7 +74,7 @@ class Master:
             signs.update(dict.fromkeys(row.suspects, 1.0))
             self._add(signs, 1.0 - len(row.premises), highspy.kHighsInf)
 
-    def solve(self, seconds: float) -> Choice | None:
+    def solve(self, seconds: float) -> SuspectChoice | None:
         """Return the cheapest choice found in the time allowed; None if there is none at all.
 
         Raises `TimeoutError` if the time is over before any was found.
@@ -90,7 +90,7 @@ class Master:
         taken = frozenset(number for number in range(self._count) if values[number] > 0.5)
         cost = sum(self._costs[number] for number in taken)
         bound = cost if status == highspy.HighsModelStatus.kOptimal else self._solver.getInfo().mip_dual_bound
-        return Choice(taken, cost, bound)
+        return SuspectChoice(taken, cost, bound)
 
     def _add(self, row: dict[int, float], lowest: float, highest: float) -> None:
         numbers = np.array(list(row), np.int32)

@@ -15,7 +15,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StoryStep:
     """A fact of an incremental proof, the rule applied, and what it was applied to.
 
     `inserted` and `deleted` facts are changes of the input and stand alone, as do `untouched` ones. A
@@ -25,5 +25,5 @@ class Step:
     fact: str
     role: Role
     rule: str | None = None
-    premises: tuple["Step", ...] = ()
+    premises: tuple["StoryStep", ...] = ()
     is_shown_above: bool = False

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from tidelog.explain.blame.steps import Role, Step
+from tidelog.explain.blame.steps import Role, StoryStep
 
 _SIGNS: Final = {
     Role.INSERTED: "+",
@@ -14,7 +14,7 @@ _SIGNS: Final = {
 }
 
 
-def step_lines(step: Step, depth: int = 0) -> Iterator[str]:
+def step_lines(step: StoryStep, depth: int = 0) -> Iterator[str]:
     """Yield a proof, premises below and right of what they prove.
 
     + alias("userSession", "sec")   by alias(x, y) :- vpt(x, o), vpt(y, o).
@@ -27,7 +27,7 @@ def step_lines(step: Step, depth: int = 0) -> Iterator[str]:
         waiting += [(premise, indent + 1) for premise in reversed(each.premises)]
 
 
-def _remark(step: Step) -> str:
+def _remark(step: StoryStep) -> str:
     if step.is_shown_above:
         return "   (shown above)"
     if step.rule is not None:
@@ -37,7 +37,7 @@ def _remark(step: Step) -> str:
     return ""
 
 
-def step_json(step: Step) -> dict[str, object]:
+def step_json(step: StoryStep) -> dict[str, object]:
     """Return a proof as what json.dumps takes."""
     shown: dict[str, object] = {"fact": step.fact, "role": step.role.value}
     if step.rule is not None:

@@ -14,7 +14,7 @@ _MOST_ROWS: Final = 1024
 _ROOM: Final = 1 << 15
 
 
-class Tables:
+class StratumTables:
     """The tables of an engine's strata, brought up to date when they are asked for.
 
     Whoever adds rows, or lets the engine do so, says that by `forget`.

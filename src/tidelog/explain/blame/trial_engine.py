@@ -160,7 +160,7 @@ class _Union:
         self._new = _rules_by_place(diff.new_text.tree.items)
         self._span = Span(Source("changed rules", ""), 0, 0)
         items = tuple(self._merged(diff.new_text.tree.items, ()))
-        self.tree = tree.Tree((*self._declared(), *items) if self.rules else items)
+        self.tree = tree.SyntaxTree((*self._declared(), *items) if self.rules else items)
 
     def _merged(self, items: tuple[tree.Item, ...], place: tuple[str, ...]) -> Iterator[tree.Item]:
         old, new = self._old.get(place, []), self._new.get(place, [])

@@ -20,7 +20,7 @@ Rejected = str | InputChange | Repair | Iterable[str | InputChange | Repair]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class FaultQuestion:
     """The faults, where their causes are sought, and how."""
 
     unwanted: SomeFaults | None = None

@@ -12,7 +12,7 @@ from tidelog.explain.blame.epoch_diff import EpochDiff, Rows
 from tidelog.explain.blame.faults import FaultFinder
 from tidelog.explain.blame.inquiry import blame, blame_in, inquire, repair, repair_in
 from tidelog.explain.blame.trial_engine import TrialEngine, make_trial_engine
-from tidelog.explain.blame.wishes import Question, Wishes
+from tidelog.explain.blame.wishes import FaultQuestion, Wishes
 from tidelog.explain.guards.guards import Guard
 from tidelog.explain.port import Explained, ExplainedProgram, in_epoch
 from tidelog.program.nodes import Program
@@ -125,11 +125,11 @@ def _judge(
     return _violation(guard, blame_in(inquiry), repair_in(inquiry, Wishes()))
 
 
-def _question(guard: Guard, facts: tuple[str, ...], epoch: int) -> Question:
+def _question(guard: Guard, facts: tuple[str, ...], epoch: int) -> FaultQuestion:
     if guard.is_always:
-        return Question(missing=facts, epoch=epoch)
+        return FaultQuestion(missing=facts, epoch=epoch)
     # The text too: a repair must not insert other facts that the guard forbids.
-    return Question(unwanted=(*facts, guard.text), epoch=epoch)
+    return FaultQuestion(unwanted=(*facts, guard.text), epoch=epoch)
 
 
 def _rows(sides: Mapping[str, Sequence[Codes]], program: Program) -> dict[str, Int64s]:

@@ -10,7 +10,7 @@ from tidelog.explain.proofs.derivation import Derivation, Premise
 from tidelog.explain.proofs.lattice import join_facts
 from tidelog.explain.proofs.order import is_stateful, waits_for_state
 from tidelog.explain.proofs.prover import Prover
-from tidelog.explain.proofs.steps import Equivalence, Input, Join, premises_of
+from tidelog.explain.proofs.steps import Equivalence, Input, LatticeJoin, premises_of
 from tidelog.explain.proofs.wording import word_literal
 from tidelog.program.nodes import (
     Atom,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedProof:
     """The result of checking a proof: true if nothing is wrong; `problems` says what is."""
 
     problems: tuple[str, ...]
@@ -41,10 +41,10 @@ class Checked:
         return not self.problems
 
 
-def check_proof(proof: "Proof") -> Checked:
+def check_proof(proof: "Proof") -> CheckedProof:
     """Return whether every step of a proof is right; see `Proof.check`."""
     checker = _Checker(proof.explorer.prover)
-    return Checked(
+    return CheckedProof(
         tuple(f"{node.atom}: {problem}" for node in proof.in_order() for problem in checker.node(node))
     )
 
@@ -68,7 +68,7 @@ class _Checker:
                 yield from self.derivation(node.step, node)
             case Equivalence():
                 yield from self.equivalence(node.step, node)
-            case Join():
+            case LatticeJoin():
                 yield from self.join(node.step, node)
 
     def derivation(self, derivation: Derivation, node: "Proof") -> Iterator[str]:
@@ -185,7 +185,7 @@ class _Checker:
         if not same(at, goal):
             yield "the chain ends elsewhere"
 
-    def join(self, step: Join, node: "Proof") -> Iterator[str]:
+    def join(self, step: LatticeJoin, node: "Proof") -> Iterator[str]:
         """Yield what is wrong with a least upper bound."""
         total = step.parts[0].fact
         for part in step.parts[1:]:

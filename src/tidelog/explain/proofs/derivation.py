@@ -40,7 +40,7 @@ class Absence:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class HeldConstraint:
     """A constraint, or a `range`, with values in the place of variables."""
 
     text: str
@@ -61,7 +61,7 @@ class Aggregation:
         return self.text
 
 
-BodyPart = Premise | Absence | Comparison
+BodyPart = Premise | Absence | HeldConstraint
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,9 @@ class Derivation:
         return tuple(part for part in self.parts if isinstance(part, Absence))
 
     @property
-    def constraints(self) -> tuple[Comparison, ...]:
+    def constraints(self) -> tuple[HeldConstraint, ...]:
         """Return the constraints."""
-        return tuple(part for part in self.parts if isinstance(part, Comparison))
+        return tuple(part for part in self.parts if isinstance(part, HeldConstraint))
 
     def __str__(self) -> str:
         body = ", ".join(map(str, self.parts))

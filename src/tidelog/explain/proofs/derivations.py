@@ -5,9 +5,16 @@ from collections.abc import Collection, Iterator, Mapping
 from tidelog.engine.reference.terms import Binding
 from tidelog.engine.reference.variables import awaited
 from tidelog.explain.proofs.atom import GroundAtom
-from tidelog.explain.proofs.derivation import Absence, Aggregation, BodyPart, Comparison, Derivation, Premise
+from tidelog.explain.proofs.derivation import (
+    Absence,
+    Aggregation,
+    BodyPart,
+    Derivation,
+    HeldConstraint,
+    Premise,
+)
 from tidelog.explain.proofs.rules import RuleBook
-from tidelog.explain.proofs.solve import Solver
+from tidelog.explain.proofs.solve import BodySolver
 from tidelog.explain.proofs.source import FactSource, Level
 from tidelog.explain.proofs.wording import word_literal, word_term
 from tidelog.program.nodes import Aggregate, Atom, Literal, NegatedAtom, Rule, RuleId, Term, Variable
@@ -29,13 +36,13 @@ def derivations(
         for derivation in derivations(source, book, GroundAtom("path", (1, 3))):
             print(derivation, derivation.premises)
     """
-    yield from Deriver(Solver(book, source)).derivations(atom, rules=rules)
+    yield from Deriver(BodySolver(book, source)).derivations(atom, rules=rules)
 
 
 class Deriver:
     """Applies rules to the facts that a solver finds."""
 
-    def __init__(self, solver: Solver) -> None:
+    def __init__(self, solver: BodySolver) -> None:
         self.solver = solver
         self.book = solver.book
         self._shapes: dict[RuleId, tuple[tuple[str, ...], tuple[Aggregate, ...]]] = {}
@@ -110,7 +117,7 @@ class Deriver:
             case NegatedAtom():
                 return self.absence(literal, binding)
             case _:
-                return Comparison(word_literal(literal, binding))
+                return HeldConstraint(word_literal(literal, binding))
 
     def absence(self, literal: NegatedAtom, binding: Binding) -> Absence:
         """Return a negated atom; a column whose term has no value of its own may have any."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tidelog.explain.proofs.derivation import Absence, Comparison
+from tidelog.explain.proofs.derivation import Absence, HeldConstraint
 from tidelog.explain.proofs.graph import GraphNode, number_nodes
 from tidelog.explain.proofs.items import note_of
 
@@ -51,7 +51,7 @@ def _leaves(node: GraphNode) -> Iterator[str]:
     """Yield the constraints and negated atoms of a node, and the values of its aggregates."""
     derivation = node.proof.derivation if node.is_expanded else None
     if derivation is not None:
-        yield from (str(part) for part in derivation.parts if isinstance(part, Absence | Comparison))
+        yield from (str(part) for part in derivation.parts if isinstance(part, Absence | HeldConstraint))
 
 
 def _quoted(text: str) -> str:

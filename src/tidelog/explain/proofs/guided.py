@@ -11,8 +11,8 @@ from tidelog.explain.proofs.derivations import written_variables
 from tidelog.explain.proofs.judge import JudgedLiteral, Verdict, judge_body
 from tidelog.explain.proofs.proof import Explorer, Proof
 from tidelog.explain.proofs.rules import QuotedRule
-from tidelog.explain.proofs.solve import Solver
-from tidelog.explain.proofs.work import Work
+from tidelog.explain.proofs.solve import BodySolver
+from tidelog.explain.proofs.work import SearchWork
 from tidelog.program.nodes import Atom, Rule, Variable
 from tidelog.program.suggest import did_you_mean
 from tidelog.program.walk_nodes import variables_of, walk
@@ -43,7 +43,7 @@ class GuidedRefutation:
         book = self.explorer.prover.book
         quoted = self._find(rule)
         chosen = book.find(quoted.name)
-        solver = self.explorer.prover.deriver.solver.again(Work())
+        solver = self.explorer.prover.deriver.solver.again(SearchWork())
         step = solver.fit_fact(chosen.head, self.atom.fact, {})
         if step is None:
             raise TidelogError(
@@ -154,11 +154,11 @@ class GuidedRule:
         judged = ", ".join(f"{each} {each.verdict.value}" for each in self.literals)
         return f"<{self.rule.name} for {self.atom}: {judged}>"
 
-    def _holding(self, binding: Binding, solver: Solver) -> int:
+    def _holding(self, binding: Binding, solver: BodySolver) -> int:
         return sum(each.verdict is Verdict.HOLDS for each in judge_body(self._body, binding, solver))
 
-    def _solver(self) -> Solver:
-        return self.explorer.prover.deriver.solver.again(Work())
+    def _solver(self) -> BodySolver:
+        return self.explorer.prover.deriver.solver.again(SearchWork())
 
     def _types(self) -> dict[str, str]:
         return {

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidelog.explain.proofs.derivation import Absence, Derivation, Premise
-from tidelog.explain.proofs.steps import Equivalence, Input, Join
+from tidelog.explain.proofs.steps import Equivalence, Input, LatticeJoin
 from tidelog.program.suggest import counted
 from tidelog.values import Value
 from tidelog.views.fact_text import write_value
@@ -38,7 +38,7 @@ def items_of(proof: "Proof") -> tuple[Item, ...]:
                 Item(str(pair), nodes[pair], "turned" if is_turned else "")
                 for pair, is_turned in zip(step.pairs, step.turned, strict=True)
             )
-        case Join():
+        case LatticeJoin():
             return tuple(Item(str(part), nodes[part]) for part in step.parts)
         case Derivation():
             found = []
@@ -71,7 +71,7 @@ def note_of(proof: "Proof") -> str:
         case Equivalence():
             start, goal = proof.fact
             return "equivalence: occurs in a pair" if start == goal else "equivalence"
-        case Join():
+        case LatticeJoin():
             return "least upper bound"
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 from tidelog.engine.reference.terms import Binding
 from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned
 from tidelog.explain.proofs.atom import GroundAtom
-from tidelog.explain.proofs.solve import Solver
+from tidelog.explain.proofs.solve import BodySolver
 from tidelog.explain.proofs.wording import word_literal
 from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom, Term
 from tidelog.program.walk_nodes import aggregates_in, terms_of
@@ -54,7 +54,7 @@ class JudgedLiteral:
 
 
 def judge_body(
-    body: Sequence[Literal], binding: Binding, solver: Solver, left_out: Collection[int] = ()
+    body: Sequence[Literal], binding: Binding, solver: BodySolver, left_out: Collection[int] = ()
 ) -> tuple[JudgedLiteral, ...]:
     """Return the literals of a body, each judged by itself.
 
@@ -70,7 +70,7 @@ def judge_body(
     )
 
 
-def judge(literal: Literal, binding: Binding, solver: Solver) -> JudgedLiteral:
+def judge(literal: Literal, binding: Binding, solver: BodySolver) -> JudgedLiteral:
     """Return a literal with what is known of it under the binding."""
     text = word_literal(literal, binding)
     names = sorted(mentioned(literal) - binding.keys() - {WILDCARD})
@@ -87,7 +87,7 @@ def judge(literal: Literal, binding: Binding, solver: Solver) -> JudgedLiteral:
 
 
 def _judge_atom(  # noqa: PLR0913 - what is judged, and what is known
-    atom: Atom, text: str, free: tuple[str, ...], binding: Binding, solver: Solver, *,
+    atom: Atom, text: str, free: tuple[str, ...], binding: Binding, solver: BodySolver, *,
     is_negated: bool, whole: Literal | None = None,
 ) -> JudgedLiteral:  # fmt: skip
     found = {place: _value(term, binding, solver) for place, term in enumerate(atom.terms)}
@@ -107,7 +107,7 @@ def _judge_atom(  # noqa: PLR0913 - what is judged, and what is known
     )
 
 
-def _value(term: Term, binding: Binding, solver: Solver) -> tuple[Value] | None:
+def _value(term: Term, binding: Binding, solver: BodySolver) -> tuple[Value] | None:
     if not awaited(term) <= binding.keys():
         return None
     try:
@@ -116,7 +116,7 @@ def _value(term: Term, binding: Binding, solver: Solver) -> tuple[Value] | None:
         return None
 
 
-def _values_found(literal: Literal, binding: Binding, solver: Solver) -> str:
+def _values_found(literal: Literal, binding: Binding, solver: BodySolver) -> str:
     """Return the values of the aggregates of a literal: what it would have to be equal to."""
     found = []
     for aggregate in aggregates_in((literal,)):
@@ -126,7 +126,7 @@ def _values_found(literal: Literal, binding: Binding, solver: Solver) -> str:
     return ", ".join(found)
 
 
-def _compare(literal: Constraint | Generator, binding: Binding, solver: Solver) -> Verdict:
+def _compare(literal: Constraint | Generator, binding: Binding, solver: BodySolver) -> Verdict:
     try:
         if isinstance(literal, Generator):
             target, start, stop, *step = (solver.terms.value(term, binding) for term in terms_of(literal))

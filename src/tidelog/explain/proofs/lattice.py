@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.derivations import Deriver
 from tidelog.explain.proofs.source import Level
-from tidelog.explain.proofs.steps import Join
+from tidelog.explain.proofs.steps import LatticeJoin
 from tidelog.values import Fact
 
 
-def find_parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Join | None:
+def find_parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> LatticeJoin | None:
     """Return a few facts, asserted before a level, whose least upper bound is the fact.
 
     They come from inputs, from rules, and from what the fact was before.
@@ -24,7 +24,7 @@ def find_parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Join 
         if total == atom.fact:
             # An early part may have become superfluous since.
             kept = _needed(deriver, atom, chosen)
-            return Join(tuple(GroundAtom(atom.relation, each) for each in kept))
+            return LatticeJoin(tuple(GroundAtom(atom.relation, each) for each in kept))
     return None
 
 

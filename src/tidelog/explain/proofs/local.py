@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.protocol import Codes
 from tidelog.explain.proofs.source import Level, Partner
-from tidelog.explain.proofs.work import Work
+from tidelog.explain.proofs.work import SearchWork
 from tidelog.program.nodes import Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
@@ -103,7 +103,7 @@ class LocalFacts:
 
     def matches(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Fact]:
         """Yield the facts with these values in these columns."""
-        return self.look_up(relation, bound).facts(None, (), Work())
+        return self.look_up(relation, bound).facts(None, (), SearchWork())
 
     def count(self, relation: str, bound: Mapping[int, Value]) -> int:
         """Return at least the number of matching facts."""
@@ -267,7 +267,7 @@ class LocalFacts:
         return _LookUp(self, relation, bound, codes, best, size)
 
     def read(
-        self, look_up: "_LookUp", below: Level | None, partners: Sequence[Partner], work: Work
+        self, look_up: "_LookUp", below: Level | None, partners: Sequence[Partner], work: SearchWork
     ) -> Iterator[Fact]:
         """Yield the facts of a look-up; see `LookUp`."""
         relation, codes = look_up.relation, look_up.codes
@@ -362,7 +362,7 @@ class _LookUp:
     posting: _Posting | None
     size: int
 
-    def facts(self, below: Level | None, partners: Sequence[Partner], work: Work) -> Iterator[Fact]:
+    def facts(self, below: Level | None, partners: Sequence[Partner], work: SearchWork) -> Iterator[Fact]:
         """Yield the facts of which all partners hold."""
         return self.source.read(self, below, partners, work)
 

@@ -42,7 +42,7 @@ class PartnerAtom:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class NextLiteral:
     """A literal that can be taken next, and the rest of the body.
 
     The columns of an atom whose terms have values are `known`, the others `free`; where all of these hold
@@ -65,10 +65,10 @@ class LiteralOrder:
 
     def __init__(self, book: RuleBook) -> None:
         self._book = book
-        self._orders: dict[tuple[tuple[int, ...], frozenset[str]], tuple[Body, tuple[Choice, ...]]] = {}
+        self._orders: dict[tuple[tuple[int, ...], frozenset[str]], tuple[Body, tuple[NextLiteral, ...]]] = {}
         self._callable: dict[tuple[str, frozenset[int]], bool] = {}
 
-    def choices(self, body: Body, bound: AbstractSet[str]) -> tuple[Choice, ...]:
+    def choices(self, body: Body, bound: AbstractSet[str]) -> tuple[NextLiteral, ...]:
         """Return the literals of which one is taken next, none if all must wait."""
         # By identity: literals are slow to hash. They are kept, so that no other gets their identity.
         key = tuple(map(id, body)), frozenset(bound)
@@ -92,11 +92,11 @@ class LiteralOrder:
                 return (place,)
         return atoms
 
-    def _choice(self, body: Body, place: int, bound: AbstractSet[str]) -> Choice:
+    def _choice(self, body: Body, place: int, bound: AbstractSet[str]) -> NextLiteral:
         literal = body[place]
         rest = body[:place] + body[place + 1 :]
         if not isinstance(literal, Atom):
-            return Choice(literal, rest)
+            return NextLiteral(literal, rest)
         known: list[tuple[int, Term]] = []
         free: list[tuple[int, Term]] = []
         for column, term in enumerate(literal.terms):
@@ -106,7 +106,7 @@ class LiteralOrder:
         left = tuple(each for each, partner in zip(rest, found, strict=True) if partner is None)
         partners = tuple(partner for partner in found if partner is not None)
         plain = fresh if len(fresh) == len(free) else None
-        return Choice(literal, rest, literal.relation, known, free, plain, partners, left)
+        return NextLiteral(literal, rest, literal.relation, known, free, plain, partners, left)
 
     def _is_stored(self, literal: Literal) -> TypeGuard[Atom]:
         return isinstance(literal, Atom) and self._book.is_stored(literal.relation)

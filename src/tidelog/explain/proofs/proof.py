@@ -12,7 +12,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments
 from tidelog.explain.proofs.arrow import write_tables
 from tidelog.explain.proofs.atom import GroundAtom
-from tidelog.explain.proofs.check import Checked, check_proof
+from tidelog.explain.proofs.check import CheckedProof, check_proof
 from tidelog.explain.proofs.derivation import Absence, Aggregation, Derivation
 from tidelog.explain.proofs.dot import write_dot, write_mermaid
 from tidelog.explain.proofs.html import write_fragment, write_page
@@ -190,7 +190,7 @@ class Proof:
         """
         return find_support(self)
 
-    def check(self) -> Checked:
+    def check(self) -> CheckedProof:
         """Return whether every step is right, found by substitution alone.
 
         For each node the bindings are put into the rule as it was written; head, premises,

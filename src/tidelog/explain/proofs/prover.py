@@ -14,7 +14,7 @@ from tidelog.explain.proofs.equivalence import find_chain
 from tidelog.explain.proofs.lattice import find_parts, order_facts
 from tidelog.explain.proofs.replay import ReplayedFacts
 from tidelog.explain.proofs.rules import RuleBook
-from tidelog.explain.proofs.solve import Solver
+from tidelog.explain.proofs.solve import BodySolver
 from tidelog.explain.proofs.source import FactSource, Level
 from tidelog.explain.proofs.steps import Input, Step
 
@@ -30,7 +30,7 @@ class Prover:
     def __init__(self, book: RuleBook, source: FactSource) -> None:
         self.book = book
         self.source = ReplayedFacts(source, book)
-        self.deriver = Deriver(Solver(book, self.source))
+        self.deriver = Deriver(BodySolver(book, self.source))
 
     def holds(self, atom: GroundAtom) -> bool:
         """Say whether a fact holds; one of an inlined relation does if it has a derivation."""

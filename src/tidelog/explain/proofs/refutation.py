@@ -14,8 +14,8 @@ from tidelog.explain.proofs.derivations import written_variables
 from tidelog.explain.proofs.judge import JudgedLiteral, Verdict, judge_body
 from tidelog.explain.proofs.prover import Prover
 from tidelog.explain.proofs.rules import QuotedRule
-from tidelog.explain.proofs.solve import Solver
-from tidelog.explain.proofs.work import SearchEndedError, Work
+from tidelog.explain.proofs.solve import BodySolver
+from tidelog.explain.proofs.work import SearchEndedError, SearchWork
 from tidelog.program.nodes import Rule
 from tidelog.values import Value
 
@@ -165,7 +165,7 @@ class Refuter:
 
     def _rule(self, rule: Rule, atom: GroundAtom, above: frozenset[GroundAtom]) -> RuleRefutation:
         """Return how near a rule comes to deriving a fact without those that are asked about already."""
-        solver = self.prover.deriver.solver.again(Work(_WORK_LIMIT))
+        solver = self.prover.deriver.solver.again(SearchWork(_WORK_LIMIT))
         quoted = self.book.quote(rule)
         step = solver.fit_fact(rule.head, atom.fact, {})
         if step is None:
@@ -180,7 +180,7 @@ class Refuter:
         except SearchEndedError:
             note = f"the search ended after {_WORK_LIMIT:,} steps"
         if not misses:
-            judging = self.prover.deriver.solver.again(Work())
+            judging = self.prover.deriver.solver.again(SearchWork())
             whole = self._near_miss(rule, body, binding, judging, range(len(body)))
             if whole.lacks(above):
                 itself = whole.lacks(self._alike(atom))
@@ -192,13 +192,13 @@ class Refuter:
         return RuleRefutation(quoted, tuple(sorted(misses, key=NearMiss.rank)[: self.limit]), note)
 
     def _near_misses(
-        self, rule: Rule, body: Body, binding: Binding, solver: Solver, above: frozenset[GroundAtom]
+        self, rule: Rule, body: Body, binding: Binding, solver: BodySolver, above: frozenset[GroundAtom]
     ) -> Iterator[NearMiss]:
         """Yield bindings that fail as few literals as possible and lack no fact that stands above.
 
         Sets of literals to leave out are tried in the order of their size, until one gives some.
         """
-        judging = self.prover.deriver.solver.again(Work())
+        judging = self.prover.deriver.solver.again(SearchWork())
         places = range(len(body))
         for size in range(len(body) + 1):
             is_found = False
@@ -218,7 +218,7 @@ class Refuter:
                 return
 
     def _near_miss(
-        self, rule: Rule, body: Body, binding: Binding, solver: Solver, left_out: Collection[int]
+        self, rule: Rule, body: Body, binding: Binding, solver: BodySolver, left_out: Collection[int]
     ) -> NearMiss:
         """Return a rule's literals judged under a binding."""
         named = tuple((name, binding[name]) for name in written_variables(rule) if name in binding)

@@ -11,10 +11,10 @@ from typing import Final, Protocol, assert_never, cast, runtime_checkable
 
 from tidelog.engine.reference.steps import Body, Step, Steps
 from tidelog.engine.reference.terms import Binding, Terms
-from tidelog.explain.proofs.order import Choice, Columns, LiteralOrder, is_stateful, waits_for_state
+from tidelog.explain.proofs.order import Columns, LiteralOrder, NextLiteral, is_stateful, waits_for_state
 from tidelog.explain.proofs.rules import RuleBook
 from tidelog.explain.proofs.source import FactSource, Level, LookUp, Partner, Searching
-from tidelog.explain.proofs.work import Work
+from tidelog.explain.proofs.work import SearchWork
 from tidelog.program.nodes import (
     Atom,
     Constraint,
@@ -39,13 +39,13 @@ class Remembering(Protocol):
         """Yield the facts that hold or held for a while with these values in these columns."""
 
 
-class Solver(Steps):
+class BodySolver(Steps):
     """Finds the bindings of bodies over the facts of a source."""
 
     def __init__(self, book: RuleBook, source: FactSource, order: LiteralOrder | None = None) -> None:
         self.book = book
         self.source = source
-        self.work = Work()
+        self.work = SearchWork()
         self._order = LiteralOrder(book) if order is None else order
         self.terms = _Terms(book.program, book.codec, book.functions, self._aggregated)
         self._below: Level | None = None
@@ -77,9 +77,9 @@ class Solver(Steps):
         except NoValueError:
             return
 
-    def again(self, work: Work) -> "Solver":
+    def again(self, work: SearchWork) -> "BodySolver":
         """Return a solver over the same facts that may do so much work."""
-        solver = Solver(self.book, self.source, self._order)
+        solver = BodySolver(self.book, self.source, self._order)
         solver.work = work
         return solver
 
@@ -127,7 +127,7 @@ class Solver(Steps):
 
     # --- literals ------------------------------------------------------------------------------
 
-    def _take(self, choices: Sequence[Choice], binding: Binding, below: Level | None) -> Iterator[Step]:
+    def _take(self, choices: Sequence[NextLiteral], binding: Binding, below: Level | None) -> Iterator[Step]:
         """Take one of some literals: yield larger bindings, each with what is left of the body under it."""
         chosen, found = self._choose(choices, binding)
         if found is None:
@@ -151,7 +151,7 @@ class Solver(Steps):
             if step is not None:
                 yield step[0], left + step[1] if step[1] else left
 
-    def _choose(self, choices: Sequence[Choice], binding: Binding) -> tuple[Choice, LookUp | None]:
+    def _choose(self, choices: Sequence[NextLiteral], binding: Binding) -> tuple[NextLiteral, LookUp | None]:
         """Return the choice with the fewest facts, with its facts if the source searches for them."""
         best = choices[0], self._look_up(choices[0], binding)
         if len(choices) > 1:
@@ -165,14 +165,14 @@ class Solver(Steps):
                     best, smallest = (other, look_up), size
         return best
 
-    def _look_up(self, choice: Choice, binding: Binding) -> LookUp | None:
+    def _look_up(self, choice: NextLiteral, binding: Binding) -> LookUp | None:
         """Return the facts that may match an atom, None if the source cannot search for them."""
         searching = self._searching
         if searching is None or choice.relation is None or not searching.searches(choice.relation):
             return None
         return searching.look_up(choice.relation, self._values(choice.known, binding))
 
-    def _size(self, choice: Choice, look_up: LookUp | None, binding: Binding) -> int:
+    def _size(self, choice: NextLiteral, look_up: LookUp | None, binding: Binding) -> int:
         """Return about how many facts may match an atom."""
         if look_up is not None:
             return look_up.size
@@ -180,7 +180,7 @@ class Solver(Steps):
             return _CALL_COUNT
         return self.source.count(choice.relation, self._values(choice.known, binding))
 
-    def _partners(self, choice: Choice, binding: Binding) -> tuple[Body, Sequence[Partner]]:
+    def _partners(self, choice: NextLiteral, binding: Binding) -> tuple[Body, Sequence[Partner]]:
         """Return what is left of the body when an atom was taken with its partners, and these."""
         for each in choice.partners:
             if self._searching is None or not self._searching.searches(each.relation):

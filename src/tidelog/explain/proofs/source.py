@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from tidelog.explain.proofs.work import Work
+from tidelog.explain.proofs.work import SearchWork
 from tidelog.values import Fact, Value
 from tidelog.values.functors import order_key
 
@@ -62,7 +62,7 @@ class LookUp(Protocol):
     def size(self) -> int:
         """Return at least their number, quickly; see `FactSource.count`."""
 
-    def facts(self, below: Level | None, partners: Sequence[Partner], work: Work) -> Iterator[Fact]:
+    def facts(self, below: Level | None, partners: Sequence[Partner], work: SearchWork) -> Iterator[Fact]:
         """Yield the facts of which all partners hold.
 
         With `below`, only facts and partners before that level count. Every batch of rows that is looked

@@ -24,13 +24,13 @@ class Equivalence:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class LatticeJoin:
     """The relation has lattice columns, and the fact is the least upper bound of these."""
 
     parts: tuple[GroundAtom, ...]
 
 
-Step = Input | Derivation | Equivalence | Join
+Step = Input | Derivation | Equivalence | LatticeJoin
 
 
 def premises_of(step: Step) -> tuple[GroundAtom, ...]:
@@ -42,7 +42,7 @@ def premises_of(step: Step) -> tuple[GroundAtom, ...]:
             return step.premises
         case Equivalence():
             return tuple(dict.fromkeys(step.pairs))
-        case Join():
+        case LatticeJoin():
             return step.parts
 
 
@@ -59,4 +59,4 @@ def places_of(step: Step) -> tuple[GroundAtom, ...]:
 
 def is_asserted(step: Step) -> bool:
     """Say whether the premises of a step are to be proved without a law of their relation."""
-    return isinstance(step, Equivalence | Join)
+    return isinstance(step, Equivalence | LatticeJoin)

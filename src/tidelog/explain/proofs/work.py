@@ -8,7 +8,7 @@ class SearchEndedError(Exception):
 
 
 @dataclass
-class Work:
+class SearchWork:
     """How many steps a search took, and how many it may take."""
 
     limit: int | None = None

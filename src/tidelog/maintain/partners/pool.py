@@ -8,7 +8,7 @@ from typing import Final
 
 from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.cluster import reason_against_barrier
-from tidelog.engine.spark.job import Job, LostError, run_job, wait_for_slots
+from tidelog.engine.spark.job import BarrierJob, LostError, run_job, wait_for_slots
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.resident import ResidentJob
@@ -77,7 +77,7 @@ class PartnerPool:
 
     def _run_once(self, requests: tuple[Message, ...]) -> list[Message]:
         payload = ServicePayload(tuple(self.groups), self.settings, self.folder, requests)
-        job = Job(
+        job = BarrierJob(
             _MODULE, "serve", payload, self.partners, self.options.attempts, self.options.tls,
             self.options.rendezvous,
         )  # fmt: skip
@@ -88,7 +88,7 @@ class PartnerPool:
     ) -> list[Message]:
         if self._resident is None:
             payload = ServicePayload(tuple(self.groups), self.settings, self.folder, None)
-            job = Job(_MODULE, "serve", payload, self.partners, 1, self.options.tls)
+            job = BarrierJob(_MODULE, "serve", payload, self.partners, 1, self.options.tls)
             self._resident = ResidentJob(self.options.spark, job)
             self._loaded = set()
         if group not in self._loaded:
