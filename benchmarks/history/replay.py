@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from benchmarks.history.edits import Changes, Texts, edit_statement
 from tidelog.analysis.open_tree import open_tree
+from tidelog.session.pending import script_changes
 from tidelog.session.session import Session
-from tidelog.session.trees import script_changes
 from tidelog.trees import Forest
 
 ANALYSES = Path(__file__).parents[2] / "examples" / "analyses"

@@ -1,6 +1,6 @@
 """What the next epoch is to be: changes of facts, and perhaps other rules, all of it or nothing."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,16 +16,20 @@ from tidelog.explain.blame.answers import Repair
 from tidelog.program.codec_beside import codec_beside
 from tidelog.program.inputs import find_changeable
 from tidelog.program.text import ProgramText, SomeRules
-from tidelog.session.changes import Gathering, NetChange
+from tidelog.session.changes import Change, Changes, Gathering, NetChange
 from tidelog.session.prepare import Prepared, prepare_text, with_inputs
 from tidelog.source import Source
+from tidelog.syntax.changes import WrittenTransaction
 from tidelog.syntax.find_source import find_source
+from tidelog.trees.edits import EditScript
 from tidelog.values import Codec, Value
 from tidelog.views.delta import RelationDeltas
 
 # A text of rules as `tidelog.open` takes a program, or several.
 SomeText = str | Path | Source | Iterable[str | Path | Source]
 Functions = Mapping[str, Callable[..., Value]]
+# What `apply` takes as its first argument.
+AnyChanges = Changes | WrittenTransaction | EditScript | Repair
 
 
 class PendingEpoch(Gathering):
@@ -95,6 +99,18 @@ class PendingEpoch(Gathering):
             program, codec_beside(self._codec, program.types), find_changeable(program, self._after.inputs)
         )
 
+    def changes(self, changes: AnyChanges) -> None:
+        """Take changes of facts, whatever says them."""
+        match changes:
+            case Repair():
+                changes.gather(self)
+            case WrittenTransaction():
+                self.transaction(changes)
+            case EditScript():
+                super().changes(script_changes(changes, self._program.relations))
+            case _:
+                super().changes(changes)
+
     def rules_of(self, changes: object) -> None:
         """Take the rules that a repair or a delta changes; other changes have none."""
         if isinstance(changes, Repair):
@@ -150,6 +166,15 @@ class PendingEpoch(Gathering):
         if self.has_rules:
             raise TidelogError([_overtaken()])
         self._check_changeable(find_changeable(prepared.program, prepared.inputs))
+
+
+def script_changes(script: EditScript, relations: Container[str]) -> Mapping[str, Change]:
+    """Return what an edit script inserts and deletes, of the relations that the program has.
+
+    A program that declares only some of a tree's relations is told of those alone: no rule of it
+    could read the others.
+    """
+    return {name: Change(change.insert, change.delete) for name, change in script.changes(relations).items()}
 
 
 def _texts(texts: SomeText) -> Iterable[str | Path | Source]:

@@ -10,7 +10,6 @@ from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.strategy import check_rule_strategy, choose_strategy
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, is_path
-from tidelog.explain.blame.answers import Repair
 from tidelog.explain.blame.wishes import (
     FaultQuestion,
     Method,
@@ -25,22 +24,19 @@ from tidelog.program.nodes import Program
 from tidelog.program.suggest import undeclared_relation
 from tidelog.program.text import SomeRules, WrittenRule
 from tidelog.progress import activity
-from tidelog.session.changes import Changes, SomeFacts
+from tidelog.session.changes import SomeFacts
 from tidelog.session.epochs import Epochs
-from tidelog.session.pending import Functions, PendingEpoch, SomeText
+from tidelog.session.pending import AnyChanges, Functions, PendingEpoch, SomeText
 from tidelog.session.recorder import SessionRecorder, SessionStatistics
 from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions
 from tidelog.session.transaction import Transaction
-from tidelog.session.trees import script_changes
 from tidelog.session.write import write_outputs
-from tidelog.syntax.changes import WrittenTransaction
-from tidelog.trees.edits import EditScript
 from tidelog.views import Answer, Delta, RelationView, Snapshot, answer_query
 from tidelog.views.virtual import VirtualView, virtual_relation
 
 if TYPE_CHECKING:
     # Loaded by the first question: a session that is never asked starts without proofs.
-    from tidelog.explain.blame.answers import Blame
+    from tidelog.explain.blame.answers import Blame, Repair
     from tidelog.explain.proofs.asked import AskedFact
     from tidelog.explain.proofs.atom import GroundAtom
     from tidelog.explain.proofs.guided import GuidedRefutation
@@ -158,7 +154,7 @@ class Session:
 
     def apply(  # noqa: PLR0913 - each is a choice of its own, all have a default
         self,
-        changes: Changes | WrittenTransaction | EditScript | Repair | None = None,
+        changes: AnyChanges | None = None,
         /,
         *,
         insert: SomeFacts | None = None,
@@ -195,7 +191,8 @@ class Session:
             pending.rules_of(changes)
             if add_rules is not None or remove_rules is not None or functions is not None:
                 pending.rules(remove=remove_rules, add=add_rules, functions=functions)
-            _take_changes(pending, changes, self.program)
+            if changes is not None:
+                pending.changes(changes)
             if delete is not None:
                 pending.facts(delete, is_insert=False)
             if insert is not None:
@@ -542,19 +539,3 @@ def _no_store() -> Diagnostic:
         message="there is no store to write a checkpoint to",
         hint="open the session with one: tidelog.open(..., store='folder')",
     )
-
-
-def _take_changes(
-    pending: PendingEpoch,
-    changes: Changes | WrittenTransaction | EditScript | Repair | None,
-    program: Program,
-) -> None:
-    """Take the first argument of `apply`, whatever it is."""
-    if isinstance(changes, Repair):
-        changes.gather(pending)
-    elif isinstance(changes, WrittenTransaction):
-        pending.transaction(changes)
-    elif isinstance(changes, EditScript):
-        pending.changes(script_changes(changes, program.relations))
-    elif changes is not None:
-        pending.changes(changes)
