@@ -269,7 +269,7 @@ def test_ctrl_c_and_terminate_leave_no_output(folder: Path) -> None:
 _ANNOUNCED = """
 import tidelog.cli.run as run
 from tidelog.cli.main import main
-from tidelog.session.recorder import SessionRecorder
+from tidelog.engine.recorder import SessionRecorder
 
 class Announcing(SessionRecorder):
     def iteration_finished(self, *report):

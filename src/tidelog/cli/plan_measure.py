@@ -10,12 +10,12 @@ from tidelog.cli.start import spare_pandas
 from tidelog.engine.function_files import load_functions
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.protocol import Settings
+from tidelog.engine.recorder import SessionRecorder
 from tidelog.plan.measured import Measurements
 from tidelog.plan.passes import keep_wanted
 from tidelog.plan.statistics import KnownSizes
 from tidelog.session.load import load_facts
 from tidelog.session.prepare import Request, prepare
-from tidelog.session.recorder import SessionRecorder
 from tidelog.values import Codec
 
 

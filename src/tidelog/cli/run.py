@@ -12,12 +12,12 @@ from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
 from tidelog.engine.function_files import load_functions
 from tidelog.engine.protocol import Settings
+from tidelog.engine.recorder import SessionRecorder
 from tidelog.engine.settings import make_settings
 from tidelog.errors.arguments import Arguments
 from tidelog.plan.passes import keep_wanted
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
-from tidelog.session.recorder import SessionRecorder
 from tidelog.session.write import print_sizes, write_outputs
 from tidelog.views import Snapshot
 

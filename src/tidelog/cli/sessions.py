@@ -8,13 +8,13 @@ from tidelog.cli.guard import show
 from tidelog.cli.programs import read_program
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.function_files import load_functions
+from tidelog.engine.recorder import SessionRecorder
 from tidelog.engine.settings import make_settings
 from tidelog.engine.strategy import choose_strategy
 from tidelog.errors.arguments import Arguments
 from tidelog.session import Session
 from tidelog.session.open import start_session
 from tidelog.session.prepare import Request
-from tidelog.session.recorder import SessionRecorder
 from tidelog.store import Store
 
 

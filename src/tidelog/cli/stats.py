@@ -9,8 +9,8 @@ from typing import Final
 from tidelog import __version__
 from tidelog.engine.memory import peak_memory_bytes
 from tidelog.engine.protocol import Settings
+from tidelog.engine.recorder import SessionRecorder
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.session.recorder import SessionRecorder
 
 PHASES: Final = ("start", "parse", "load", "evaluate", "write")
 

@@ -1,9 +1,9 @@
 """A program evaluated once, without what following changes and keeping states takes."""
 
+from tidelog.engine.recorder import SessionRecorder
 from tidelog.session.engines import find_engine
 from tidelog.session.load import load_facts
 from tidelog.session.prepare import Prepared
-from tidelog.session.recorder import SessionRecorder
 from tidelog.values import Codec
 from tidelog.views import Snapshot
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.protocol import Observer
+from tidelog.engine.recorder import SessionRecorder
 from tidelog.engine.settings import make_settings
 from tidelog.engine.strategy import choose_strategy
 from tidelog.errors import Diagnostic, Severity, TidelogError
@@ -19,7 +20,6 @@ from tidelog.session.engines import EngineHandle, EngineName, find_engine
 from tidelog.session.epochs import Epochs, fingerprint
 from tidelog.session.load import load_facts
 from tidelog.session.prepare import Prepared, Request, prepare, prepare_text
-from tidelog.session.recorder import SessionRecorder
 from tidelog.session.session import Session
 from tidelog.source import Source
 from tidelog.store import Store

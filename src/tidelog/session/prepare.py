@@ -7,6 +7,7 @@ from pathlib import Path
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.functions import bind_functions
 from tidelog.engine.protocol import Settings
+from tidelog.engine.recorder import SessionRecorder
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.errors.arguments import Arguments, paths
 from tidelog.program import build_program
@@ -14,7 +15,6 @@ from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program
 from tidelog.program.text import ProgramText
 from tidelog.session.load import Facts, relations_with_facts
-from tidelog.session.recorder import SessionRecorder
 from tidelog.source import Source
 from tidelog.syntax.find_source import find_source
 from tidelog.values import Value

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeVar, cast, overload
 
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
+from tidelog.engine.recorder import SessionRecorder, SessionStatistics
 from tidelog.engine.strategy import check_rule_strategy, choose_strategy
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, is_path
@@ -27,7 +28,6 @@ from tidelog.progress import activity
 from tidelog.session.changes import SomeFacts
 from tidelog.session.epochs import Epochs
 from tidelog.session.pending import AnyChanges, Functions, PendingEpoch, SomeText
-from tidelog.session.recorder import SessionRecorder, SessionStatistics
 from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions
 from tidelog.session.transaction import Transaction
 from tidelog.session.write import write_outputs
