@@ -22,12 +22,12 @@ import numpy as np
 
 import tidelog
 from tidelog.engine.local import aggregates, choose, marked, stratum
+from tidelog.engine.recorder import SessionRecorder
 from tidelog.engine.spark import kernels as spark_kernels
 from tidelog.kernels.decorators import plain_calls
 from tidelog.plan import chain
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, make_settings, prepare
-from tidelog.session.recorder import Recorder
 from tidelog.session.write import write_outputs
 from tidelog.source import Source
 from tidelog.storage import ordered, packed, pairs, paths
@@ -244,8 +244,8 @@ def _run_once(program: str, facts: Mapping[str, list[tuple[int, ...]]]) -> None:
 
 def _evaluate(program: str, folder: Path) -> None:
     settings = make_settings(1, None, None)
-    prepared = prepare(Request(Source("sample", program), folder, settings=settings), Recorder())
-    write_outputs(evaluate_once(prepared, Recorder()), folder)
+    prepared = prepare(Request(Source("sample", program), folder, settings=settings), SessionRecorder())
+    write_outputs(evaluate_once(prepared, SessionRecorder()), folder)
 
 
 def _run_texts(count: int) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tidelog import progress as progress_module
+from tidelog.engine import recorder as recorder_module
+from tidelog.engine.recorder import SessionRecorder
 from tidelog.progress import Progress
-from tidelog.session import recorder as recorder_module
-from tidelog.session.recorder import Recorder
 
 SLOW = """
 .decl a(x: number)
@@ -123,7 +123,7 @@ def test_evaluation_tells_stratum_iteration_facts_and_rate(monkeypatch: pytest.M
     progress = Progress()
     progress.show_on(Terminal())
     monkeypatch.setattr(recorder_module, "PROGRESS", progress)
-    recorder = Recorder()
+    recorder = SessionRecorder()
 
     with recorder.phase("evaluate"):
         recorder.stratum_started(1, 5, ["path", "edge"])
