@@ -31,5 +31,5 @@ def _array_at(pointer: int, shape: tuple[Integer, ...], dtype: Any) -> npt.NDArr
     return np.ndarray(shape, dtype, cast("Any", (ctypes.c_uint8 * size).from_address(pointer)))
 
 
-array_pointer = emitted(_array_pointer, "tidelog.storage.emitted", "array_pointer")
-array_at = emitted(_array_at, "tidelog.storage.emitted", "carray")
+array_pointer = emitted(_array_pointer, "tidelog.kernels.emitted", "array_pointer")
+array_at = emitted(_array_at, "tidelog.kernels.emitted", "carray")

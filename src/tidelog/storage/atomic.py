@@ -36,9 +36,9 @@ def _set_bits(array: npt.NDArray[np.uint64], index: Integer, bits: np.uint64) ->
     return found
 
 
-swap_if_equal = emitted(_swap_if_equal, "tidelog.storage.emitted", "swap_if_equal")
-add = emitted(_add, "tidelog.storage.emitted", "read_modify_write", "add")
-set_bits = emitted(_set_bits, "tidelog.storage.emitted", "read_modify_write", "or")
+swap_if_equal = emitted(_swap_if_equal, "tidelog.kernels.emitted", "swap_if_equal")
+add = emitted(_add, "tidelog.kernels.emitted", "read_modify_write", "add")
+set_bits = emitted(_set_bits, "tidelog.kernels.emitted", "read_modify_write", "or")
 
 
 @inlined

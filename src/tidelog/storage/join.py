@@ -9,7 +9,7 @@ A kernel stops when the output is full; `state` remembers where to continue.
 
 import numpy as np
 
-from tidelog.storage.fetch import fetch
+from tidelog.kernels.fetch import fetch
 from tidelog.storage.hashing import mix
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.postings import LENGTH, OLD, STAMP, START

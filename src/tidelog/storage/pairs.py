@@ -7,8 +7,8 @@ but not its number.
 
 import numpy as np
 
+from tidelog.kernels.fetch import fetch
 from tidelog.storage import atomic
-from tidelog.storage.fetch import fetch
 from tidelog.storage.join import code_of
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, kernel
 from tidelog.storage.postings import code_range

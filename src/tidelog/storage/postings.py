@@ -13,7 +13,7 @@ number; other keys are found through slots.
 
 import numpy as np
 
-from tidelog.storage.fetch import fetch
+from tidelog.kernels.fetch import fetch
 from tidelog.storage.hashing import hash_columns
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.slots import AHEAD, after, fetch_contents, fetch_home, filled, home, number_at

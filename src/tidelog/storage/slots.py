@@ -7,7 +7,7 @@ in an empty slot costs one cache miss, and growing the table reads no content at
 
 import numpy as np
 
-from tidelog.storage.fetch import fetch
+from tidelog.kernels.fetch import fetch
 from tidelog.storage.kernel import CodeArray, Integer, Slots, inlined, kernel
 
 HALF = np.uint64(32)
