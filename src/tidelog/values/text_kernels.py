@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.kernels import inlined, kernel
+from tidelog.kernels.fetch import fetch
 from tidelog.values.codes import Codes
 
 Bytes = npt.NDArray[np.uint8]
@@ -20,8 +21,8 @@ Words = npt.NDArray[np.uint64]
 FREE = np.uint64(0)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
-# This many texts are looked up together.
-_BLOCK = 64
+# This many texts are looked up together, while the places of the next ones are fetched.
+_BLOCK = 16
 
 
 @inlined
@@ -104,28 +105,26 @@ def find_text(text: Bytes, table: Words, arena: Bytes, starts: Codes) -> int:
 
 
 @inlined
-def _begin(  # noqa: PLR0913, PLR0917 - see above
-    data: Bytes, offsets: Codes, first: int, values: Hashes, table: Words, arena: Bytes, starts: Codes
-) -> int:
-    """Hash a block of texts and touch what finding them reads, so that cache misses overlap.
-
-    Return what keeps the touching from being optimised away.
-    """
-    count = min(values.size, offsets.size - 1 - first)
+def _fetch_places(data: Bytes, offsets: Codes, first: int, values: Hashes, table: Words) -> None:
+    """Hash a block of texts and fetch their places in the table."""
     mask = table.size - 1
-    touched = 0
-    for row in range(count):
+    for row in range(min(values.size, offsets.size - 1 - first)):
         values[row] = hash_text(data, int(offsets[first + row]), int(offsets[first + row + 1]))
-        touched |= int(table[int(values[row]) & mask] & _LOW)
+        fetch(table, int(values[row]) & mask)
+
+
+@inlined
+def _fetch_texts(values: Hashes, count: int, table: Words, arena: Bytes, starts: Codes) -> None:
+    """Fetch the texts that a block of hashes leads to."""
+    mask = table.size - 1
     for row in range(count):
         word = table[int(values[row]) & mask]
-        if word != FREE:
-            touched |= int(starts[int(word & _LOW) - 1])
+        if word >> _HALF == values[row]:
+            fetch(starts, int(word & _LOW) - 1)
     for row in range(count):
         word = table[int(values[row]) & mask]
-        if word >> _HALF == values[row] and word != FREE and arena.size > 0:
-            touched |= int(arena[min(int(starts[int(word & _LOW) - 1]), arena.size - 1)])
-    return touched
+        if word >> _HALF == values[row] and word != FREE:
+            fetch(arena, starts[int(word & _LOW) - 1])
 
 
 @kernel
@@ -137,11 +136,14 @@ def intern_texts(  # noqa: PLR0913, PLR0917 - see above
     Text i lies in `data` from `offsets[i]` to `offsets[i + 1]`.
     Requires room in every array for all texts to be new.
     """
-    values = np.empty(_BLOCK, np.uint32)
-    touched = 0
+    values, later = np.empty(_BLOCK, np.uint32), np.empty(_BLOCK, np.uint32)
+    _fetch_places(data, offsets, 0, later, table)
     for first in range(0, offsets.size - 1, _BLOCK):
-        touched |= _begin(data, offsets, first, values, table, arena, starts)
-        for row in range(first, min(first + _BLOCK, offsets.size - 1)):
+        values, later = later, values
+        end = min(first + _BLOCK, offsets.size - 1)
+        _fetch_places(data, offsets, end, later, table)
+        _fetch_texts(values, end - first, table, arena, starts)
+        for row in range(first, end):
             start = int(offsets[row])
             length = int(offsets[row + 1]) - start
             value = values[row - first]
@@ -154,7 +156,7 @@ def intern_texts(  # noqa: PLR0913, PLR0917 - see above
                 starts[count] = begin + length
                 table[place] = (np.uint64(value) << _HALF) | np.uint64(count)
             codes[row] = int(table[place] & _LOW) - 1
-    return count if touched >= 0 else -1
+    return count
 
 
 @kernel
