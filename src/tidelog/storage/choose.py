@@ -4,8 +4,10 @@ from typing import Final
 
 import numpy as np
 
+from tidelog.kernels.fetch import fetch
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, kernel
 from tidelog.storage.postings import LENGTH
+from tidelog.storage.slots import AHEAD
 
 NO_ALTERNATIVE: Final = -1
 
@@ -23,6 +25,8 @@ def note_shorter(
     left = 0
     for position in range(rows.shape[0]):
         row = rows[position]
+        if position + AHEAD < rows.shape[0]:
+            fetch(groups, found[position + AHEAD])
         length = np.int64(groups[found[position], LENGTH]) if found[position] >= 0 else np.int64(0)
         if length * cost < shortest[row]:
             shortest[row] = length * cost

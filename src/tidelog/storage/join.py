@@ -292,6 +292,7 @@ def has_entry(
     """Write whether each binding's group has an entry numbered `lowest` to `highest - 1`."""
     last_column = arena.shape[1] - 1
     for row in range(batch.shape[0]):
+        fetch_posting(found, row + AHEAD // 2, groups, arena)
         group = found[row]
         present = np.uint8(0)
         if group >= 0:

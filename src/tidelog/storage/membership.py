@@ -33,16 +33,28 @@ def same_rows(left: CodeArray, left_row: Integer, right: CodeArray, right_row: I
     return True
 
 
+@inlined
+def _fetch_homes(slots: Slots, rows: CodeArray, digests: Slots) -> None:
+    """Write the digests of some rows, and fetch their homes."""
+    for row in range(rows.shape[0]):
+        digests[row] = fetch_home(slots, hash_row(rows, row))
+
+
 @kernel
 def number_rows(slots: Slots, rows: CodeArray, count: int) -> None:
     """Enter rows that are known to be distinct into an empty table with room for them."""
     mask = np.uint64(slots.shape[0] - 1)
-    for row in range(count):
-        digest = hash_row(rows, row)
-        place = digest & mask
-        while slots[place] != EMPTY:
-            place = (place + ONE) & mask
-        slots[place] = filled(digest, row)
+    digests, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
+    _fetch_homes(slots, rows[: min(AHEAD, count)], later)
+    for first in range(0, count, AHEAD):
+        end = min(first + AHEAD, count)
+        digests, later = later, digests
+        _fetch_homes(slots, rows[end : min(end + AHEAD, count)], later)
+        for row in range(first, end):
+            place = digests[row - first] & mask
+            while slots[place] != EMPTY:
+                place = (place + ONE) & mask
+            slots[place] = filled(digests[row - first], row)
 
 
 @inlined
@@ -133,13 +145,6 @@ def insert_rows(
                             counts[row] += weight
                     break
     return inserted
-
-
-@inlined
-def _fetch_homes(slots: Slots, rows: CodeArray, digests: Slots) -> None:
-    """Write the digests of some rows, and fetch their homes."""
-    for row in range(rows.shape[0]):
-        digests[row] = fetch_home(slots, hash_row(rows, row))
 
 
 @kernel

@@ -130,6 +130,9 @@ def find_pairs(
 ) -> None:
     """Write whether the pair of each binding's operands is present; `key` names a source for both columns."""
     for row in range(batch.shape[0]):
+        if row + AHEAD < batch.shape[0]:
+            left = code_of(batch, row + AHEAD, constants, key[0])
+            fetch(words, left * words_per_row + (code_of(batch, row + AHEAD, constants, key[1]) >> 6))
         left = code_of(batch, row, constants, key[0])
         right = code_of(batch, row, constants, key[1])
         present[row] = 0
