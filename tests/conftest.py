@@ -24,4 +24,4 @@ if (
 # Proofs and tables are as wide as the terminal; texts in tests and documentation are as wide as this.
 os.environ["COLUMNS"] = "100"
 
-pytest_plugins = ["spark_session"]
+pytest_plugins = ["support.spark_session"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.functions import FUNCTIONS
-from programs import build, each_engine, outputs, read_inputs, run_program, show
+from support.programs import build, each_engine, outputs, read_inputs, run_program, show
 
 CASES = Path(__file__).parent / "cases"
 NAMES = sorted(path.stem for path in CASES.glob("*.dl"))

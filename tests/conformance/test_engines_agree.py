@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, settings
 
-from programs import each_engine, run
-from strategies import RandomProgram, dense_programs, programs
+from support.programs import each_engine, run
+from support.strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.protocol import Settings
 
 # Far above what a random program needs: reaching it would mean that a fixpoint is not finite.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-from explanations_oracle import check_blame, check_proofs, check_why_not
+from support.explanations_oracle import check_blame, check_proofs, check_why_not
 from tidelog.session import Session
 from tidelog.values import Fact
 from torture.histories import History, histories, write_script

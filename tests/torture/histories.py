@@ -7,9 +7,16 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from epochs_programs import SPECIAL, tangled_epochs, tangled_programs
-from language_functions import FUNCTIONS
-from strategies import RandomEpoch, RandomProgram, dense_programs, epochs, programs, whole_language_programs
+from support.epochs_programs import SPECIAL, tangled_epochs, tangled_programs
+from support.language_functions import FUNCTIONS
+from support.strategies import (
+    RandomEpoch,
+    RandomProgram,
+    dense_programs,
+    epochs,
+    programs,
+    whole_language_programs,
+)
 from tidelog.engine.epoch import Strategy
 from tidelog.engine.protocol import UserFunctions
 from tidelog.values import Fact

@@ -6,8 +6,8 @@ counts are those of brute force.
 
 from typing import Final
 
-from epochs import LIMIT, Maintained, check_reports, difference
-from programs import build
+from support.epochs import LIMIT, Maintained, check_reports, difference
+from support.programs import build
 from tidelog.engine.epoch import Strategy
 from tidelog.engine.protocol import Settings
 from tidelog.errors import TidelogError

@@ -10,10 +10,10 @@ from typing import Any, Final, TypeVar
 
 from hypothesis import strategies as st
 
-from epochs_oracle import annotations_by_force
-from epochs_programs import tangled_epochs, tangled_programs
-from partner_epochs import follow, followable
-from programs import run_program
+from support.epochs_oracle import annotations_by_force
+from support.epochs_programs import tangled_epochs, tangled_programs
+from support.partner_epochs import follow, followable
+from support.programs import run_program
 from tidelog.engine.epoch import Strategy
 from torture.histories import Facts
 from torture.searching import RandomKind

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 import tidelog
-from epochs import difference
-from programs import Relations, build, run
+from support.epochs import difference
+from support.programs import Relations, build, run
 from tidelog.session import Session
 from tidelog.values import Fact
 from tidelog.values.functors import canonical_value

@@ -1,0 +1,271 @@
+"""The shell's questions about facts: why, why not, blame, repair; and that nothing ends it."""
+
+import io
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.processes import started
+from tidelog.cli.main import main
+from tidelog.cli.shell import Shell
+from tidelog.cli.shell_blame import read_fault
+from tidelog.cli.shell_help import HELP, help_for
+from tidelog.session import Session, open_session
+
+PROGRAM = """\
+.decl edge(x: number, y: number)
+.input edge
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+
+Run = Callable[..., tuple[str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a shell over three edges that is given lines, and gives what it prints."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.dl").write_text(PROGRAM)
+    (tmp_path / "edge.facts").write_text("1\t2\n2\t3\n3\t4\n")
+
+    def call(*lines: str) -> tuple[str, str]:
+        arguments = ["tidelog", "shell", "p.dl", "-F", "."]
+        monkeypatch.setattr(sys, "argv", arguments)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode() + b"\n")))
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code
+        out, err = capsys.readouterr()
+        return out, err
+
+    return call
+
+
+@pytest.mark.parametrize("command", ["why", "explain"])
+def test_why_shows_a_proof(run: Run, command: str) -> None:
+    """`why`, and `explain` as Soufflé spells it, show the rules and the facts they rest on."""
+    out, err = run(f"{command} path(1, 3).")
+
+    assert err == ""
+    for part in ("path(1, 3)", "path(1, 2)", "edge(2, 3)", "edge(1, 2)"):
+        assert part in out
+
+
+@pytest.mark.parametrize("command", ["whynot", "explainnegation", "why_not", "why-not"])
+def test_why_not_shows_what_is_missing(run: Run, command: str) -> None:
+    """`whynot`, also as Soufflé, Python and the command line spell it, names the facts that rules lack."""
+    out, err = run(f"{command} path(4, 1)")
+
+    assert err == ""
+    assert "edge(4, 1)" in out
+
+
+@pytest.mark.parametrize("command", ["depth", "setdepth"])
+def test_proofs_are_cut_at_a_depth(run: Run, command: str) -> None:
+    """The depth is shown, set by a number or `all`, and a wrong one changes nothing."""
+    out, err = run(
+        command, f"{command} 1", "why path(1, 4)", f"{command} all", "why path(1, 4)", f"{command} x"
+    )
+
+    first, _, second = out.partition("depth: all the way")
+    assert "depth: 4" in first
+    assert "depth: 1" in first
+    assert "edge(1, 2)" not in first
+    assert "edge(1, 2)" in second
+    assert "error[bad-depth]" in err
+
+
+def test_why_not_is_asked_step_by_step(run: Run) -> None:
+    """One chooses a rule, gives values, sees what fails, and goes on from there."""
+    out, err = run("guide path(2, 1)", "choose 2", "values y", "let y = 3", "follow 2", "let z = 1")
+
+    assert "1: path(x, y) :- edge(x, y)." in out
+    assert "2: path(x, z) :- path(x, y), edge(y, z)." in out
+    assert "y = 3" in out
+    assert "2: FAILS  edge(3, 1)" in out
+    assert "edge(3, 1) does not hold" in out
+    assert "error[no-guide]" in err
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        (["why"], "not-a-fact"),
+        (["why path(1"], "syntax"),
+        (["why nothing(1)"], "undeclared-relation"),
+        (["why path(4, 1)"], "fact-absent"),
+        (["whynot path(1, 2)"], "fact-holds"),
+        (["choose 1"], "no-guide"),
+        (["guide path(4, 1)", "choose 9"], "no-such-rule"),
+        (["guide path(4, 1)", "choose 2", "let"], "bad-binding"),
+        (["guide path(4, 1)", "choose 2", "let y = [1]"], "bad-binding"),
+        (["guide path(4, 1)", "choose 2", "let q = 1"], "no-such-variable"),
+        (["guide path(4, 1)", "choose 2", "values q"], "no-such-variable"),
+        (["guide path(4, 1)", "choose 2", "follow 7"], "no-such-literal"),
+        (["insert"], "not-a-fact"),
+        (["insert path(1, 9)"], "not-an-input"),
+        (["delete edge(1, 'x')"], "type-clash"),
+        (["facts nothing"], "undeclared-relation"),
+        (["rules nothing"], "undeclared-relation"),
+        (["blame"], "not-a-fact"),
+        (["blame x < 3"], "not-a-fact"),
+        (["reject 1"], "no-repair"),
+        (["accept"], "no-repair"),
+    ],
+)
+def test_mistakes_are_told_and_the_shell_goes_on(run: Run, lines: list[str], code: str) -> None:
+    """Each mistake is a diagnostic, and the next line is read."""
+    out, err = run(*lines, "relations")
+
+    assert f"error[{code}]" in err
+    assert "Traceback" not in err
+    assert "edge(x: number, y: number)  3" in out
+
+
+def test_facts_are_inserted_and_deleted_at_once(run: Run) -> None:
+    """`insert` and `delete` are epochs of their own, and leave staged changes alone."""
+    out, err = run(
+        "+edge(9, 9).", "insert edge(4, 5), edge(5, 6)", "delete edge(1, 2).", "commit.", "strategy"
+    )
+
+    assert err == ""
+    titles = [line for line in out.splitlines() if line.startswith("// epoch")]
+    assert [title.split(":")[0] for title in titles] == ["// epoch 1", "// epoch 2", "// epoch 3"]
+    assert "+path(1, 6)." in out
+    assert "-path(1, 6)." in out
+    assert "+edge(9, 9)." in out
+    assert "epoch 3\n" in out
+
+
+def test_facts_and_rules_are_listed(run: Run) -> None:
+    """`facts` shows relations, or the facts of one; `rules` all rules, or those of a relation."""
+    out, err = run("facts", "facts path 2", "rules path", "rules edge")
+
+    assert err == ""
+    assert out.splitlines() == [
+        "edge(x: number, y: number)  3",
+        "path(x: number, y: number)  6",
+        "path(1, 2).",
+        "path(1, 3).",
+        "// ... and 4 more",
+        "1: path(x, y) :- edge(x, y).",
+        "2: path(x, z) :- path(x, y), edge(y, z).",
+        "no rule derives edge: it has only input facts",
+    ]
+
+
+def test_blame_and_repair(run: Run) -> None:
+    """Changes are blamed, a repair is refined by rejecting what must stay, and accepted."""
+    lines = [
+        "insert edge(4, 5), edge(5, 6), edge(8, 8)",
+        "blame path(1, 6)",
+        "repair path(1, 6), path(8, 8) at 1",
+        "reject edge(4, 5)",
+        "accept",
+        "path(1, 6)",
+        "blame !edge(5, 6)",
+    ]
+
+    out, err = run(*lines)
+
+    assert err == ""
+    blamed, _, rest = out.partition("`accept` applies it")
+    assert "+edge(8, 8)" not in blamed.partition("blamed:")[2].partition("to take back")[0]
+    assert "-edge(8, 8)" in rest
+    assert "-edge(5, 6)" in rest
+    assert "// epoch 2" in rest
+    assert "false" in rest
+    assert "blamed:\n  -edge(5, 6)" in rest
+
+
+def test_guards_are_told_when_broken(run: Run) -> None:
+    """An epoch that brings a guarded fact about says so, with blame and repair."""
+    lines = ["guard path(1, 6)", "insert edge(4, 6)", "unguard 1", "guard", "unguard 1"]
+
+    out, err = run(*lines)
+
+    assert "guard broken: never path(1, 6)" in out
+    assert "blamed:\n  +edge(4, 6)" in out
+    assert "there are no guards" in out
+    assert "error[no-such-guard]" in err
+
+
+def test_faults_are_read() -> None:
+    """Facts with `!` are missing, others unwanted; the end of the line may name the epochs."""
+    fault = read_fault("path(1, x), !edge('a, b', 2) between 2 and 5.")
+
+    assert fault.unwanted == ("path(1, x)",)
+    assert fault.missing == ('edge("a, b", 2)',)
+    assert fault.epoch == (2, 5)
+    assert read_fault("path(1, 2) at 7").epoch == 7
+    assert read_fault("path(1, 2)").epoch is None
+
+
+def test_every_command_has_help() -> None:
+    """`help` names every command, and `help COMMAND` that one alone."""
+    with open_session(PROGRAM) as session:
+        commands = set(Shell(session)._commands)
+
+    for command in commands - {":help", "help"}:
+        assert command in HELP, command
+        assert help_for(command) != HELP, command
+    assert help_for("explain").startswith("why path(1, 3)")
+    assert help_for("") == HELP
+
+
+def test_a_mistake_of_ours_does_not_end_the_shell(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes wrong inside, or in the system, is one line, and the next line is read."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("of ours")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Session, "why", fail)
+    monkeypatch.setattr(Session, "why_not", full)
+
+    out, err = run("why path(1, 2)", "whynot path(1, 2)", "relations")
+
+    assert "internal error: ZeroDivisionError: of ours" in err
+    assert "error[system-failure]: No space left on device" in err
+    assert "path(x: number, y: number)  6" in out
+
+
+def test_words_are_offered() -> None:
+    """Completion offers commands, Soufflé's spellings and the relations."""
+    with open_session(PROGRAM) as session:
+        words = Shell(session).words
+
+    assert {"why", "whynot", "explain", "explainnegation", "setdepth", "depth", "blame", "path"} <= set(words)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals as on Unix")
+def test_ctrl_c_interrupts_only_what_runs(tmp_path: Path) -> None:
+    """An interrupt while a query runs leaves the shell, which answers the next line."""
+    (tmp_path / "p.dl").write_text(PROGRAM)
+    (tmp_path / "edge.facts").write_text("".join(f"{x}\t{y}\n" for x in range(60) for y in range(60)))
+    command = [sys.executable, "-u", "-m", "tidelog", "shell", "p.dl", "-F", "."]
+
+    with started(command, tmp_path) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("rules\n")
+        process.stdin.flush()
+        assert process.stdout.readline().startswith("1: path")
+        process.stdin.write("edge(a, b), edge(b, c), edge(c, d), edge(d, e), edge(e, a), a < b\n")
+        process.stdin.flush()
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate("relations\n", timeout=120)
+
+    assert process.returncode == 0
+    assert "interrupted: nothing has changed" in err
+    assert "edge(x: number, y: number)  3,600" in out

@@ -1,0 +1,18 @@
+"""The examples of docs/spark.md run, in the one Spark session of the tests."""
+
+from pathlib import Path
+
+import pytest
+
+from support.doc_pages import ROOT, run_page
+
+PAGE = ROOT / "docs" / "spark.md"
+
+
+@pytest.mark.usefixtures("spark")
+def test_examples_give_what_the_page_says(tmp_path: Path) -> None:
+    """What the page shows is what Spark gives; starting a session finds the one that is there."""
+    outcome = run_page(PAGE, tmp_path)
+
+    assert not outcome.mistakes, "\n\n".join(outcome.mistakes)
+    assert outcome.examples >= 4

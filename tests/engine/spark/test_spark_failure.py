@@ -1,0 +1,117 @@
+"""Executors and drivers that die, and workers that do not fit: results stay exact, messages clear."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from support.programs import build
+from support.spark_cluster import CSPA, facts
+from support.spark_session import why_not
+from tidelog import TidelogError
+from tidelog.engine.local import LocalEngine
+from tidelog.engine.protocol import Settings, SilentObserver
+from tidelog.engine.spark.job import reason_unfit
+from tidelog.values import Codec
+
+# Some minutes of executors that die and are started again.
+pytestmark = pytest.mark.timeout(900)
+
+SIZED = ("ValueFlow", "ValueAlias", "MemoryAlias")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return the folder in which the killed processes kept their states."""
+    return tmp_path_factory.mktemp("cluster")
+
+
+@pytest.fixture(scope="module")
+def told(folder):
+    """Return what the process with real executors told of each scenario, before it killed itself."""
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
+    script = Path(__file__).parents[2] / "support" / "spark_cluster.py"
+    done = subprocess.run(
+        [sys.executable, str(script), str(folder)], capture_output=True, text=True, timeout=800, check=False
+    )
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert lines, done.stderr[-3000:]
+    assert lines[-1]["scenario"] == "driver", done.stderr[-3000:]
+    return {line["scenario"]: line for line in lines}
+
+
+def sizes_of(assign, dereference):
+    """Return what the local engine derives."""
+    program = build(CSPA)
+    codec = Codec(program.types)
+    engine = LocalEngine(program, codec, Settings(jobs=1), {})
+    for name, rows in (("Assign", assign), ("Dereference", dereference)):
+        columns = [codec.encode_column(list(column), "number") for column in zip(*rows, strict=True)]
+        engine.insert(name, columns)
+    engine.evaluate(SilentObserver())
+    return {name: engine.size(name) for name in SIZED}
+
+
+@pytest.mark.parametrize("at", [0, 2, 5])
+def test_an_executor_killed_in_a_recursion(told, at):
+    """A recursion whose executor dies goes on from the last checkpoint, and is exact."""
+    given = facts()
+    scenario = told[f"recursion {at}"]
+
+    assert scenario["killed"] == 1
+    # An executor that dies before its task runs is replaced by Spark, and nobody was lost.
+    assert scenario["lost"] >= (1 if at else 0)
+    assert scenario["sizes"] == sizes_of(given["Assign"], given["Dereference"])
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_an_executor_killed_around_an_epoch(told, number):
+    """Resident partners that die before or in an epoch start again from the committed state."""
+    given = facts()
+    assign = set(given["Assign"])
+    for epoch in range(number + 1):
+        assign -= set(given["Assign"][epoch * 7 : epoch * 7 + 7])
+        assign.add((900 + epoch, 1))
+    scenario = told[f"epoch {number}"]
+
+    assert scenario["epoch"] == number + 1
+    assert scenario["sizes"] == sizes_of(sorted(assign), given["Dereference"])
+
+
+def test_epochs_lost_executors(told):
+    """The executors were really lost, not only meant to be."""
+    assert sum(told[f"epoch {number}"]["lost"] for number in range(3)) >= 2
+
+
+def test_a_driver_killed_in_a_commit(told, folder, spark):
+    """Opening the storage of a driver that died goes on from its last committed epoch."""
+    given = facts()
+    options = {"partners": 2, "driver_facts": 0, "storage": str(folder / "driver")}
+    assert told["driver"]["epoch"] == 1
+
+    with tidelog.open(CSPA, engine="spark", spark=spark, spark_options=options) as db:
+        assert db.epoch == 1
+        assert {n: len(db[n]) for n in SIZED} == sizes_of(given["Assign"][5:], given["Dereference"])
+        db.apply(delete={"Assign": given["Assign"][5:10]})
+        assert db.epoch == 2
+        assert {n: len(db[n]) for n in SIZED} == sizes_of(given["Assign"][10:], given["Dereference"])
+
+
+def test_a_worker_with_another_version(spark, monkeypatch):
+    """Workers compare versions with the driver before they work."""
+    monkeypatch.setattr(tidelog, "__version__", "0.0.0")
+    options = {"partners": 2, "driver_facts": 0}
+
+    with pytest.raises(TidelogError, match=r"the driver 0\.0\.0"):
+        tidelog.open(CSPA, engine="spark", spark=spark, facts=facts(size=40), spark_options=options)
+
+
+def test_a_worker_without_numba(monkeypatch):
+    """A worker without the compiler says so."""
+    monkeypatch.setitem(sys.modules, "numba", None)
+
+    assert "no Numba" in reason_unfit(tidelog.__version__)

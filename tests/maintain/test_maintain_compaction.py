@@ -1,0 +1,144 @@
+"""Rows of deleted facts are given back, and nobody notices but by the memory."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.epochs import Maintained, each_strategy, examples, follow
+from support.epochs_programs import SPECIAL, tangled_epochs, tangled_programs
+from support.programs import build
+from support.strategies import epochs, programs
+from tidelog.engine.epoch import MaintenanceSettings, RelationChange, Strategy
+from tidelog.storage import relation as relation_module
+
+PATHS = """
+.decl edge(x: number, y: number)
+.input edge
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.decl reached(y: number, n: number)
+reached(y, n) :- edge(_, y), n = count : { path(_, y) }.
+.decl same(x: number, y: number) eqrel
+.input same
+same(x, y) :- path(x, y), x < 3.
+"""
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are given back as soon as a quarter of them is dead, however few that are."""
+    monkeypatch.setattr(relation_module, "LEAST_DEAD", 1)
+
+
+def test_rows_do_not_outgrow_the_live_facts():
+    """After many rounds of insertions and deletions a relation has rows for its facts and little more."""
+    run = Maintained(build(PATHS)).start({"edge": [(0, 1), (1, 2)]})
+
+    for first in range(0, 60_000, 1_000):
+        window = [(x, x + 1) for x in range(10 + 2 * first, 10 + 2 * first + 2_000, 2)]
+        run.change(insert={"edge": window})
+        run.change(delete={"edge": window})
+
+    assert run.engine.relations["edge"].count < 3 * relation_module.LEAST_DEAD
+    assert run.engine.relations["path"].count < 3 * relation_module.LEAST_DEAD
+    run.check()
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("strategy", each_strategy())
+def test_every_strategy_goes_on_after_rows_were_given_back(strategy: Strategy):
+    """Levels, counts and deltas stay exact when row numbers change between epochs."""
+    edges = [(x, x + 1) for x in range(6)]
+
+    run = follow(
+        PATHS,
+        {"edge": edges, "same": [(7, 8)]},
+        [
+            ({}, {"edge": edges[3:]}),
+            ({"edge": edges[3:]}, {"edge": edges[:2]}),
+            ({"edge": [(9, 1)]}, {"same": [(7, 8)]}),
+            ({"edge": edges[:2], "same": [(8, 9)]}, {"edge": edges[2:]}),
+        ],
+        strategy,
+    )
+
+    assert all(4 * relation.deleted < max(relation.count, 4) for relation in run.engine.relations.values())
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_trial_and_a_failed_epoch_leave_no_rows_behind_for_good():
+    """Rows that an abandoned epoch appended are given back by the next one."""
+    run = Maintained(build(PATHS)).start({"edge": [(0, 1)]})
+
+    for x in range(10, 60):
+        with run.engine.trial(*_insertion(run, (x, x + 1))):
+            pass
+    run.change(insert={"edge": [(1, 2)]})
+
+    assert run.engine.relations["edge"].count == 2
+    run.check()
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("strategy", each_strategy())
+def test_rows_are_kept_while_there_is_no_memory_to_copy_them(
+    strategy: Strategy, monkeypatch: pytest.MonkeyPatch
+):
+    """An epoch whose rows cannot be given back, all or some, is committed; a later one gives them back."""
+    edges = [(x, x + 1) for x in range(6)]
+    run = Maintained(build(PATHS)).start({"edge": edges, "same": [(7, 8), (8, 9)]})
+    copied = relation_module.StoredRelation.copied
+    copies_left = 0
+
+    def failing(relation: relation_module.StoredRelation, dtype: object) -> relation_module.StoredRelation:
+        nonlocal copies_left
+        if copies_left == 0:
+            raise MemoryError
+        copies_left -= 1
+        return copied(relation, dtype)
+
+    for copies in range(5):
+        copies_left = copies
+        with monkeypatch.context() as patch:
+            patch.setattr(relation_module.StoredRelation, "copied", failing)
+            run.change(delete={"edge": edges[2:], "same": [(7, 8)]}, strategy=strategy)
+            run.change(insert={"edge": edges[2:], "same": [(7, 8)]}, strategy=strategy)
+        run.check()
+        run.change(delete={"edge": edges[:1]}, strategy=strategy)
+        run.change(insert={"edge": edges[:1]}, strategy=strategy)
+
+    run.check()
+    assert all(4 * relation.deleted < max(relation.count, 4) for relation in run.engine.relations.values())
+
+
+@pytest.mark.usefixtures("eager")
+@settings(max_examples=examples(20))
+@given(data=st.data(), strategies=st.lists(st.sampled_from(list(Strategy)), min_size=2, max_size=4))
+def test_rules_are_followed_while_rows_are_given_back(data: st.DataObject, strategies: list[Strategy]):
+    """Random rules, laws among them: every epoch is as from nothing."""
+    program = data.draw(tangled_programs(special=SPECIAL))
+    drawn = data.draw(tangled_epochs(program, max_epochs=6))
+
+    follow(program.text, program.inputs, [(e.inserts, e.deletes) for e in drawn], strategies)
+
+
+@pytest.mark.usefixtures("eager")
+@settings(max_examples=examples(15))
+@given(data=st.data(), strategies=st.lists(st.sampled_from(list(Strategy)), min_size=2, max_size=4))
+def test_the_whole_language_is_followed_while_rows_are_given_back(
+    data: st.DataObject, strategies: list[Strategy]
+):
+    """All types, functors and aggregates: every epoch is as from nothing."""
+    program = data.draw(programs())
+    drawn = data.draw(epochs(program, max_epochs=6))
+
+    follow(program.text, program.inputs, [(e.inserts, e.deletes) for e in drawn], strategies)
+
+
+def _insertion(
+    run: Maintained, edge: tuple[int, int]
+) -> tuple[dict[str, RelationChange], MaintenanceSettings]:
+    relation = run.program.relations["edge"]
+    change = RelationChange(run._encode(relation, [edge]), run._encode(relation, []))
+    return {"edge": change}, MaintenanceSettings()

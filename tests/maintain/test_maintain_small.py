@@ -1,0 +1,156 @@
+"""Small epochs run in one kernel; whatever is too large for it runs at large, with the same state."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.epochs import Maintained, examples, follow
+from support.epochs_programs import tangled_epochs, tangled_programs
+from support.programs import build
+from support.strategies import dense_programs, epochs
+from tidelog.engine.epoch import Strategy
+from tidelog.engine.protocol import Settings
+from tidelog.maintain.row_delta import RowDelta
+from tidelog.maintain.small import epoch as small
+from tidelog.maintain.sweeps import Sweeps
+
+
+@pytest.fixture
+def at_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing be tried in the kernel."""
+    monkeypatch.setattr(small.SmallEpochs, "takes", lambda *_: False)
+
+
+@pytest.fixture
+def given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the kernel give up after a few bindings."""
+    monkeypatch.setattr(small, "_FREE_WORK", 6)
+    monkeypatch.setattr(small, "_WORK_PER_LEVEL", 1)
+    monkeypatch.setattr(small, "_FEW_ROWS", 1 << 30)
+
+
+def _at_large(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Return a list that receives the relations of each stratum that is not left to the kernel."""
+    seen: list[tuple[str, ...]] = []
+    run = Sweeps.run
+
+    def watched(update: Sweeps, inputs: Mapping[str, RowDelta]) -> dict[str, RowDelta]:
+        seen.append(tuple(update.judge.marks))
+        return run(update, inputs)
+
+    monkeypatch.setattr(Sweeps, "run", watched)
+    return seen
+
+
+def _follow(data: st.DataObject) -> None:
+    if data.draw(st.booleans()):
+        program = data.draw(tangled_programs())
+        drawn = data.draw(tangled_epochs(program))
+    else:
+        program = data.draw(dense_programs())
+        drawn = data.draw(epochs(program))
+    follow(program.text, program.inputs, [(x.inserts, x.deletes) for x in drawn], Strategy.UPDATE)
+
+
+@pytest.mark.usefixtures("at_large")
+def test_update_at_large_follows_random_rules():
+    """Batch by batch, every epoch is as from nothing: levels, counts and delta."""
+
+    @settings(max_examples=examples(40))
+    @given(data=st.data())
+    def check(data: st.DataObject) -> None:
+        _follow(data)
+
+    check()
+
+
+@pytest.mark.usefixtures("given_up")
+def test_what_the_kernel_gives_up_is_undone():
+    """An epoch that turns out too large in the middle of the kernel goes on at large, as from nothing."""
+
+    @settings(max_examples=examples(40))
+    @given(data=st.data())
+    def check(data: st.DataObject) -> None:
+        _follow(data)
+
+    check()
+
+
+def test_kernel_computes_numbers_as_the_engine_does(monkeypatch: pytest.MonkeyPatch):
+    """Arithmetic and comparisons of numbers in rules stay in the kernel and give the same facts."""
+    at_large = _at_large(monkeypatch)
+    text = """
+    .decl e(x: number, y: number)
+    .input e
+    .decl f(x: number, y: number)
+    f(x * 7 - y, x / y) :- e(x, y).
+    f(x % y, y + 1) :- f(x, y), x - y < 3 * y, y != 4.
+    .decl g(x: number)
+    g(x) :- f(x, y), !e(x, y), x + y > 2.
+    """
+    run = Maintained(build(text)).start({"e": [(7, -2), (-7, 2), (5, 0), (-9, -4)]})
+
+    run.change(insert={"e": [(2**40, 3), (-(2**63), -1)]}, delete={"e": [(7, -2)]})
+    run.check()
+    run.change(insert={"e": [(7, -2)]}, delete={"e": [(2**40, 3), (5, 0)]})
+    run.check()
+
+    assert not at_large
+
+
+def test_a_recompute_sees_the_rows_of_earlier_small_epochs():
+    """Facts that small epochs derived are there when a later epoch evaluates a stratum from nothing."""
+    text = """
+    .decl e(x: number, y: number)
+    .decl on(x: number)
+    .input e, on
+    .decl p(x: number, y: number)
+    p(x, y) :- e(x, y).
+    .decl same(x: number, y: number) eqrel
+    same(x, y) :- p(x, y), on(x).
+    """
+    run = Maintained(build(text)).start({"e": [(0, 1)], "on": [(0,)]})
+
+    run.change(insert={"e": [(2, 3), (3, 4)]})
+    found = run.change(insert={"on": [(2,), (3,)]})
+
+    assert {(2, 3), (3, 4)} < found.inserted["same"]
+    run.check()
+
+
+def test_long_chains_are_small(monkeypatch: pytest.MonkeyPatch):
+    """Thousands of levels of a single fact are one run of the kernel."""
+    at_large = _at_large(monkeypatch)
+    text = """
+    .decl next(x: number, y: number)
+    .input next
+    .decl reached(x: number)
+    reached(0).
+    reached(y) :- reached(x), next(x, y).
+    """
+    links = [(x, x + 1) for x in range(3000)]
+    run = Maintained(build(text), settings=Settings(jobs=1)).start({"next": links})
+
+    change = run.change(delete={"next": [(10, 11)]})
+    back = run.change(insert={"next": [(10, 11)]})
+
+    assert len(change.deleted["reached"]) == len(back.inserted["reached"]) == 2990
+    assert not at_large
+
+
+def test_small_epochs_go_on_after_their_only_stratum_was_recomputed():
+    """A recompute replaces relations; the kernel uses none of them then, and the new ones afterwards."""
+    text = """
+    .decl e(x: number, y: number)
+    .input e
+    e(x, z) :- e(x, y), e(y, z).
+    """
+    run = Maintained(build(text)).start({"e": [(0, 1), (1, 2)]})
+
+    for strategy in (Strategy.UPDATE, Strategy.RECOMPUTE, Strategy.RECOMPUTE, Strategy.UPDATE):
+        run.change(insert={"e": [(2, 3)]}, strategy=strategy)
+        run.check()
+        run.change(delete={"e": [(2, 3), (0, 1)]}, insert={"e": [(5, 0)]}, strategy=strategy)
+        run.check()

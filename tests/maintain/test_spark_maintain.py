@@ -1,0 +1,153 @@
+"""Partners in threads follow changes: after every epoch their state is what evaluation gives."""
+
+import threading
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.epochs import Maintained
+from support.epochs_programs import tangled_epochs, tangled_programs
+from support.partner_epochs import LIMIT, follow, followable, rows
+from tidelog.engine.epoch import MaintenanceSettings, Strategy
+from tidelog.engine.spark.wire import between_threads
+from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
+from tidelog.maintain.prices import DEFAULT_RATIO
+from tidelog.maintain.small.epoch import SmallEpochs
+from tidelog.maintain.small.layout import CALLER
+
+CLOSURE = """
+.decl edge(x: number, y: number) .input edge
+.decl stop(x: number) .input stop
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z), !stop(y), x != z.
+"""
+
+
+def epochs_of(history, partners, settings_):
+    """Return the reports of each epoch after the first evaluation, and the work of that one."""
+    program = followable(CLOSURE)
+    found = []
+
+    def work(wire):
+        engine = PartnerEngine(program, {}, LIMIT, wire, is_wide=False)
+        for name, facts in history[0].items():
+            engine.insert(name, rows(facts, program.relations[name].arity))
+        engine.evaluate()
+        reports = [list(engine.work)]
+        for before, after in pairwise(history):
+            changes = {
+                name: CodeDelta(
+                    rows(after[name] - before[name], width), rows(before[name] - after[name], width)
+                )
+                for name, width in (("edge", 2), ("stop", 1))
+            }
+            reports.append(engine.apply(changes, settings_)[1])
+            engine.commit()
+        found.append(reports)
+
+    threads = [threading.Thread(target=work, args=(wire,)) for wire in between_threads(partners)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return found[0]
+
+
+def closures():
+    """Return inputs of several epochs: edges and stops that come and go."""
+    edges = {(x, (x * 7 + 3) % 40) for x in range(40)} | {(x, x + 1) for x in range(30)}
+    first = {"edge": edges, "stop": {(5,)}}
+    second = {"edge": edges - {(3, 4), (10, 11)}, "stop": {(5,), (9,)}}
+    third = {"edge": (edges - {(3, 4)}) | {(39, 2)}, "stop": set()}
+    return [first, second, third]
+
+
+def local_epochs(history, settings_, monkeypatch):
+    """Return what the local engine reports of the same epochs, all of them followed batch by batch."""
+    monkeypatch.setattr("tidelog.maintain.epoch.KERNEL", CALLER)
+    monkeypatch.setattr(SmallEpochs, "takes", lambda *_: False)
+    run = Maintained(followable(CLOSURE)).start(history[0])
+    reports = [list(run.engine.export_state().stratum_work)]
+    for before, after in pairwise(history):
+        changed = run.change(
+            insert={name: after[name] - before[name] for name in after},
+            delete={name: before[name] - after[name] for name in after},
+            strategy=settings_.strategy, switch=settings_.switch,
+        )  # fmt: skip
+        reports.append(changed.strata)
+    return reports
+
+
+def test_a_partner_alone_counts_work_like_the_local_engine(monkeypatch):
+    """An evaluation and its epochs have one price: the same derivations, bindings, facts and levels."""
+    ask = MaintenanceSettings(Strategy.UPDATE)
+
+    alone = epochs_of(closures(), 1, ask)
+
+    local = local_epochs(closures(), ask, monkeypatch)
+    assert alone[0] == local[0]
+    for theirs, ours in zip(alone[1:], local[1:], strict=True):
+        assert [report.work for report in theirs] == [report.work for report in ours]
+
+
+@pytest.mark.parametrize("partners", [1, 2, 3])
+def test_partners_give_up_at_the_budget_of_the_local_engine(partners, monkeypatch):
+    """Partners allow an update the share of a recompute that the local engine allows it."""
+    monkeypatch.setattr("tidelog.maintain.prices.FREE_WORK", 0)
+    ask = MaintenanceSettings(Strategy.AUTO, switch=0.3)
+
+    found = epochs_of(closures(), partners, ask)
+
+    assert f"{0.3 * found[0][-1] / DEFAULT_RATIO:,.0f} are allowed" in found[1][-1].reason
+
+
+@settings(max_examples=25)
+@given(data=st.data(), strategy=st.sampled_from([Strategy.UPDATE, Strategy.UPDATE, Strategy.RECOMPUTE]))
+@pytest.mark.parametrize("partners", [1, 2, 3])
+def test_partners_follow_epochs(partners, data, strategy):
+    """After every epoch the state is that of evaluation, count by count, and the deltas lead there."""
+    check_partners(partners, data, strategy)
+
+
+@settings(max_examples=15)
+@given(data=st.data())
+@pytest.mark.parametrize("partners", [1, 2, 3])
+def test_partners_that_may_give_up_follow_epochs(partners, data):
+    """With hardly any room for updates, which then are given up midway, the same holds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tidelog.maintain.prices.FREE_WORK", 0)
+        check_partners(partners, data, Strategy.AUTO)
+
+
+def check_partners(partners, data, strategy):
+    """Take random programs through random epochs and compare each with an evaluation."""
+    drawn = data.draw(tangled_programs())
+    program = followable(drawn.text)
+    history = [{name: set(facts) for name, facts in drawn.inputs.items()}]
+    for epoch in data.draw(tangled_epochs(drawn, max_epochs=3)):
+        now = {name: set(facts) for name, facts in history[-1].items()}
+        for name, held in now.items():
+            now[name] = (held - set(epoch.deletes[name])) | set(epoch.inserts[name])
+        history.append(now)
+
+    states, deltas = follow(program, history, partners, strategy)
+
+    before = {}
+    for number, inputs in enumerate(history):
+        alone, _ = follow(program, [inputs], 1, strategy)
+        for name in program.relations:
+            expected = alone[0][0][name]
+            together = {}
+            for state in states[number]:
+                together.update(state[name])
+                assert all(expected[row][0] == level for row, level in state[f"{name} kept"].items())
+            assert together == expected, name
+            if number:
+                inserted = set().union(*(delta.get(name, (set(), set()))[0] for delta in deltas[number]))
+                deleted = set().union(*(delta.get(name, (set(), set()))[1] for delta in deltas[number]))
+                assert inserted == expected.keys() - before[name].keys()
+                assert deleted == before[name].keys() - expected.keys()
+        before = alone[0][0]

@@ -1,0 +1,125 @@
+"""Kernels of postings: groups by key and their entries, against dictionaries of lists."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.code_rows import as_rows, as_tuples, distinct, row_lists, widths
+from support.kernel_oracles import oracle_of
+from tidelog.storage.lookup import find_key
+from tidelog.storage.postings import (
+    CAPACITY,
+    FREE,
+    FREE_LISTS,
+    LENGTH,
+    OLD,
+    STAMP,
+    START,
+    TOP,
+    TOUCHED,
+    append_entries,
+    dense_numbers,
+    number_groups,
+)
+from tidelog.values.memory import enlarged
+
+key_columns = st.sets(st.integers(0, 2), min_size=0).flatmap(lambda chosen: st.permutations(sorted(chosen)))
+
+
+def full_slots(keys):
+    """Return the smallest empty table for so many keys: as good as full once they are in it."""
+    return np.zeros(1 << len(keys).bit_length(), np.uint64)
+
+
+@oracle_of(number_groups, find_key)
+@given(
+    rows=row_lists(3, max_size=60),
+    columns=key_columns,
+    probes=row_lists(3, max_size=10),
+    dtype=widths,
+    data=st.data(),
+)
+def test_keys_get_numbers_as_they_appear(rows, columns, probes, dtype, data):
+    """Equal keys share a number, new ones get the next, also in a full table; each is found again."""
+    keys = [tuple(row[column] for column in columns) for row in rows]
+    expected = distinct(keys)
+    cut = data.draw(st.integers(0, len(rows)))
+    slots, stored = full_slots(expected), np.zeros((len(expected), len(columns)), dtype)
+    array, chosen, numbers = (
+        as_rows(rows, 3, dtype),
+        np.array(columns, np.int32),
+        np.zeros(len(rows), np.int64),
+    )
+
+    known = number_groups(slots, stored, array, chosen, 0, cut, 0, numbers[:cut])
+    known = number_groups(slots, stored, array, chosen, cut, len(rows), known, numbers[cut:])
+
+    assert as_tuples(stored[:known]) == expected
+    assert [expected[number] for number in numbers] == keys
+    for probe in [*keys, *(tuple(row[column] for column in columns) for row in probes)]:
+        found = find_key(slots, stored, np.array(probe, np.int64))
+        assert found == (expected.index(probe) if probe in expected else -1)
+
+
+@oracle_of(dense_numbers)
+@given(rows=row_lists(2, of=st.integers(0, 2**31 - 1), max_size=20), dtype=widths, data=st.data())
+def test_dense_codes_are_their_own_numbers(rows, dtype, data):
+    """The codes of a column in a range of rows are written as they are."""
+    first = data.draw(st.integers(0, len(rows)))
+    last = data.draw(st.integers(first, len(rows)))
+    numbers = np.zeros(last - first, np.int64)
+
+    dense_numbers(as_rows(rows, 2, dtype), 1, first, last, numbers)
+
+    assert numbers.tolist() == [row[1] for row in rows[first:last]]
+
+
+@oracle_of(append_entries)
+@given(
+    batches=st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=40), max_size=4),
+    arity=st.integers(0, 2),
+    dtype=widths,
+    is_numbered=st.booleans(),
+)
+def test_postings_hold_what_was_appended(batches, arity, dtype, is_numbered):
+    """Entries of a group stay in order while postings move; no two postings share a place of the arena."""
+    rest = np.arange(arity, dtype=np.int32)
+    is_numbered = is_numbered or arity == 0
+    groups = np.zeros((5, 3), np.int64) if is_numbered else np.zeros((5, 5), np.int32)
+    state = np.full(FREE + FREE_LISTS, -1, np.int64)
+    state[:FREE] = 0
+    arena = np.full((1, arity + is_numbered), -7, dtype)
+    expected = {group: [] for group in range(5)}
+    rows = []
+
+    for batch in batches:
+        first = len(rows)
+        rows.extend((value, -value) for _, value in batch)
+        numbers, position = np.array([group for group, _ in batch], np.int64), 0
+        state[TOUCHED] = 0
+        while position < len(batch):
+            position = append_entries(
+                groups, arena, state, as_rows(rows, 2, dtype), rest, numbers, first, position,
+                -1 if is_numbered else first,
+            )  # fmt: skip
+            if position < len(batch):
+                arena = enlarged(arena, arena.shape[0] + 3, arena.shape[0])
+        if not is_numbered:
+            touched = numbers[: state[TOUCHED]].tolist()
+            assert touched == list(dict.fromkeys(group for group, _ in batch))
+        older = {group: len(entries) for group, entries in expected.items()}
+        for place, (group, value) in enumerate(batch):
+            expected[group].append(((value, -value)[:arity], first + place))
+
+    taken = []
+    for group, entries in expected.items():
+        start, length, capacity = (int(groups[group, part]) for part in (START, LENGTH, CAPACITY))
+        assert as_tuples(arena[start : start + length]) == [
+            (*rest_of, number) if is_numbered else rest_of for rest_of, number in entries
+        ]
+        if not is_numbered and batches and groups[group, STAMP] == first + 1:
+            assert groups[group, OLD] == older[group]
+        assert capacity == (0 if not length else 1 << (length - 1).bit_length())
+        taken.extend(range(start, start + capacity))
+    assert len(set(taken)) == len(taken)
+    assert state[TOP] <= arena.shape[0]

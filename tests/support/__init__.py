@@ -1,0 +1,1 @@
+"""What tests share: programs, oracles, random values, and what starts and ends things."""

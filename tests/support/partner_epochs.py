@@ -1,0 +1,101 @@
+"""Partners in threads taken from epoch to epoch, and their facts put together."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+
+from support.programs import build
+from tidelog.engine.epoch import MaintenanceSettings
+from tidelog.engine.protocol import Settings
+from tidelog.engine.spark.placement import reason_for_driver
+from tidelog.engine.spark.split import split_rules
+from tidelog.engine.spark.wire import between_threads
+from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
+from tidelog.maintain.projections import project_negations
+from tidelog.plan.maintenance import reason_to_recompute
+
+LIMIT = Settings(jobs=1, iteration_limit=500)
+
+
+def followable(text):
+    """Return the program without the rules that partners do not follow."""
+    program = build(text)
+    strata = []
+    for stratum in program.strata:
+        rules = tuple(
+            rule
+            for rule in stratum.rules
+            if reason_for_driver(replace(stratum, rules=(rule,)), program) is None
+            and "aggregate" not in (reason_to_recompute(replace(stratum, rules=(rule,)), program) or "")
+        )
+        strata.append(replace(stratum, rules=rules))
+    return split_rules(project_negations(replace(program, strata=tuple(strata))))
+
+
+def rows(facts, arity):
+    """Return facts as rows."""
+    return np.array(sorted(facts), np.int64).reshape(len(facts), arity)
+
+
+def follow(program, history, partners, strategy):
+    """Return the annotated facts after each epoch, and each epoch's difference, of all partners together."""
+    states = [[] for _ in history]
+    deltas = [[] for _ in history]
+    failures = []
+
+    def work(wire):
+        try:
+            engine = PartnerEngine(program, {}, LIMIT, wire, is_wide=False)
+            for name, facts in history[0].items():
+                engine.insert(name, rows(facts, program.relations[name].arity))
+            engine.evaluate()
+            states[0].append(annotated(engine))
+            for number in range(1, len(history)):
+                changes = {}
+                for name, facts in history[number].items():
+                    before = history[number - 1][name]
+                    arity = program.relations[name].arity
+                    changes[name] = CodeDelta(rows(facts - before, arity), rows(before - facts, arity))
+                found, _ = engine.apply(changes, MaintenanceSettings(strategy))
+                deltas[number].append(
+                    {
+                        name: (content(engine, name, change.inserted), content(engine, name, change.deleted))
+                        for name, change in found.items()
+                    }
+                )
+                engine.commit()
+                states[number].append(annotated(engine))
+        except Exception as error:  # noqa: BLE001 - reported by the test's own thread
+            wire.give_up(str(error))
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(wire,)) for wire in between_threads(partners)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    if failures:
+        raise failures[0]
+    return states, deltas
+
+
+def content(engine, name, numbers):
+    """Return the rows that this partner owns."""
+    own = engine.owned(name, numbers)
+    return set(map(tuple, engine.state.relations[name].rows[own].tolist()))
+
+
+def annotated(engine):
+    """Return the facts a partner owns, with levels and counts; all its copies must have the levels."""
+    found = {}
+    for name in engine.program.relations:
+        relation = engine.state.relations[name]
+        own = engine.facts(name)
+        keys = map(tuple, relation.rows[own].tolist())
+        annotations = zip(relation.levels[own].tolist(), relation.counts[own].tolist(), strict=True)
+        found[name] = dict(zip(keys, annotations, strict=True))
+        held = np.flatnonzero(relation.levels[: relation.count] != 2**31 - 1)
+        levels = relation.levels[held].tolist()
+        found[f"{name} kept"] = dict(zip(map(tuple, relation.rows[held].tolist()), levels, strict=True))
+    return found
