@@ -190,3 +190,73 @@ def test_queries_know_every_type_of_the_program(query: str, expected: list[tuple
     db = tidelog.open(TYPED, engine="reference")
 
     assert list(db.query(query)) == expected
+
+
+# --- values from Python ------------------------------------------------------------------------
+
+
+def deep(length: int) -> tuple[object, ...] | None:
+    """Return a list of the program, as long as this, as nested tuples."""
+    found: tuple[object, ...] | None = None
+    for _ in range(length):
+        found = (1, found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "values", "expected"),
+    [
+        ("edge($x, y)", {"x": 1}, [(2,)]),
+        ("edge($x, y)", {"x": -1}, [(2,)]),
+        ("name(x, $s)", {"s": "it's"}, [(2,)]),
+        ("name(x, $s)", {"s": 'say "hi"'}, [(3,)]),
+        ("name(x, $s), x < $most", {"s": "one", "most": 2}, [(1,)]),
+        ("list($l)", {"l": (1, (2, None))}, [()]),
+        ("list($l)", {"l": None}, [()]),
+        ("x = count : { edge($from, _) }", {"from": 3}, [(1,)]),
+        ("edge(x, 3), !edge($x, x)", {"x": 1}, [(3,)]),
+    ],
+)
+def test_values_stand_where_their_names_do(
+    db: Session, query: str, values: dict[str, object], expected: list[tuple[object, ...]]
+) -> None:
+    """`$name` is the value given under that name, in atoms, constraints and aggregates."""
+    assert list(db.query(query, **values)) == expected
+
+
+@given(st.text(), st.integers(-(2**63), 2**63 - 1))
+def test_a_value_is_never_read_as_text(text: str, number: int) -> None:
+    """Whatever a text holds, a query by value finds it."""
+    with tidelog.open(
+        ".decl a(s: symbol, n: number)", facts={"a": [(text, number)]}, engine="reference"
+    ) as one:
+        assert list(one.query("a($s, n)", s=text)) == [(number,)]
+        assert list(one.query("a(s, $n), s = $s", s=text, n=number)) == [(text,)]
+
+
+def test_a_value_hides_a_branch_of_its_name() -> None:
+    """`$A` is a branch unless a value has the name; a branch can be the value."""
+    text = ".type T = A {} | B { n: number }\n.decl t(x: T, n: number)\nt($A, 1). t($B(2), 2)."
+    with tidelog.open(text, engine="reference") as one:
+        assert list(one.query("t($A, n)")) == [(1,)]
+        assert list(one.query("t($A, n)", A=Branch("B", (2,)))) == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("query", "values", "code"),
+    [
+        ("edge($x, y)", {}, "missing-value"),
+        ("edge($x, y)", {"x": 1, "z": 2}, "no-effect"),
+        ("edge($x, y)", {"x": "one"}, "type-clash"),
+        ("edge($x, y)", {"x": True}, "bad-argument"),
+        ("edge($x, y)", {"x": object()}, "bad-argument"),
+        ("edge($x, y)", {"x": 2**70}, "number-too-large"),
+        ("list($x)", {"x": deep(2000)}, "nested-too-deeply"),
+    ],
+)
+def test_mistakes_in_values(db: Session, query: str, values: dict[str, object], code: str) -> None:
+    """A value that is missing, not asked for or of another type is a diagnostic."""
+    with pytest.raises(TidelogError) as caught:
+        db.query(query, **values)
+
+    assert [each.code for each in caught.value.diagnostics] == [code]

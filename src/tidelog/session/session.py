@@ -127,18 +127,22 @@ class Session:
     def __len__(self) -> int:
         return len(self.program.relations)
 
-    def query(self, text: str) -> Answer:
+    def query(self, text: str, /, **values: object) -> Answer:
         """Return the bindings of the query's variables, in the order they first occur.
 
         A query is one atom or a whole body, with strings in single or double quotes:
 
             db.query("path(1, x)")
             db.query("edge(x, y), !edge(y, x), x < 10")
+
+        A name after `$` stands for the value given under that name, whatever characters it has:
+
+            db.query("path($start, x)", start=name)
         """
         with Arguments() as arguments:
             arguments.text("text", text)
         with self._epochs.lock:
-            return answer_query(text, self.snapshot)
+            return answer_query(text, self.snapshot, values)
 
     # --- epochs ----------------------------------------------------------------------------------
 

@@ -1,6 +1,8 @@
 """From the text of a query to its answer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 
@@ -13,19 +15,22 @@ from tidelog.source import Source
 from tidelog.syntax import tree, walk_tree
 from tidelog.syntax.query import ParsedQuery, parse_query
 from tidelog.views.declare import declare_all
+from tidelog.views.query_values import bind_values
 from tidelog.views.relation import Answer
 from tidelog.views.snapshot import Snapshot
 from tidelog.views.virtual import virtual_relation
 
+NO_VALUES: Final[Mapping[str, object]] = MappingProxyType({})
 
-def answer_query(text: str, snapshot: Snapshot) -> Answer:
-    """Return the bindings of the query's variables for which it holds.
+
+def answer_query(text: str, snapshot: Snapshot, values: Mapping[str, object] = NO_VALUES) -> Answer:
+    """Return the bindings of the query's variables for which it holds; `values` are those of `$name`.
 
     A query is the body of a rule: `path(1, x)`, or `path(1, x), x > 3, !edge(1, x)`. One atom over
     variables and constants is looked up in the engine. Anything else is checked and evaluated as a
     rule, by an engine of its own over the facts already there.
     """
-    query = parse_query(Source("query", text))
+    query = bind_values(parse_query(Source("query", text)), values, snapshot.program)
     atom = query.atom
     if atom is not None and atom.relation in snapshot.program.relations:
         pattern = _pattern(atom, snapshot)
