@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from doc_pages import blocks_of
+from support.doc_pages import blocks_of
 from tidelog import __version__
 from tidelog.kernels import IS_COMPILED
 from tidelog.kernels.compilers import common_kernels
 from tidelog.kernels.target import target
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PARTS = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "src")
 CALL = """
 import numpy as np

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_rows import as_rows, as_tuples
-from kernel_oracles import oracle_of
+from support.code_rows import as_rows, as_tuples
+from support.kernel_oracles import oracle_of
 from tidelog.storage import StoredRelation
 from tidelog.storage.join import UNEQUAL, find_groups
 from tidelog.storage.sieve import HEAD, MATCHES, NO_GROUP, ROW, STATES, join_unknown

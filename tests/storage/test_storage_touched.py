@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_rows import as_rows, as_tuples
+from support.code_rows import as_rows, as_tuples
 from tidelog.storage import StoredRelation
 from tidelog.storage import index as index_module
 

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 
-from programs import build, run, run_program
-from strategies import RandomProgram, dense_programs, programs
+from support.programs import build, run, run_program
+from support.strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.local import key_scan, sieve, stratum, workers
 from tidelog.engine.protocol import Settings
 from tidelog.errors import TidelogError

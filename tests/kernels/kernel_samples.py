@@ -3,7 +3,7 @@
 They run as plain Python, which takes no compiler and half a minute: once as they are, and once as if what is
 few were many, so that few facts reach the kernels for many.
 
-    NUMBA_DISABLE_JIT=1 python tests/kernel_samples.py
+    NUMBA_DISABLE_JIT=1 python tests/kernels/kernel_samples.py
 
 prints a line for each kernel and the types of its arguments. `src/tidelog/kernels/common.txt` has what it
 prints; `tests/test_kernels_warm.py` compares them, and rewrites the file with `UPDATE_GOLDEN=1`.
