@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import started
 from tidelog import progress as progress_module
 from tidelog.engine import recorder as recorder_module
 from tidelog.engine.recorder import SessionRecorder
@@ -136,15 +137,15 @@ def test_evaluation_tells_stratum_iteration_facts_and_rate(monkeypatch: pytest.M
 def _on_terminal(command: list[str], folder: Path) -> str:
     """Return what a command writes to stderr if that is a terminal."""
     reading, writing = pty.openpty()
-    done = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=writing)
-    os.close(writing)
     found = b""
-    # A terminal whose other end is closed is an error to read from.
-    with suppress(OSError):
-        while part := os.read(reading, 1 << 16):
-            found += part
-    os.close(reading)
-    assert done.wait() == 0
+    with started(command, folder, stdout=subprocess.DEVNULL, stderr=writing) as process:
+        os.close(writing)
+        # A terminal whose other end is closed is an error to read from.
+        with suppress(OSError):
+            while part := os.read(reading, 1 << 16):
+                found += part
+        os.close(reading)
+        assert process.wait() == 0
     return found.decode()
 
 
@@ -155,10 +156,10 @@ def test_a_slow_command(tmp_path: Path, command: str):
     (tmp_path / "slow.py").write_text(FUNCTIONS)
     (tmp_path / "changes.dl").write_text("")
     rest = ["--functions", "slow.py"] + (["changes.dl"] if command == "apply" else [])
-    started = [sys.executable, "-m", "tidelog", command, "slow.dl", *rest]
+    whole = [sys.executable, "-m", "tidelog", command, "slow.dl", *rest]
 
-    shown = _on_terminal(started, tmp_path)
-    piped = subprocess.run(started, cwd=tmp_path, capture_output=True, check=True)
+    shown = _on_terminal(whole, tmp_path)
+    piped = subprocess.run(whole, cwd=tmp_path, capture_output=True, check=True)
 
     assert "evaluating | stratum 1/1 a" in shown
     assert shown.rpartition("\r")[2] == ""

@@ -23,11 +23,12 @@ import numpy as np
 import tidelog
 from tidelog.engine.local import aggregates, choose, marked, stratum
 from tidelog.engine.recorder import SessionRecorder
+from tidelog.engine.settings import make_settings
 from tidelog.engine.spark import kernels as spark_kernels
 from tidelog.kernels.decorators import plain_calls
 from tidelog.plan import chain
 from tidelog.session.once import evaluate_once
-from tidelog.session.prepare import Request, make_settings, prepare
+from tidelog.session.prepare import Request, prepare
 from tidelog.session.write import write_outputs
 from tidelog.source import Source
 from tidelog.storage import ordered, packed, pairs, paths

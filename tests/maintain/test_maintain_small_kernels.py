@@ -26,8 +26,8 @@ from tidelog.maintain.small.proving import (
     FOUND_RULE,
     INPUT,
     Met,
-    Progress,
     ProofMarks,
+    SearchState,
     Waiting,
     prove_facts,
     spread_certainty,
@@ -195,7 +195,7 @@ def prove(
     width = FOUND_FIRST + int(tables.rules["literal_count"].max(initial=0))
     waiting, met = np.array(begun, words_of(Waiting)), np.zeros(1, words_of(Met))
     found = np.full((1, width), -1, np.int64)
-    progress = np.array([(len(begun), 0, 0, STAMP)], words_of(Progress))
+    progress = np.array([(len(begun), 0, 0, STAMP)], words_of(SearchState))
     while (
         status := tables.run(
             prove_facts, addresses_of(marks.table, waiting, met, progress), found, int(assumes)

@@ -48,7 +48,7 @@ def _enter_facts(known: Slots, word: np.uint64, arena: CodeArray, posting: CodeA
 
 
 @inlined
-def _matches_to_come(found: Int64s, groups: CodeArray, heads: Int64s, row: Integer) -> Integer:
+def _matches_ahead(found: Int64s, groups: CodeArray, heads: Int64s, row: Integer) -> Integer:
     """Return how many entries match the bindings from a row on that have the same group of the head."""
     head = heads[row]
     matches = np.int64(0)
@@ -131,7 +131,7 @@ def join_unknown(
                 state[HEAD] = heads[row]
                 if heads[row] >= 0 and key != EMPTY:
                     posting = head_groups[heads[row]]
-                    if posting[LENGTH] <= _matches_to_come(found, groups, heads, row):
+                    if posting[LENGTH] <= _matches_ahead(found, groups, heads, row):
                         _enter_facts(known, key, head_arena, posting, free_shifts)
             start, end = rows_in_view(groups, found[row], arena, *view)
             entry = start + offset

@@ -53,7 +53,7 @@ class Met:
 
 
 @struct
-class Progress:
+class SearchState:
     """How many facts wait, are found and are met, and the number of this search."""
 
     waiting: Word
@@ -63,7 +63,7 @@ class Progress:
 
 
 marks_at, _waiting_at = table_of(ProofMarks), table_of(Waiting)
-_met_at, _progress_at = table_of(Met), table_of(Progress)
+_met_at, _progress_at = table_of(Met), table_of(SearchState)
 
 
 class Search(NamedTuple):
@@ -72,7 +72,7 @@ class Search(NamedTuple):
     marks: Table[ProofMarks]
     waiting: Table[Waiting]
     met: Table[Met]
-    progress: Progress
+    progress: SearchState
     found: Int64s
 
 

@@ -13,7 +13,7 @@ from tidelog.maintain.small.listing import list_derivations
 from tidelog.maintain.small.proving import (
     FOUND_FIRST,
     Met,
-    Progress,
+    SearchState,
     Waiting,
     prove_facts,
     spread_certainty,
@@ -86,7 +86,7 @@ class SmallStratum(StrataTables):
         waiting[: len(begun)] = np.array(begun, waiting.dtype)
         met = np.zeros(room, words_of(Met))
         found = np.full((room, FOUND_FIRST + int(self.rules["literal_count"].max(initial=0))), -1, np.int64)
-        progress = np.zeros(1, words_of(Progress))
+        progress = np.zeros(1, words_of(SearchState))
         progress["waiting"], progress["search"] = len(begun), search
         while True:
             searched = addresses_of(marks, waiting, met, progress)
