@@ -21,7 +21,7 @@ from unittest import mock
 import numpy as np
 
 import tidelog
-from tidelog.engine.local import aggregates, choose, marked, stratum
+from tidelog.engine.local import aggregates, choose, key_scan, marked, stratum
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.engine.settings import make_settings
 from tidelog.engine.spark import kernels as spark_kernels
@@ -42,10 +42,13 @@ _MANY: Final = (
     (aggregates, "_FEW_FLOATS", 0),
     (chain, "_FACTS_TO_ORDER", 1),
     (choose, "_LEAST_ROWS", 1),
+    (key_scan, "_FACTS_PER_KEY", 0),
+    (key_scan, "_LEAST_FACTS", 1),
     (marked, "_LEAST_ROWS", 1),
     (marked, "_SHARED", 0.0),
     (ordered, "_SHORT_TAIL", 1),
     (paths, "_FEW_ARCS", 1),
+    (stratum, "_MATCHES_FOR_SIEVE", 0),
     (stratum, "_PLAN_AGAIN_ROWS", 8),
 )
 _PACKED: Final = ((packed, "_SMALLEST_ROWS", 8),)
@@ -98,6 +101,7 @@ _CYCLES: Final = """
 .decl corner(x: number)
 .decl dear(x: number, y: number, z: number)
 .decl near(x: number, y: number)
+.decl reach(x: number, y: number)
 .decl back(x: number, y: number)
 path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), edge(y, z).
@@ -106,6 +110,8 @@ square(x, y, z, w) :- edge(x, y), edge(y, z), edge(z, w), edge(w, x). .plan leap
 corner(x) :- edge(x, y), edge(y, z), edge(z, x). .plan leapfrog
 dear(x, y, z) :- cost(x, y, c), cost(x, z, d), c < d.
 dear(x, y, z) :- dear(y, x, _), cost(x, z, d), z < x + 9, x < z.
+reach(x, y) :- edge(x, y).
+reach(x, z) :- reach(x, y), reach(y, z).
 near(x, y) :- edge(x, y).
 near(x, z) :- near(x, y), near(y, z), back(z, x).
 back(x, y) :- edge(y, x).

@@ -95,6 +95,13 @@ def test_bits_are_used_only_where_they_take_less_memory():
     assert fitting_pairs(random_rows(100, 3, 64), 100, 1 << 18) is None
 
 
+def test_codes_of_64_bits_are_too_sparse_for_bits():
+    """However large the number of possible pairs is."""
+    rows = np.array([(1 << 33, 1 << 33), (1, 1)], np.int64)
+
+    assert fitting_pairs(rows, 2, 1 << 20) is None
+
+
 @pytest.mark.usefixtures("_small_relations_use_bits")
 def test_relation_with_bits_holds_the_same_rows():
     """A relation that turned to bits numbers its rows as before."""

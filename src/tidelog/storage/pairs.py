@@ -64,9 +64,11 @@ def fitting_pairs(rows: CodeArray, count: int, needed: int) -> PairBits | None:
     smallest_right, right = code_range(rows, 1, 0, count)
     if smallest_left < 0 or smallest_right < 0:
         return None
-    if (left + 1) * ((right + 64) // 64) * 8 > _SLOT_BYTES * needed:
+    # Python's integers: those of NumPy would overflow for codes of 64 bits.
+    height, width = int(left) + 1, int(right) + 1
+    if height * ((width + 63) // 64) * 8 > _SLOT_BYTES * needed:
         return None
-    pairs = PairBits(int(left) + 1, int(right) + 1)
+    pairs = PairBits(height, width)
     pairs.mark(rows, count)
     return pairs
 
