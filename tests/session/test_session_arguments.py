@@ -285,8 +285,8 @@ IGNORED: Mapping[str, Callable[[Session], object]] = {
     "open: a strategy of another engine": lambda _: tidelog.open(
         PROGRAM, engine="reference", strategy="update"
     ),
-    "open: switch where there is only one way": lambda _: tidelog.open(
-        PROGRAM, engine="reference", switch=0.5
+    "open: max_update_share where there is only one way": lambda _: tidelog.open(
+        PROGRAM, engine="reference", max_update_share=0.5
     ),
     "open: memory_limit that nobody watches": lambda _: tidelog.open(
         PROGRAM, engine="reference", memory_limit="4G"

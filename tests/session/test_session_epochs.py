@@ -318,13 +318,13 @@ def test_an_exception_in_a_transaction_leaves_all_as_it_was(db: Session) -> None
 
 
 def test_a_transaction_can_be_ended_by_hand(db: Session) -> None:
-    """`commit` inside the block gives the delta; `roll_back` forgets the changes."""
+    """`commit` inside the block gives the delta; `rollback` forgets the changes."""
     with db.transaction() as t:
         t.insert("edge(3, 4)")
         assert t.commit()["edge"].inserted == {(3, 4)}
     with db.transaction() as t:
         t.insert("edge(4, 5)")
-        t.roll_back()
+        t.rollback()
     assert db.epoch == 1
 
 
@@ -409,17 +409,20 @@ def test_changes_of_another_form_are_mistakes(changes: dict[str, object]) -> Non
 
 
 def test_strategies_are_chosen_per_session_and_per_epoch(engine: EngineName) -> None:
-    """A strategy that does not exist and a switch that is no share are mistakes, told together."""
+    """A strategy that does not exist and a share that is no number are mistakes, told together."""
     is_local = engine == "local"
     with tidelog.open(PROGRAM, engine=engine, strategy="recompute") as db:
         strategy = "update" if is_local else "auto"
         assert db.apply("+edge(1, 2).", strategy=strategy)["path"].inserted == {(1, 2)}
-        assert db.apply("+edge(2, 3).", switch=0 if is_local else None)["path"].inserted == {(2, 3), (1, 3)}
+        assert db.apply("+edge(2, 3).", max_update_share=0 if is_local else None)["path"].inserted == {
+            (2, 3),
+            (1, 3),
+        }
         assert db.apply("-edge(1, 2).")["path"].deleted == {(1, 2), (1, 3)}
         with pytest.raises(TidelogError) as error:
-            db.apply("+edge(1, 2).", strategy="updates", switch=float("nan"))
+            db.apply("+edge(1, 2).", strategy="updates", max_update_share=float("nan"))
 
-    assert codes(error) == ["unknown-strategy", "bad-switch"]
+    assert codes(error) == ["unknown-strategy", "bad-update-share"]
     assert error.value.diagnostics[0].hint == "did you mean `update`?"
 
 

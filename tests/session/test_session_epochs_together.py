@@ -194,7 +194,7 @@ def test_only_the_ends_of_an_epoch_count(db: Session) -> None:
 
 def test_guards_are_held_against_the_whole(db: Session) -> None:
     """An epoch is refused for what its rules and facts do together, and only for that."""
-    db.guard("path(1, 4)", is_strict=True)
+    db.guard("path(1, 4)", strict=True)
     before = memory(db)
 
     with pytest.raises(GuardError) as refused:

@@ -67,7 +67,7 @@ class Followed:
             remove_rules=removed or None,
             add_rules="\n".join(added) or None,
             strategy=step.strategy,
-            switch=step.switch,
+            max_update_share=step.switch,
         )
         self.text = text
         self._follow(step.inserts, step.deletes)

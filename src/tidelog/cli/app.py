@@ -20,6 +20,7 @@ from tidelog.cli.parameters import (
     IterationLimit,
     Jobs,
     Macros,
+    MaxUpdateShare,
     MemoryLimit,
     Method,
     Missing,
@@ -30,7 +31,6 @@ from tidelog.cli.parameters import (
     Programs,
     Scripts,
     Strategy,
-    Switch,
     Unwanted,
     parse_jobs,
     parse_macros,
@@ -124,7 +124,7 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
     ],
     *,
     strategy: Strategy = None,
-    switch: Switch = None,
+    max_update_share: MaxUpdateShare = None,
     explain_strategy: Annotated[
         bool, typer.Option("--explain-strategy", help="Say what was done to each stratum, and why.")
     ] = False,
@@ -145,7 +145,7 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
     is_json = output_format is OutputFormat.JSON
     apply_changes(
         ApplyOptions(
-            replace(session, strategy=strategy, switch=switch),
+            replace(session, strategy=strategy, max_update_share=max_update_share),
             tuple(scripts),
             explain_strategy,
             is_json,
@@ -164,12 +164,12 @@ def shell(
     session: "SessionOptions",
     *,
     strategy: Strategy = None,
-    switch: Switch = None,
+    max_update_share: MaxUpdateShare = None,
 ) -> None:
     """Change facts and rules and ask queries, line by line."""
     from tidelog.cli.shell import run_shell  # noqa: PLC0415 - starts quickly otherwise
 
-    run_shell(replace(session, strategy=strategy, switch=switch, takes_rules=True))
+    run_shell(replace(session, strategy=strategy, max_update_share=max_update_share, takes_rules=True))
 
 
 @app.command()

@@ -44,7 +44,7 @@ def apply_changes(options: ApplyOptions) -> None:
     has_failed = has_broken = False
     with open_target(options.session) as session:
         for path in options.guards:
-            session.guard(path, is_strict=options.is_strict)
+            session.guard(path, strict=options.is_strict)
         try:
             for transaction in read_transactions(options.scripts):
                 try:

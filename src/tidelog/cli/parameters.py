@@ -80,10 +80,12 @@ Strategy = Annotated[
     str | None,
     typer.Option("--strategy", metavar="NAME", help="How epochs are applied; auto by default."),
 ]
-Switch = Annotated[
+MaxUpdateShare = Annotated[
     float | None,
     typer.Option(
-        "--switch", metavar="F", help="Share of a recompute's work that an update may take; 0.2 by default."
+        "--max-update-share",
+        metavar="F",
+        help="Share of a recompute's work that an update may take; 0.2 by default.",
     ),
 ]
 Unwanted = Annotated[

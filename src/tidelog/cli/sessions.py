@@ -35,7 +35,7 @@ class SessionOptions:
     include_path: tuple[Path, ...] = ()
     defines: Mapping[str, str] | None = None
     strategy: str | None = None
-    switch: float | None = None
+    max_update_share: float | None = None
     shows_warnings: bool = True
     is_read_only: bool = False
     # Whether rules can be added, which may include files and use macros.
@@ -55,7 +55,7 @@ def open_target(options: SessionOptions) -> Session:
         load_functions(options.functions),
         options.include_path,
         options.defines,
-        choose_strategy(MaintenanceSettings(), options.strategy, options.switch, options.engine),
+        choose_strategy(MaintenanceSettings(), options.strategy, options.max_update_share, options.engine),
         options.target if is_store else None,
         options.is_read_only and is_store,
     )

@@ -147,7 +147,7 @@ class Shell:
         for change in transaction.changes:
             trial.written(change)
         mistakes = trial.mistakes
-        trial.roll_back()
+        trial.rollback()
         if mistakes:
             raise TidelogError(mistakes)
 

@@ -18,7 +18,7 @@ _POSSIBLE: Final = {
 def choose_strategy(
     settings: MaintenanceSettings,
     strategy: str | Strategy | None,
-    switch: float | None = None,
+    max_update_share: float | None = None,
     engine: str = "local",
 ) -> MaintenanceSettings:
     """Return the settings with what a user chose; None leaves what was there.
@@ -42,15 +42,15 @@ def choose_strategy(
                     hint=did_you_mean(name, names, f"choose one of {', '.join(names)}"),
                 )
             )
-    if switch is not None:
-        share = to_float(switch)
+    if max_update_share is not None:
+        share = to_float(max_update_share)
         if share is not None and 0 <= share < float("inf"):
             settings = replace(settings, switch=share)
         else:
             found.append(
                 Diagnostic(
-                    code="bad-switch",
-                    message=f"{described(switch)} is not a share of the work of a recompute",
+                    code="bad-update-share",
+                    message=f"{described(max_update_share)} is not a share of the work of a recompute",
                     hint="give a number such as 0.2; 0 always recomputes",
                 )
             )
@@ -60,7 +60,7 @@ def choose_strategy(
         because = f"the engine `{engine}` does not follow changes by `{settings.strategy.value}`"
         found.append(no_effect("strategy", because, f"choose one of {possible_names}"))
     if engine == "reference" and settings.switch != before.switch:
-        found.append(no_effect("switch", "the engine `reference` always starts over"))
+        found.append(no_effect("max_update_share", "the engine `reference` always starts over"))
     raise_if_any(found)
     return settings
 

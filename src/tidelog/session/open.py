@@ -46,7 +46,7 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
     defines: Mapping[str, str] | None = None,
     observer: Observer | None = None,
     strategy: str = "auto",
-    switch: float = 0.2,
+    max_update_share: float = 0.2,
     store: Path | str | None = None,
     read_only: bool = False,
     provenance: "str | Metric | None" = None,
@@ -63,7 +63,8 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
     evaluation stops, `iteration_limit` the iterations a stratum may take, `functions` Python
     callables for `.functor` declarations (before those registered with `@tidelog.functor` and
     `@tidelog.aggregate`), `include_path` folders for `#include`, `defines` macros,
-    `observer` receives progress. `strategy` and `switch` say how epochs are applied.
+    `observer` receives progress. `strategy` says how epochs are applied, and
+    `max_update_share` what share of a recompute's work an update may take before it is given up for one.
 
     `store` is a folder that keeps the program and its state. Where it holds a store already the
     session goes on from there: the program may be left out, and `facts` are not read again.
@@ -106,7 +107,7 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
         functions,
         paths("include_path", include_path),
         defines,
-        choose_strategy(MaintenanceSettings(), strategy, switch, engine),
+        choose_strategy(MaintenanceSettings(), strategy, max_update_share, engine),
         None if store is None else Path(store),
         read_only,
         options,

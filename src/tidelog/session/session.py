@@ -167,7 +167,7 @@ class Session:
         remove_rules: SomeRules | None = None,
         functions: Functions | None = None,
         strategy: str | Strategy | None = None,
-        switch: float | None = None,
+        max_update_share: float | None = None,
     ) -> Delta:
         """Return what changes when facts and rules are inserted and deleted: one epoch, or nothing at all.
 
@@ -186,9 +186,9 @@ class Session:
         is added; a rule in both is added. Facts may be of relations that the new rules declare.
 
         Only input relations can be changed. Every mistake is reported and then nothing has changed.
-        `strategy` and `switch` are for this epoch alone.
+        `strategy` and `max_update_share` are for this epoch alone.
         """
-        settings = self._choose(strategy, switch)
+        settings = self._choose(strategy, max_update_share)
 
         def work() -> Delta:
             pending = self._epochs.gather()
@@ -206,7 +206,7 @@ class Session:
         return self._commit(work)
 
     def transaction(
-        self, *, strategy: str | Strategy | None = None, switch: float | None = None
+        self, *, strategy: str | Strategy | None = None, max_update_share: float | None = None
     ) -> Transaction:
         """Return a collection of changes that is applied at the end of its `with` block.
 
@@ -216,7 +216,7 @@ class Session:
             t.add_rules("path(x, z) :- path(x, y), edge(y, z).")
         print(t.delta)
         """
-        settings = self._choose(strategy, switch)
+        settings = self._choose(strategy, max_update_share)
 
         def commit(pending: PendingEpoch) -> Delta:
             return self._commit(lambda: self._apply(pending, settings))
@@ -231,7 +231,7 @@ class Session:
         *,
         functions: Functions | None = None,
         strategy: str | Strategy | None = None,
-        switch: float | None = None,
+        max_update_share: float | None = None,
     ) -> Delta:
         """Return what changes when the program gets more rules, or declarations and rules.
 
@@ -240,10 +240,16 @@ class Session:
         """
         with Arguments() as arguments:
             arguments.expect("text", text, "a text or a path, or several", is_right=text is not None)
-        return self.apply(add_rules=text, functions=functions, strategy=strategy, switch=switch)
+        return self.apply(
+            add_rules=text, functions=functions, strategy=strategy, max_update_share=max_update_share
+        )
 
     def remove_rules(
-        self, rules: SomeRules, *, strategy: str | Strategy | None = None, switch: float | None = None
+        self,
+        rules: SomeRules,
+        *,
+        strategy: str | Strategy | None = None,
+        max_update_share: float | None = None,
     ) -> Delta:
         """Return what changes when the program loses rules.
 
@@ -253,7 +259,7 @@ class Session:
         with Arguments() as arguments:
             wanted = "a rule, its id or its text, or several"
             arguments.expect("rules", rules, wanted, is_right=rules is not None)
-        return self.apply(remove_rules=rules, strategy=strategy, switch=switch)
+        return self.apply(remove_rules=rules, strategy=strategy, max_update_share=max_update_share)
 
     def subscribe(self, relation: str, callback: Callback) -> Subscription:
         """Return a subscription: after each epoch that changes the relation, the callback is given its delta.
@@ -432,7 +438,7 @@ class Session:
             self._check_open()
             return repair(self._epochs, FaultQuestion(unwanted, missing, epoch, method), wishes)
 
-    def guard(self, text: str | Path, *, is_strict: bool = False) -> tuple[Guard, ...]:
+    def guard(self, text: str | Path, *, strict: bool = False) -> tuple[Guard, ...]:
         """Return guards that every epoch from now on is held against, until `unguard`.
 
         A text names facts that must never hold, with variables if all that match are meant; `always`
@@ -441,14 +447,14 @@ class Session:
         a strict guard refuses the epoch.
 
             db.guard("alias('user', 'sec')")
-            db.guard("always reachable('main')", is_strict=True)
+            db.guard("always reachable('main')", strict=True)
         """
         with Arguments() as arguments:
             wanted = "a text, or the path of a file"
             is_right = isinstance(text, str) or (isinstance(text, Path) and is_path(text))
             arguments.expect("text", text, wanted, is_right=is_right)
-            arguments.flag("is_strict", is_strict)
-        guards = read_guards(text, is_strict=is_strict)
+            arguments.flag("strict", strict)
+        guards = read_guards(text, is_strict=strict)
         with self._epochs.lock:
             self._check_open()
             self._guards.add(guards, self._epochs)
@@ -509,8 +515,8 @@ class Session:
         sizes = ", ".join(f"{name}: {len(self[name]):,}" for name in self.relations)
         return f"<session {sizes}>"
 
-    def _choose(self, strategy: str | Strategy | None, switch: float | None) -> MaintenanceSettings:
-        return choose_strategy(self._maintenance, strategy, switch, self._epochs.request.engine)
+    def _choose(self, strategy: str | Strategy | None, max_update_share: float | None) -> MaintenanceSettings:
+        return choose_strategy(self._maintenance, strategy, max_update_share, self._epochs.request.engine)
 
     @activity("applying changes")
     def _apply(self, pending: PendingEpoch, settings: MaintenanceSettings) -> Delta:

@@ -80,7 +80,7 @@ class Transaction:
         self._delta = self._commit(pending)
         return self._delta
 
-    def roll_back(self) -> None:
+    def rollback(self) -> None:
         """Forget the changes; nothing can be added afterwards."""
         self._pending = None
 
@@ -91,7 +91,7 @@ class Transaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None:
-            self.roll_back()
+            self.rollback()
         elif self._pending is not None:
             self.commit()
 

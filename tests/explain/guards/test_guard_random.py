@@ -58,7 +58,7 @@ def test_a_strict_guard_refuses_and_tells_a_smallest_repair(random: RandomFaults
     with random.open_before() as session:
         before = {name: set(session[name]) for name in session}
         for guard in guards:
-            session.guard(guard, is_strict=True)
+            session.guard(guard, strict=True)
 
         with pytest.raises(GuardError) as caught:
             session.apply(random.script)

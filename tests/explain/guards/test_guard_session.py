@@ -27,7 +27,7 @@ def test_a_broken_guard_is_reported_with_blame_and_repair() -> None:
 def test_a_strict_guard_refuses_the_epoch(engine: str) -> None:
     """Nothing has changed, and the error tells what to leave out."""
     with before(engine) as db:
-        db.guard(FAULT, is_strict=True)
+        db.guard(FAULT, strict=True)
         facts = {name: set(db[name]) for name in db}
         with pytest.raises(GuardError, match="leave out") as caught, db.transaction() as transaction:
             transaction.change(CHANGES)
@@ -41,7 +41,7 @@ def test_a_strict_guard_refuses_the_epoch(engine: str) -> None:
 def test_a_strict_guard_refuses_rules() -> None:
     """Rules that would break a guard are refused as facts are; others are let in."""
     with before() as db:
-        db.guard("alias('guest', x)", is_strict=True)
+        db.guard("alias('guest', x)", strict=True)
         with pytest.raises(GuardError) as caught:
             db.add_rules('vpt("guest", o) :- new("sec", o).')
 
@@ -52,7 +52,7 @@ def test_a_strict_guard_refuses_rules() -> None:
 def test_a_strict_guard_tells_of_relations_that_are_new() -> None:
     """Facts of a relation that the refused rules declare appeared too, and lead to the change."""
     with before() as db:
-        db.guard("alias('guest', x)", is_strict=True)
+        db.guard("alias('guest', x)", strict=True)
         with pytest.raises(GuardError) as caught:
             db.add_rules('.decl friend(o: symbol) friend(o) :- new("sec", o). vpt("guest", o) :- friend(o).')
 
@@ -100,7 +100,7 @@ def test_a_guard_must_be_of_the_program() -> None:
 def test_a_refused_epoch_is_not_in_the_store(tmp_path: Path) -> None:
     """A store holds only epochs that were let in."""
     with make(tmp_path / "s", PROGRAM, FACTS) as db:
-        db.guard(FAULT, is_strict=True)
+        db.guard(FAULT, strict=True)
         with pytest.raises(GuardError):
             db.apply(CHANGES)
         db.apply("+new('x', 'L8').")
