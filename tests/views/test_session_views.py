@@ -1,8 +1,12 @@
 """A relation as a set, a table, a frame and a page."""
 
+import pickle
+from pathlib import Path
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tidelog
@@ -130,3 +134,82 @@ def test_repr_is_a_small_table(db: Session) -> None:
 def test_a_relation_view_is_public() -> None:
     """The class can be named in annotations."""
     assert issubclass(RelationView, tidelog.RelationView)
+
+
+# --- parts, orders, files and pickles -------------------------------------------------------------
+
+
+def test_a_place_is_a_fact_and_a_slice_is_facts(db: Session) -> None:
+    """Facts stand in value order; what a slice gives is a set of facts with the same columns."""
+    facts = db["all"]
+
+    assert (facts[0], facts[-1]) == (FACTS[0], FACTS[-1])
+    assert list(facts[1:]) == FACTS[1:]
+    assert list(facts[::-1]) == FACTS[::-1]
+    assert list(facts[5:]) == []
+    assert facts[:2].columns == facts.columns
+    assert facts[:1].to_arrow().num_rows == 1
+    assert (db["flag"][0], len(db["flag"][:3]), len(db["none"][:3])) == ((), 1, 0)
+
+
+def test_a_place_that_is_not_there_is_an_index_error(db: Session) -> None:
+    """Places are those of any Python sequence; something else is a diagnostic."""
+    with pytest.raises(IndexError):
+        db["all"][3]
+    with pytest.raises(tidelog.TidelogError, match="a whole number or a slice"):
+        db["all"]["n"]  # type: ignore[call-overload]
+
+
+def test_facts_are_ordered_by_columns() -> None:
+    """The columns named decide, greatest first if asked; equal facts stay in value order."""
+    with tidelog.open(
+        ".decl score(who: symbol, points: number, f: float)",
+        facts={"score": [("b", 2, 0.5), ("a", 2, -1.0), ("c", -(2**63), 2.0), ("d", 7, 0.0)]},
+    ) as one:
+        scores = one["score"]
+
+        assert [fact[0] for fact in scores.order_by("points")] == ["c", "a", "b", "d"]
+        assert [fact[0] for fact in scores.order_by("points", descending=True)] == ["d", "a", "b", "c"]
+        assert [fact[0] for fact in scores.order_by("points", "f")] == ["c", "a", "b", "d"]
+        assert [fact[0] for fact in one.query("score(who, _, f), f >= 0.0").order_by("f")] == ["d", "b", "c"]
+        assert list(scores.order_by("who", descending=True).limit(1)) == [("d", 7, 0.0)]
+        assert scores.order_by("f") == scores
+        assert scores.order_by("points").to_pandas()["who"].tolist() == ["c", "a", "b", "d"]
+        with pytest.raises(tidelog.TidelogError, match="did you mean `points`"):
+            scores.order_by("point")
+
+
+def test_an_order_is_of_one_epoch() -> None:
+    """What was ordered or cut stays as it is when facts change."""
+    with tidelog.open(".decl n(x: number)", facts={"n": [(1,), (2,)]}) as one:
+        first, cut = one["n"].order_by("x", descending=True), one["n"].limit(1)
+
+        one.apply("+n(0). -n(1).")
+
+        assert (list(first), list(cut), list(one["n"])) == ([(2,), (1,)], [(1,)], [(0,), (2,)])
+
+
+def test_facts_are_written_to_files(db: Session, tmp_path: Path) -> None:
+    """Parquet and CSV files have the columns of the Arrow table; a file is replaced as a whole."""
+    facts = db["all"]
+
+    facts.to_parquet(tmp_path / "all.parquet")
+    facts.to_csv(str(tmp_path / "all.csv"))
+    db["none"].to_csv(tmp_path / "all.csv")
+
+    assert pq.read_table(tmp_path / "all.parquet").equals(facts.to_arrow())
+    assert (tmp_path / "all.csv").read_text() == '"x"\n'
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.csv", "all.parquet"]
+    with pytest.raises(tidelog.TidelogError, match="cannot be written"):
+        facts.to_parquet(tmp_path)
+
+
+def test_pickled_facts_need_no_session(db: Session) -> None:
+    """Relations, answers and parts of them come back with columns, types, order and every kind of value."""
+    kept = [db["all"], db["flag"], db["none"], db.query("all(n, _, _, s, _, _)"), db["all"][::-1]]
+
+    for facts in kept:
+        again = pickle.loads(pickle.dumps(facts))  # noqa: S301 - our own
+        assert list(again) == list(facts)
+        assert (again.name, again.columns, again.types) == (facts.name, facts.columns, facts.types)
+        assert all(fact in again for fact in facts)

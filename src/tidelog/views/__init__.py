@@ -6,9 +6,9 @@ from tidelog.lazily import lazily
 
 if TYPE_CHECKING:
     from tidelog.views.delta import Delta, RelationDelta
-    from tidelog.views.facts import FactSet
+    from tidelog.views.facts import FactSet, FixedFacts
     from tidelog.views.query import answer_query
-    from tidelog.views.relation import Answer, FixedFacts, RelationView
+    from tidelog.views.relation import Answer, RelationView
     from tidelog.views.snapshot import Snapshot
 
 __all__ = [
@@ -29,7 +29,7 @@ __getattr__ = lazily(
         "Answer": "tidelog.views.relation",
         "Delta": "tidelog.views.delta",
         "FactSet": "tidelog.views.facts",
-        "FixedFacts": "tidelog.views.relation",
+        "FixedFacts": "tidelog.views.facts",
         "RelationDelta": "tidelog.views.delta",
         "RelationView": "tidelog.views.relation",
         "Snapshot": "tidelog.views.snapshot",

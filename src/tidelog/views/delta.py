@@ -15,7 +15,7 @@ from tidelog.program.suggest import undeclared_relation
 from tidelog.values import Codec, Fact
 from tidelog.values.arrow import pa
 from tidelog.views.delta_text import delta_html, delta_text, strategy_text
-from tidelog.views.relation import FixedFacts
+from tidelog.views.facts import FixedFacts
 from tidelog.views.virtual import virtual_relation, virtual_sides
 
 if TYPE_CHECKING:

@@ -1,17 +1,20 @@
 """Facts as a set of Python tuples, an Arrow stream, a frame or a small HTML table."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.errors.arguments import Arguments
+from tidelog.errors.arguments import Arguments, described, is_whole, written
 from tidelog.program.nodes import Column
-from tidelog.values import Codec, Fact
+from tidelog.program.suggest import counted, did_you_mean
+from tidelog.values import Codec, Fact, TypeTable, Value
 from tidelog.values.arrow import pa
 from tidelog.views.lookup import find_codes
 from tidelog.views.show import as_html, as_text
@@ -46,6 +49,18 @@ class FactSet(AbstractSet[Fact]):
 
     @abstractmethod
     def __len__(self) -> int: ...
+
+    @abstractmethod
+    def snapshot(self) -> "FixedFacts":
+        """Return the facts of this epoch, which later epochs leave as they are."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        facts = self.snapshot()
+        values = [
+            list(self._codec.decode_column(codes, column.type))
+            for codes, column in zip(facts.codes(), self._columns, strict=True)
+        ]
+        return _restored, (self._name, self._columns, dict(self._codec.types), values, len(facts))
 
     @property
     def name(self) -> str:
@@ -89,6 +104,48 @@ class FactSet(AbstractSet[Fact]):
         found = find_codes(fact, self.types, self._codec)
         return found is not None and self._holds(found)
 
+    @overload
+    def __getitem__(self, place: int) -> Fact: ...
+    @overload
+    def __getitem__(self, place: slice) -> "FixedFacts": ...
+    def __getitem__(self, place: int | slice) -> "Fact | FixedFacts":
+        """Return the fact at a place of the order, or the facts of a slice."""
+        facts = self.snapshot()
+        if isinstance(place, slice):
+            places = range(len(facts))[place]
+            chosen = np.arange(places.start, places.stop, places.step)
+            return facts.in_order([codes[chosen] for codes in facts.codes()], len(places))
+        with Arguments() as arguments:
+            arguments.expect("place", place, "a whole number or a slice", is_right=is_whole(place))
+        first = place if place >= 0 else place + len(facts)
+        if not 0 <= first < len(facts):
+            raise NoSuchPlaceError([_no_place(facts, place)])
+        return next(iter(facts[first : first + 1]))
+
+    def limit(self, count: int) -> "FixedFacts":
+        """Return the first `count` facts."""
+        with Arguments() as arguments:
+            arguments.whole("count", count, least=0)
+        return self[:count]
+
+    def order_by(self, *columns: str, descending: bool = False) -> "FixedFacts":
+        """Return the facts of this epoch ordered by some columns; equal ones stay in value order.
+
+        db["score"].order_by("points", descending=True).limit(10)
+        """
+        with Arguments() as arguments:
+            arguments.flag("descending", descending)
+        unknown = [name for name in columns if name not in self.columns]
+        if unknown:
+            raise TidelogError(_no_column(self, name) for name in unknown)
+        facts = self.snapshot()
+        codes = facts.codes()
+        order = np.arange(len(facts) if codes else 0)
+        for place in reversed([self.columns.index(name) for name in columns]):
+            keys = self._codec.order_keys(codes[place], self.types[place])[order]
+            order = order[_falling(keys) if descending else np.argsort(keys, kind="stable")]
+        return facts.in_order([each[order] for each in codes], len(facts))
+
     def head(self, count: int = 20) -> list[Fact]:
         """Return the first `count` facts in value order."""
         with Arguments() as arguments:
@@ -109,6 +166,31 @@ class FactSet(AbstractSet[Fact]):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the Arrow PyCapsule stream that pandas, polars, DuckDB and others read."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_parquet(self, path: Path | str) -> None:
+        """Write the facts to a Parquet file, with the columns of `to_arrow`; it is whole or not there."""
+        import pyarrow.parquet as pq  # noqa: PLC0415 - only who writes files needs it
+
+        self._write(path, pq.write_table)
+
+    def to_csv(self, path: Path | str) -> None:
+        """Write the facts to a CSV file with a header, with the columns of `to_arrow`."""
+        import pyarrow.csv  # noqa: PLC0415 - only who writes files needs it
+
+        self._write(path, pyarrow.csv.write_csv)
+
+    def _write(self, path: Path | str, write: "Callable[[pa.Table, Path], object]") -> None:
+        from tidelog.io.staging import Staging, unwritable  # noqa: PLC0415 - as above
+
+        with Arguments() as arguments:
+            arguments.path("path", path)
+        table = self.to_arrow()
+        with Staging() as staging:
+            staged = staging.path_for(Path(path))
+            try:
+                write(table, staged)
+            except OSError as cause:
+                raise unwritable(Path(path), cause) from cause
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a pandas data frame."""
@@ -171,6 +253,71 @@ class FactSet(AbstractSet[Fact]):
     def _from_iterable(cls, facts: Iterable[Fact]) -> AbstractSet[Fact]:  # type: ignore[override]
         # `db["a"] | db["b"]` is an ordinary set: it has no columns of its own.
         return frozenset(facts)
+
+
+class NoSuchPlaceError(TidelogError, IndexError):
+    """A place was asked for behind the last fact, or before the first."""
+
+
+class FixedFacts(FactSet):
+    """Facts that stay as they are, whatever the session does.
+
+    A pickle has the facts as values, and can be read where there is no session.
+    """
+
+    def __init__(
+        self, name: str, columns: Sequence[Column], codec: Codec, codes: Sequence[Codes], size: int
+    ) -> None:
+        super().__init__(name, columns, codec)
+        self._found = list(codes)
+        self._size = size
+
+    def snapshot(self) -> "FixedFacts":
+        """Return the facts themselves: they stay as they are."""
+        return self
+
+    def __len__(self) -> int:
+        return self._size
+
+    def _codes(self) -> list[Codes]:
+        return self._found
+
+    def in_order(self, codes: list[Codes], size: int) -> "FixedFacts":
+        """Return some of the facts, which keep the order that they are given in."""
+        found = FixedFacts(self._name, self._columns, self._codec, codes, size)
+        found._sorted = codes
+        return found
+
+
+def _restored(
+    name: str, columns: tuple[Column, ...], types: TypeTable, values: list[list[Value]], size: int
+) -> FixedFacts:
+    """Return facts from a pickle, in the order that they had there."""
+    codec = Codec(types)
+    codes = [codec.encode_column(each, column.type) for each, column in zip(values, columns, strict=True)]
+    return FixedFacts(name, columns, codec, codes, size).in_order(codes, size)
+
+
+def _falling(keys: Codes) -> npt.NDArray[np.intp]:
+    """Return the permutation from the greatest key to the smallest, equal ones as they stand."""
+    return len(keys) - 1 - np.argsort(keys[::-1], kind="stable")[::-1]
+
+
+def _no_place(facts: FactSet, place: int) -> Diagnostic:
+    return Diagnostic(
+        code="no-such-place",
+        message=f"`{facts.name}` has no fact at {described(place)}",
+        hint=f"it has {counted(len(facts), 'fact')}",
+    )
+
+
+def _no_column(facts: FactSet, name: object) -> Diagnostic:
+    listed = ", ".join(facts.columns) or "none"
+    return Diagnostic(
+        code="unknown-column",
+        message=f"`{facts.name}` has no column `{written(name)}`",
+        hint=did_you_mean(written(name), facts.columns, f"its columns are {listed}"),
+    )
 
 
 def _missing(package: str) -> TidelogError:

@@ -1,33 +1,16 @@
-"""One relation of a session, facts set apart from it, and the answer to a query."""
+"""One relation of a session, and the answer to a query."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tidelog.engine.protocol import Codes
-from tidelog.program.nodes import Column, Relation
-from tidelog.values import Codec, Fact
-from tidelog.views.facts import FactSet
+from tidelog.program.nodes import Relation
+from tidelog.values import Fact
+from tidelog.views.facts import FactSet, FixedFacts
 from tidelog.views.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame as SparkFrame
-
-
-class FixedFacts(FactSet):
-    """Facts that stay as they are, whatever the session does."""
-
-    def __init__(
-        self, name: str, columns: Sequence[Column], codec: Codec, codes: Sequence[Codes], size: int
-    ) -> None:
-        super().__init__(name, columns, codec)
-        self._found = list(codes)
-        self._size = size
-
-    def __len__(self) -> int:
-        return self._size
-
-    def _codes(self) -> list[Codes]:
-        return self._found
 
 
 class RelationView(FactSet):
