@@ -8,8 +8,8 @@ import pytest
 
 from support.programs import build
 from tidelog.algebra.nodes import Select, walk_expression
+from tidelog.algebra.plan_report import report_plan
 from tidelog.algebra.translate import translate_rule
-from tidelog.cli.plan_report import report_plan
 from tidelog.plan import plan_stratum
 from tidelog.plan.measured import Measurements
 from tidelog.plan.passes import keep_wanted

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import tidelog
-from tidelog.cli.plan_report import report_plan
+from tidelog.algebra.plan_report import report_plan
 from tidelog.errors import TidelogError
 from tidelog.plan.passes import keep_wanted
 from tidelog.plan.statistics import KnownSizes

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidelog.cli.plan_report import report_plan
+from tidelog.algebra.plan_report import report_plan
 from tidelog.cli.programs import read_program
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io import read_relation

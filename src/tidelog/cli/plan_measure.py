@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
+from tidelog.algebra.plan_report import report_plan
 from tidelog.cli.plan import PlanOptions
-from tidelog.cli.plan_report import report_plan
 from tidelog.cli.programs import read_program
 from tidelog.cli.start import spare_pandas
 from tidelog.engine.function_files import load_functions
