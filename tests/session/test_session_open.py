@@ -10,6 +10,7 @@ import pytest
 import tidelog
 from tidelog import TidelogError
 from tidelog.engine.memory import parse_memory_size, peak_memory_bytes
+from tidelog.session.engines import EngineName
 
 PATHS = """
 .decl edge(x: number, y: number)
@@ -262,3 +263,28 @@ def test_no_machine_has_so_much_memory():
     """An amount with thousands of digits is not one."""
     with pytest.raises(TidelogError, match="bad-memory-limit"):
         parse_memory_size("9" * 5000 + "G")
+
+
+@pytest.mark.parametrize("engine", ["reference", "local"])
+def test_the_plan_is_that_of_relations_as_they_are(engine: EngineName) -> None:
+    """`explain` gives what `tidelog plan` prints; sizes are those of the present epoch."""
+    text = """
+        .decl edge(x: number, y: number)
+        .decl path(x: number, y: number)
+        path(x, y) :- edge(x, y).
+        path(x, z) :- path(x, y), edge(y, z).
+    """
+    with tidelog.open(text, facts={"edge": [(1, 2), (2, 3)]}, engine=engine) as db:
+        before = db.explain()
+        db.apply("+edge(3, 4).")
+        after = db.explain()
+
+    assert "stratum 1: path (recursive)" in before
+    assert "input edge, facts: 2" in before
+    assert "input edge, facts: 3" in after
+
+
+def test_the_schema_has_names_and_types_of_columns() -> None:
+    """`schema` is plain data: relations, their columns, and the types of these."""
+    with tidelog.open(".decl a(n: number, s: symbol)\n.decl flag()", engine="reference") as db:
+        assert db.schema == {"a": {"n": "number", "s": "symbol"}, "flag": {}}

@@ -92,6 +92,15 @@ class Session:
         return tuple(name for name in self.relations if name in self._epochs.changeable)
 
     @property
+    def schema(self) -> dict[str, dict[str, str]]:
+        """Return the columns of every relation with their types: `{"edge": {"x": "number"}}`."""
+        relations = self.program.relations
+        return {
+            name: {column.name: column.type for column in relation.columns}
+            for name, relation in relations.items()
+        }
+
+    @property
     def rules(self) -> tuple[WrittenRule, ...]:
         """Return the rules as they were written, each with its id, text and span."""
         return self._epochs.text.rules
@@ -143,6 +152,20 @@ class Session:
             arguments.text("text", text)
         with self._epochs.lock:
             return answer_query(text, self.snapshot, values)
+
+    def explain(self) -> str:
+        """Return the plan as text: for each stratum its rules as algebra, operators and indexes.
+
+        Orders are those that the local engine would choose for relations as large as they are now.
+        """
+        from tidelog.algebra.plan_report import report_plan  # noqa: PLC0415 - few ask for the plan
+        from tidelog.plan.statistics import KnownSizes  # noqa: PLC0415 - as above
+
+        with self._epochs.lock:
+            engine = self.snapshot.engine
+            program = self._epochs.handle.passes(self.program)
+            sizes = {name: float(engine.size(name)) for name in program.relations}
+        return report_plan(program, KnownSizes(sizes))
 
     # --- epochs ----------------------------------------------------------------------------------
 
