@@ -128,6 +128,8 @@ SUBJECTS: Mapping[str, Callable[[Session], object]] = {
 }
 GOOD: Mapping[tuple[str, str], Mapping[str, object]] = {
     ("session", "why"): {"fact": "path(1, 2)"},
+    ("session", "why_all"): {"fact": "path(1, 2)"},
+    ("session", "annotate"): {"fact": "path(1, 2)", "semiring": "count"},
     ("session", "why_not"): {"fact": "path(9, 9)"},
     ("session", "blame"): {"unwanted": ["path(1, 4)"]},
     ("session", "repair"): {"unwanted": ["path(1, 4)"]},
@@ -268,13 +270,6 @@ def test_a_closed_session_says_so() -> None:
 # --- arguments that would have no effect ----------------------------------------------------------------
 
 IGNORED: Mapping[str, Callable[[Session], object]] = {
-    "why: limit without all": lambda db: db.why("path(1, 2)", limit=3),
-    "why: metric with all": lambda db: db.why("path(1, 2)", all=True, metric="nodes"),
-    "why: leaf without semiring": lambda db: db.why("path(1, 2)", leaf=lambda _: 1),
-    "why: cycles without semiring": lambda db: db.why("path(1, 2)", cycles="levels"),
-    "why: depth with semiring": lambda db: db.why("path(1, 2)", semiring="count", depth=1),
-    "why: metric with semiring": lambda db: db.why("path(1, 2)", semiring="count", metric="nodes"),
-    "why: all with semiring": lambda db: db.why("path(1, 2)", semiring="count", all=True),
     "why_not: depth with guided": lambda db: db.why_not("path(9, 9)", guided=True, depth=2),
     "why_not: limit with guided": lambda db: db.why_not("path(9, 9)", guided=True, limit=2),
     "repair: alternatives with ddmin": lambda db: db.repair("path(1, 4)", method="ddmin", alternatives=2),
@@ -309,7 +304,7 @@ def test_arguments_without_effect_are_refused(call: str) -> None:
 def test_all_proofs_are_shown_to_the_depth() -> None:
     """`depth` is obeyed with `all`."""
     with fresh() as db:
-        (proof,) = db.why("path(1, 4)", all=True, depth=0)
+        (proof,) = db.why_all("path(1, 4)", depth=0)
 
         assert proof.depth == 0
         assert proof.text() == db.why("path(1, 4)", depth=0).text()

@@ -46,7 +46,7 @@ def print_why(options: WhyOptions) -> None:
             if options.form is not ProofForm.TEXT:
                 raise TidelogError([_one_proof(options.form)])
             _refuse("--metric", options.metric, "`--all` prints every derivation, not the smallest")
-            proofs = session.why(options.fact, all=True, limit=options.limit, depth=options.depth)
+            proofs = session.why_all(options.fact, limit=options.limit, depth=options.depth)
             _write("\n\n".join(proof.text() for proof in proofs), options.output)
             return
         _refuse("--limit", options.limit, "it is for `--all`")

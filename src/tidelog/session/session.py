@@ -317,74 +317,78 @@ class Session:
 
         return ProofService(self._epochs, self._epochs.request.provenance)
 
-    @overload
     def why(
         self, fact: "AskedFact", *, depth: int | None = None, metric: "Metric | str | None" = None
-    ) -> "Proof": ...
+    ) -> "Proof":
+        """Return why a fact holds: a proof, found step by step as it is looked at.
+
+        `depth` is how deep its forms go. `metric` asks for the smallest proof, by `"height"`, `"nodes"`
+        or a `Metric`.
+
+            print(db.why("alias('userSession', 'ins')"))
+            db.why(("path", (1, 3)), metric="height")
+        """
+        from tidelog.explain.proofs.arguments import check_why  # noqa: PLC0415 - see above
+
+        check_why(depth, metric)
+        with self._epochs.lock:
+            self._check_open()
+            return self.proofs.why(fact, metric).with_depth(depth)
+
+    def why_all(
+        self, fact: "AskedFact", *, limit: int | None = None, depth: int | None = None
+    ) -> "list[Proof]":
+        """Return proofs of a fact that begin with different derivations, at most `limit`."""
+        from tidelog.explain.proofs.arguments import check_numbers  # noqa: PLC0415 - see above
+
+        check_numbers(depth, limit)
+        with self._epochs.lock:
+            self._check_open()
+            return [proof.with_depth(depth) for proof in self.proofs.all_proofs(fact, limit)]
 
     @overload
-    def why(
-        self, fact: "AskedFact", *, all: Literal[True], limit: int | None = None, depth: int | None = None
-    ) -> "list[Proof]": ...
-
-    @overload
-    def why(
+    def annotate(
         self,
         fact: "AskedFact",
-        *,
         semiring: "Semiring[T]",
+        *,
         leaf: "Callable[[GroundAtom], T] | None" = None,
         cycles: Literal["refuse", "levels"] = "refuse",
     ) -> T: ...
 
     @overload
-    def why(
+    def annotate(
         self,
         fact: "AskedFact",
-        *,
         semiring: Literal["count", "boolean", "tropical"],
+        *,
         leaf: "Callable[[GroundAtom], object] | None" = None,
         cycles: Literal["refuse", "levels"] = "refuse",
     ) -> float: ...
 
-    def why(  # noqa: PLR0913 - one verb for all questions about a fact that holds
+    def annotate(
         self,
         fact: "AskedFact",
+        semiring: "Semiring[T] | str",
         *,
-        depth: int | None = None,
-        metric: "Metric | str | None" = None,
-        all: bool = False,  # noqa: A002 - `why(..., all=True)` reads as it is meant
-        limit: int | None = None,
-        semiring: "Semiring[T] | str | None" = None,
         leaf: "Callable[[GroundAtom], T] | None" = None,
         cycles: Literal["refuse", "levels"] = "refuse",
     ) -> object:
-        """Return why a fact holds: a proof, found step by step as it is looked at.
+        """Return the annotation of a fact over all its proofs.
 
-        `depth` is how deep its forms go. `metric` asks for the smallest proof, by `"height"`, `"nodes"`
-        or a `Metric`. With `all` a list of proofs that begin with different derivations, at most
-        `limit`. With `semiring`, `"count"`, `"boolean"`, `"tropical"` or a `Semiring`, the annotation
-        of the fact over all its proofs; `leaf` annotates input facts.
+        The semiring is `"count"`, `"boolean"`, `"tropical"` or a `Semiring`; `leaf` annotates input facts.
+        With `cycles="levels"` only derivations from smaller levels count, of which there are finitely many.
 
-            print(db.why("alias('userSession', 'ins')"))
-            db.why(("path", (1, 3)), all=True, limit=5)
-            db.why("path(1, 3)", semiring="count")
+            db.annotate("path(1, 3)", "count")
         """
-        from tidelog.explain.proofs.arguments import check_why  # noqa: PLC0415 - see above
+        from tidelog.explain.proofs.arguments import check_annotate  # noqa: PLC0415 - see above
+        from tidelog.explain.proofs.semiring import named_semiring  # noqa: PLC0415 - see above
 
-        check_why(
-            depth=depth, metric=metric, all=all, limit=limit, semiring=semiring, leaf=leaf, cycles=cycles
-        )
+        check_annotate(semiring, leaf, cycles)
+        chosen = named_semiring(semiring) if isinstance(semiring, str) else semiring
         with self._epochs.lock:
             self._check_open()
-            if semiring is not None:
-                from tidelog.explain.proofs.semiring import named_semiring  # noqa: PLC0415 - see above
-
-                chosen = named_semiring(semiring) if isinstance(semiring, str) else semiring
-                return self.proofs.annotation(fact, cast("Semiring[T]", chosen), leaf, cycles)
-            if all:
-                return [proof.with_depth(depth) for proof in self.proofs.all_proofs(fact, limit)]
-            return self.proofs.why(fact, metric).with_depth(depth)
+            return self.proofs.annotation(fact, cast("Semiring[T]", chosen), leaf, cycles)
 
     @overload
     def why_not(self, fact: "AskedFact", *, depth: int = 1, limit: int = 3) -> "Refutation": ...

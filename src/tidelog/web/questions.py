@@ -63,7 +63,7 @@ class Questions:
 
     def _derivations(self, fact: str) -> Sequence[Proof]:
         key = ("all", fact, self._session.epoch)
-        return self._proofs.get(key, lambda: self._session.why(fact, all=True, limit=_MOST_DERIVATIONS + 1))
+        return self._proofs.get(key, lambda: self._session.why_all(fact, limit=_MOST_DERIVATIONS + 1))
 
     def _fact(self, body: Mapping[str, object]) -> str:
         fact = body.get("fact")

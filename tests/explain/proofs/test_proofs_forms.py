@@ -161,8 +161,8 @@ def test_counting_proofs() -> None:
     """Without circles `count` is the number of proof trees."""
     db = tidelog.open(GRAPH, facts={"edge": DIAMOND})
 
-    assert db.why("path(1, 5)", semiring="count") == 3
-    assert db.why("path(1, 4)", semiring="boolean") is True
+    assert db.annotate("path(1, 5)", "count") == 3
+    assert db.annotate("path(1, 4)", "boolean") is True
 
 
 def test_the_cheapest_proof() -> None:
@@ -173,8 +173,8 @@ def test_the_cheapest_proof() -> None:
     def weigh(atom: object) -> float:
         return weights.get(atom.fact, 1.0)  # type: ignore[attr-defined]
 
-    assert db.why("path(1, 5)", semiring="tropical") == 2.0
-    assert db.why("path(1, 5)", semiring="tropical", leaf=weigh) == 3.0
+    assert db.annotate("path(1, 5)", "tropical") == 2.0
+    assert db.annotate("path(1, 5)", "tropical", leaf=weigh) == 3.0
 
 
 def test_a_semiring_of_ones_own() -> None:
@@ -182,7 +182,7 @@ def test_a_semiring_of_ones_own() -> None:
     db = tidelog.open(GRAPH, facts={"edge": [*DIAMOND, (5, 1)]})
     likely = Semiring(0.0, 1.0, max, lambda a, b: a * b, is_idempotent=True)
 
-    assert db.why("path(1, 5)", semiring=likely, leaf=lambda _atom: 0.5) == 0.25
+    assert db.annotate("path(1, 5)", likely, leaf=lambda _atom: 0.5) == 0.25
 
 
 def test_endless_proofs_are_refused_or_cut_by_levels() -> None:
@@ -190,8 +190,8 @@ def test_endless_proofs_are_refused_or_cut_by_levels() -> None:
     db = tidelog.open(GRAPH, facts={"edge": [(1, 2), (2, 1)]})
 
     with pytest.raises(tidelog.TidelogError, match="cyclic-proofs"):
-        db.why("path(1, 2)", semiring="count")
-    assert db.why("path(1, 2)", semiring="count", cycles="levels") == 1
+        db.annotate("path(1, 2)", "count")
+    assert db.annotate("path(1, 2)", "count", cycles="levels") == 1
 
 
 def test_an_annotation_that_grows_for_ever_is_refused() -> None:
@@ -200,7 +200,7 @@ def test_an_annotation_that_grows_for_ever_is_refused() -> None:
     most = Semiring(float("-inf"), 0.0, max, lambda a, b: a + b, is_idempotent=True)
 
     with pytest.raises(tidelog.TidelogError, match="semiring-diverges"):
-        db.why("path(1, 2)", semiring=most, leaf=lambda _atom: 1.0)
+        db.annotate("path(1, 2)", most, leaf=lambda _atom: 1.0)
 
 
 def test_the_smallest_proof_by_a_metric() -> None:
@@ -246,7 +246,7 @@ def test_the_size_of_a_proof_counts_every_place() -> None:
         assert len(list(proof.nodes())) == 3
         # total(1), p(1) with e(1, 1), e(1, 1), and p(1) with e(1, 1) in the group.
         assert total.size == 6
-        assert db.why("twice(1)", semiring="tropical") == 3.0
+        assert db.annotate("twice(1)", "tropical") == 3.0
 
 
 def test_the_smallest_proof_counts_places_too() -> None:

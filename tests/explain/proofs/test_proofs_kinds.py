@@ -248,17 +248,17 @@ def test_an_aggregate_over_its_own_stratum(engine: str) -> None:
 
 
 def test_all_derivations_of_a_fact() -> None:
-    """With all=True each proof begins with another derivation; limit ends the search."""
+    """Of `why_all` each proof begins with another derivation; limit ends the search."""
     text = EDGE + ".decl p(x: number)\np(x) :- edge(x, _).\np(y) :- edge(_, y).\np(x) :- p(x), edge(x, x).\n"
     db = tidelog.open(text, facts={"edge": [(1, 1), (1, 2), (3, 1)]})
 
-    proofs = db.why("p(1)", all=True)
+    proofs = db.why_all("p(1)")
 
     assert sorted(str(proof.derivation) for proof in proofs) == [
         "p(1) :- edge(1, 1).", "p(1) :- edge(1, 1).", "p(1) :- edge(1, 2).", "p(1) :- edge(3, 1).",
     ]  # fmt: skip
     assert {proof.rule.name for proof in proofs if proof.rule} == {"p#1", "p#2"}
-    assert len(db.why("p(1)", all=True, limit=2)) == 2
+    assert len(db.why_all("p(1)", limit=2)) == 2
 
 
 def test_a_proof_follows_the_epoch_it_was_asked_in() -> None:

@@ -1,4 +1,4 @@
-"""The arguments of `why` and `why_not`, checked together before anything is searched for."""
+"""The arguments of questions about a fact, checked together before anything is searched for."""
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, described, is_whole
@@ -6,45 +6,27 @@ from tidelog.explain.proofs.metric import Metric
 from tidelog.explain.proofs.semiring import Semiring
 
 
-def check_why(  # noqa: PLR0913 - those of `Session.why`
-    *,
-    depth: int | None,
-    metric: object,
-    all: bool,  # noqa: A002 - as there
-    limit: int | None,
-    semiring: object,
-    leaf: object,
-    cycles: str,
-) -> None:
+def check_why(depth: int | None, metric: object) -> None:
     """Raise all that is wrong with the arguments of `why`."""
-    _check_numbers(depth, limit)
+    check_numbers(depth, None)
     with Arguments() as arguments:
-        arguments.flag("all", all)
+        is_right = metric is None or isinstance(metric, str | Metric)
+        arguments.expect("metric", metric, "a name or a Metric", is_right=is_right)
+
+
+def check_annotate(semiring: object, leaf: object, cycles: object) -> None:
+    """Raise all that is wrong with the arguments of `annotate`."""
+    with Arguments() as arguments:
+        is_right = isinstance(semiring, str | Semiring)
+        arguments.expect("semiring", semiring, "a name or a Semiring", is_right=is_right)
         arguments.function("leaf", leaf, is_optional=True)
-        _check_metric(arguments, metric)
-        _check_semiring(arguments, semiring)
-        arguments.expect("cycles", cycles, "'refuse' or 'levels'", is_right=cycles in ("refuse", "levels"))
-        if semiring is not None:
-            arguments.refuse(
-                if_any={
-                    "depth": depth is not None, "metric": metric is not None, "all": all is True,
-                    "limit": limit is not None,
-                },
-                because="a semiring gives one annotation over all proofs",
-            )  # fmt: skip
-        else:
-            only = "it is for `semiring`"
-            arguments.refuse(if_any={"leaf": leaf is not None, "cycles": cycles == "levels"}, because=only)
-            arguments.refuse(if_any={"limit": limit is not None and not all}, because="it is for `all`")
-            arguments.refuse(
-                if_any={"metric": metric is not None and all is True},
-                because="`all` gives every derivation, not the smallest",
-            )
+        is_right = cycles in ("refuse", "levels")
+        arguments.expect("cycles", cycles, "'refuse' or 'levels'", is_right=is_right)
 
 
 def check_why_not(*, depth: int | None, limit: int | None, guided: bool) -> None:
     """Raise all that is wrong with the arguments of `why_not`."""
-    _check_numbers(depth, limit)
+    check_numbers(depth, limit)
     with Arguments() as arguments:
         arguments.flag("guided", guided)
         arguments.expect("depth", depth, "a whole number", is_right=depth is not None)
@@ -55,19 +37,7 @@ def check_why_not(*, depth: int | None, limit: int | None, guided: bool) -> None
         )
 
 
-def _check_metric(arguments: Arguments, metric: object) -> None:
-    if metric is not None and not isinstance(metric, str):
-        arguments.expect("metric", metric, "a name or a Metric", is_right=isinstance(metric, Metric))
-
-
-def _check_semiring(arguments: Arguments, semiring: object) -> None:
-    if semiring is not None and not isinstance(semiring, str):
-        arguments.expect(
-            "semiring", semiring, "a name or a Semiring", is_right=isinstance(semiring, Semiring)
-        )
-
-
-def _check_numbers(depth: int | None, limit: int | None) -> None:
+def check_numbers(depth: int | None, limit: int | None) -> None:
     """Raise if a depth or a limit is not a number that makes sense."""
     found = []
     if depth is not None and not (is_whole(depth) and depth >= 0):

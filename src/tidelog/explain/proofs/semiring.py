@@ -24,7 +24,7 @@ class Semiring(Generic[T]):
     as `one`. `is_idempotent` says that `plus(x, x) == x`.
 
         probability = Semiring(0.0, 1.0, max, lambda a, b: a * b, is_idempotent=True)
-        db.why("path(1, 3)", semiring=probability, leaf=lambda atom: 0.9)
+        db.annotate("path(1, 3)", probability, leaf=lambda atom: 0.9)
     """
 
     zero: T
@@ -76,7 +76,12 @@ def annotate(  # noqa: PLR0913 - each is a choice of its own, most have a defaul
     """
     cone = explore_cone(prover, atom, by_levels=cycles == "levels", limit=fact_limit)
     chosen = semiring if leaf is None else replace(semiring, leaf=leaf)
-    return _Annotation(cone, chosen).root()
+    try:
+        return _Annotation(cone, chosen).root()
+    except TidelogError:
+        raise
+    except Exception as cause:
+        raise TidelogError([_failed(cause)]) from cause
 
 
 class _Annotation(Generic[T]):
@@ -125,6 +130,14 @@ class _Annotation(Generic[T]):
             if not is_changed:
                 return
         raise TidelogError([_diverging(places[0][0])])
+
+
+def _failed(cause: Exception) -> Diagnostic:
+    return Diagnostic(
+        code="semiring-failed",
+        message=f"a function of the semiring failed: {type(cause).__name__}: {cause}",
+        hint="`leaf` takes an input fact, `plus` and `times` take two annotations",
+    )
 
 
 def _cyclic(atom: GroundAtom) -> Diagnostic:

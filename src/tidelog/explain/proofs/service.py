@@ -1,5 +1,6 @@
 """What a session needs to answer why: the rules as written, and the facts of the present epoch."""
 
+import sys
 from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -81,7 +82,7 @@ class ProofService:
         explorer = self.explorer()
         default = explorer.node(atom)
         others = (step for step in explorer.prover.derivations(atom) if step != default.step)
-        wanted = None if limit is None else max(limit - 1, 0)
+        wanted = None if limit is None else min(limit - 1, sys.maxsize)
         return [default, *(default.with_step(step) for step in islice(others, wanted))]
 
     def annotation(
