@@ -10,6 +10,7 @@ from typer.main import get_command
 from support.command_line import Command, make_command
 from tidelog import __version__
 from tidelog.cli.app import app
+from tidelog.cli.main import only_needed
 
 GOOD = ".decl a(x: number)\n.output a\na(1).\n"
 BAD = ".decl a(x: number)\n.output a\na(y) :- a(x).\nb(1).\n"
@@ -213,3 +214,22 @@ def test_every_option_is_documented() -> None:
         missing += [path] if path.split()[-1:] and path.split()[-1] not in page else []
 
     assert set(missing) <= {"tidelog --install-completion", "tidelog --show-completion"}
+
+
+@pytest.mark.parametrize("name", sorted(get_command(app).commands))
+def test_a_command_is_the_same_without_the_others(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the command that is called is prepared; its help is that which the whole program gives."""
+    shown = []
+    for each in (app, only_needed(app, [name])):
+        with pytest.raises(SystemExit):
+            each([name, "--help"], prog_name="tidelog")
+        shown.append(capsys.readouterr().out)
+
+    assert shown[0] == shown[1] != ""
+    assert list(get_command(only_needed(app, [name])).commands) == [name]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["unknown"]])
+def test_without_a_command_all_are_there(arguments: list[str]) -> None:
+    """Help and suggestions need all commands."""
+    assert only_needed(app, arguments) is app

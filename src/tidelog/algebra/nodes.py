@@ -10,9 +10,10 @@ term has no value is dropped by whatever asks for it.
 # ruff: noqa: PLC0415, RUF002 - nodes ask modules that know all nodes; the symbols of relational algebra
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
+from tidelog.dataclass import dataclass
 from tidelog.program.nodes import (
     Aggregate,
     BranchTerm,

@@ -1,7 +1,7 @@
 """A whole program as algebra: what the facts of each relation are."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from tidelog.algebra.nodes import Dialect, Expression
 from tidelog.algebra.printing import print_definition
 from tidelog.algebra.sql import write_program
 from tidelog.algebra.translate import translate_rule
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 from tidelog.program.nodes import (
     CONCAT,

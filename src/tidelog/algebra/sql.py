@@ -7,12 +7,13 @@ that tells its rows apart.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, assert_never
 
 from tidelog.algebra import nodes
 from tidelog.algebra.nodes import Dialect, Expression, relations_read, schema_of, types_of
 from tidelog.algebra.sql_terms import TermWriter, no_sql, quote_name
+from tidelog.dataclass import dataclass
 from tidelog.errors.arguments import Arguments
 from tidelog.program.nodes import Aggregate, Variable
 from tidelog.values import TypeTable

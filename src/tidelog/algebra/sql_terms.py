@@ -5,10 +5,10 @@ satisfy it is dropped.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from tidelog.algebra.nodes import Dialect
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Application, Constant, Constraint, Term, Variable
 from tidelog.program.printing import print_literal, print_term

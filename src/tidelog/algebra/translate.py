@@ -1,7 +1,7 @@
 """From a rule to relational algebra."""
 # ruff: noqa: RUF002 - the symbols of relational algebra
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tidelog.algebra.nodes import (
     Antijoin,
@@ -19,6 +19,7 @@ from tidelog.algebra.nodes import (
     Unit,
     schema_of,
 )
+from tidelog.dataclass import dataclass
 from tidelog.plan.flatten import flatten_body, flatten_rule
 from tidelog.program.binding import bound_variables
 from tidelog.program.nodes import (

@@ -1,11 +1,11 @@
 """An analysis that follows the files of a code base, and what it finds, with file and line."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tidelog.analysis.open_tree import open_tree
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.program.nodes import Program, Relation
 from tidelog.source import Span

@@ -1,9 +1,10 @@
 """The proof of a finding with the lines of source that its facts are about."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from tidelog.dataclass import dataclass
 from tidelog.trees.edits import PARENT, ROOT
 from tidelog.trees.schema import FIRST, NEXT
 

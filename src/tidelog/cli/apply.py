@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -12,6 +11,7 @@ from tidelog.cli.deltas import delta_json, delta_lines, shown_relations
 from tidelog.cli.guard import GUARD_BROKEN, INTERRUPTED, MISTAKE, show
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.blame.answers import Violation
 from tidelog.explain.guards.guards import GuardError

@@ -1,7 +1,6 @@
 """`tidelog blame`: which changes of an epoch caused faults."""
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -9,6 +8,7 @@ import typer
 from tidelog.cli.apply import read_transactions
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
+from tidelog.dataclass import dataclass
 from tidelog.explain.blame.wishes import Method, SomeEpochs
 from tidelog.session import Session
 from tidelog.store import Store

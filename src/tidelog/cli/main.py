@@ -1,8 +1,14 @@
 """The entry point: `tidelog COMMAND ...`."""
 
 import gc
+import os
 import sys
-from typing import Final
+from copy import copy
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from typer import Typer
+    from typer.models import CommandInfo
 
 COMMANDS: Final = (
     "run",
@@ -17,6 +23,8 @@ COMMANDS: Final = (
     "plan",
     "version",
 )
+# A shell that completes a command line sets it.
+_COMPLETING: Final = "_TIDELOG_COMPLETE"
 _OWN_OPTIONS: Final = ("-h", "--help", "--version", "--install-completion", "--show-completion")
 
 
@@ -33,7 +41,29 @@ def main() -> None:
     gc.set_threshold(100_000, 50, 50)
     from tidelog.cli.app import app  # noqa: PLC0415 - see above
 
-    app(as_command(arguments), prog_name="tidelog")
+    command = as_command(arguments)
+    only_needed(app, command)(command, prog_name="tidelog")
+
+
+def only_needed(app: "Typer", arguments: list[str]) -> "Typer":
+    """Return an app with the command that is called and no other; all of them if none is.
+
+    Typer looks at the options of all commands before it runs one, which takes as long as a small program.
+    """
+    name = arguments[0] if arguments and _COMPLETING not in os.environ else ""
+    commands = [each for each in app.registered_commands if _name_of(each) == name]
+    groups = [each for each in app.registered_groups if each.name == name]
+    if not commands and not groups:
+        return app
+    small = copy(app)
+    small.registered_commands, small.registered_groups = commands, groups
+    # With nothing to do before a command, a single one would be taken for the app itself.
+    small.callback()(lambda: None)
+    return small
+
+
+def _name_of(command: "CommandInfo") -> str:
+    return command.name or (command.callback.__name__.replace("_", "-") if command.callback else "")
 
 
 def as_command(arguments: list[str]) -> list[str]:

@@ -2,11 +2,11 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tidelog.algebra.plan_report import report_plan
 from tidelog.cli.programs import read_program
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io import read_relation
 from tidelog.plan.passes import keep_wanted

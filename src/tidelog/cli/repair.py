@@ -1,7 +1,6 @@
 """`tidelog repair`: the fewest changes to take back so that no fault remains."""
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -10,6 +9,7 @@ from tidelog.cli.blame import FaultOptions, open_with_changes
 from tidelog.cli.guard import GUARD_BROKEN
 from tidelog.cli.sessions import SessionOptions
 from tidelog.cli.start import spare_pandas
+from tidelog.dataclass import dataclass
 from tidelog.errors.arguments import Arguments
 from tidelog.explain.blame.answers import InputChange, Repair
 from tidelog.explain.blame.wishes import Wishes

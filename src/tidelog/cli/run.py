@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tidelog.cli.guard import show
 from tidelog.cli.programs import read_program
 from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
+from tidelog.dataclass import dataclass
 from tidelog.engine.function_files import load_functions
 from tidelog.engine.protocol import Settings
 from tidelog.engine.recorder import SessionRecorder

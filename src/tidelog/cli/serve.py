@@ -3,10 +3,11 @@
 import sys
 import webbrowser
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
+from tidelog.dataclass import dataclass
 from tidelog.program.suggest import counted
 from tidelog.progress import PROGRESS
 

@@ -1,11 +1,11 @@
 """Sessions named on the command line: a store's folder, or a program with its facts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tidelog.cli.guard import show
 from tidelog.cli.programs import read_program
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.function_files import load_functions
 from tidelog.engine.recorder import SessionRecorder

@@ -4,12 +4,13 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tidelog.analysis.follow import Finding, Follow, FollowStep
 from tidelog.analysis.sarif import write_sarif
 from tidelog.cli.guard import show
+from tidelog.cli.start import spare_pandas
+from tidelog.dataclass import dataclass
 from tidelog.engine.function_files import load_functions
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.program.suggest import counted
@@ -37,6 +38,7 @@ class WatchOptions:
 
 def watch_folder(folder: Path, options: WatchOptions) -> None:
     """Print what is found in a folder, and then what changes with every save, until interrupted."""
+    spare_pandas()
     if not folder.is_dir():
         raise TidelogError([Diagnostic(code="no-such-folder", message=f"there is no folder `{folder}`")])
     files = _Files(folder, find_language(options.language).suffixes)
@@ -65,6 +67,7 @@ def watch_folder(folder: Path, options: WatchOptions) -> None:
 
 def watch_history(repository: Path, revisions: str | None, options: WatchOptions) -> None:
     """Print what every commit of a range changes, one epoch for each; all of HEAD by default."""
+    spare_pandas()
     with GitHistory(repository, find_language(options.language).suffixes) as history:
         commits = history.commits(revisions or "HEAD")
         if not commits:

@@ -1,12 +1,12 @@
 """`tidelog why` and `tidelog why-not`: the proof of a fact, or what it lacks."""
 
 import sys
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments
 from tidelog.explain.proofs.proof import Proof

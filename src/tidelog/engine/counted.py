@@ -14,8 +14,9 @@ rule's stratum, and from then on `@number/1` is a function like any other: numbe
 import hashlib
 from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.numbering import CountedRule
 from tidelog.program import nodes
 from tidelog.program.binding import bound_variables

@@ -1,7 +1,7 @@
 """What an engine takes and returns when facts change."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -9,6 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.numbering import Numbering, RuleNumbers
 from tidelog.engine.protocol import Codes, Engine, Observer
 from tidelog.program.nodes import Program

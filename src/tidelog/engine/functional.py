@@ -1,8 +1,8 @@
 """What is reported when a relation with `keys` gets two facts for one key."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.program.nodes import Relation
 from tidelog.source import Span

@@ -7,10 +7,11 @@ them, and undoing an epoch means forgetting the numbers it assigned.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Codes
 from tidelog.values import Codec
 

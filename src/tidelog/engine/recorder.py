@@ -3,9 +3,9 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Observer, SilentObserver, StratumStatistics
 from tidelog.progress import PROGRESS
 

@@ -11,9 +11,9 @@ with neither, a group that changes is rebuilt from its values.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Aggregate
 from tidelog.source import Span

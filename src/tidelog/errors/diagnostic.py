@@ -1,9 +1,9 @@
 """One message about a user's mistake, and the exception that carries all of them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 
+from tidelog.dataclass import dataclass
 from tidelog.source import Span
 
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.io.fields import Field, split_plain
 from tidelog.io.mistakes import Mistakes, TextPlace
 from tidelog.io.places import CsvLayout

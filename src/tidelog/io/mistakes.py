@@ -1,9 +1,9 @@
 """Mistakes in fact files, collected with the place of each."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.suggest import counted, did_you_mean
 from tidelog.source import Source, Span

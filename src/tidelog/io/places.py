@@ -1,10 +1,10 @@
 """Where a directive says that facts lie, and in which format."""
 
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Directive, Relation
 from tidelog.program.suggest import did_you_mean

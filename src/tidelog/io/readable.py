@@ -1,11 +1,11 @@
 """Lines without quotes are written only if they are read back as the same facts."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io.fields import split_plain
 from tidelog.io.places import CsvLayout

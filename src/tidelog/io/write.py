@@ -2,12 +2,12 @@
 
 import gzip
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.io.lines import csv_lines, header_line, json_lines
 from tidelog.io.places import Format, Place, place_of
 from tidelog.io.readable import ReadableLines

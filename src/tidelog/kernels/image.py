@@ -8,8 +8,9 @@ within the image, the others that of a symbol outside. Elsewhere LLVM links obje
 import marshal
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from tidelog.dataclass import dataclass
 
 _PAGE: Final = 1 << 12
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")

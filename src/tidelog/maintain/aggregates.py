@@ -18,8 +18,9 @@ bindings only that stratum knows; such a stratum is recomputed.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tidelog.dataclass import dataclass
 from tidelog.maintain.grouping_levels import Level, Levels
 from tidelog.plan.flatten import flatten_rule
 from tidelog.program.binding import bound_variables

@@ -10,9 +10,10 @@ the allowed share of a recompute, or when an update turns out to cost more. What
 by stratum (`maintain.learned`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
 from tidelog.maintain.learned import Learned
 from tidelog.maintain.prices import Budget, Price

@@ -7,11 +7,12 @@ every stratum reaches the new epoch or the whole epoch is undone.
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
 from tidelog.maintain.decide import (
     UNTOUCHED,

@@ -8,8 +8,9 @@ reaches it only if the finer group's value changed.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tidelog.dataclass import dataclass
 from tidelog.program.binding import bound_variables
 from tidelog.program.nodes import Aggregate, Literal, Term, Variable
 from tidelog.program.walk_nodes import deep_variables, map_literal, map_parts, variables_of

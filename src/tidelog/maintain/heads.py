@@ -3,11 +3,11 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.epoch_marks import EpochMarks, rows_by_level
 from tidelog.maintain.judge import EpochJudge, Mask

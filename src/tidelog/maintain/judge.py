@@ -6,11 +6,11 @@ literal, from the column `first` on.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.plan.flatten import FlatRule

@@ -1,7 +1,8 @@
 """What advancing a stratum has cost so far, and what the next change is expected to cost."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tidelog.dataclass import dataclass
 from tidelog.maintain.prices import UNKNOWN, Budget, Price, price_ratio, update_budget
 
 # The part of a recompute that a change is expected to cost as long as no update was measured: that of

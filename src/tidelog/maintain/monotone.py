@@ -9,10 +9,10 @@ is found.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Sink

@@ -1,10 +1,10 @@
 """Lattice strata that are graphs, followed from epoch to epoch."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.convergence import endless
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.paths import PathStratum

@@ -5,11 +5,12 @@ to four times one of an evaluation, depending on the program. Both prices are le
 from what evaluations and epochs took. Facts never depend on them; only the choice of a strategy does.
 """
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from tidelog.dataclass import dataclass
 
 Float64s = npt.NDArray[np.float64]
 

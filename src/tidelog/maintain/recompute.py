@@ -1,10 +1,11 @@
 """Strata that an epoch evaluates from scratch instead of following what changed."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import StratumStatistics
 from tidelog.maintain.row_delta import RowDelta, compare_states

@@ -1,11 +1,11 @@
 """What an epoch does to the rows of one relation."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s

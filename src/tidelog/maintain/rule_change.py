@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
 
+from tidelog.dataclass import dataclass
 from tidelog.plan.flatten import FlatRule, flatten_rule
 from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.program.nodes import Program, Rule, Stratum

@@ -12,12 +12,13 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.maintain.decide import Decision, Situation, decide, give_up, recompute
 from tidelog.maintain.epoch_marks import EpochMarks

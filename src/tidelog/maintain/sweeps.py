@@ -21,11 +21,11 @@ That is the strategy `update`; its relatives in `maintain.strategies` keep other
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.steps import Sink
 from tidelog.maintain.epoch_marks import row_deltas

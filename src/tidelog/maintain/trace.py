@@ -8,10 +8,11 @@ counts are exact; negated atoms and recursive rules are followed as by `update`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.leapfrog_traces import LocalTraces
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.plan.flatten import FlatRule

@@ -1,8 +1,8 @@
 """A job and its program, found to fit each other."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.function_files import load_functions
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.job import Job

@@ -1,12 +1,12 @@
 """Rows of a source, told apart into changes of facts and bad rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.facts import HOLDS

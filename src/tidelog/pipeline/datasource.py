@@ -11,7 +11,6 @@ Spark's workers, so they must see the folder.
 """
 
 from collections.abc import Iterator, MutableMapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.facts import arrow_schema, feed_names
 from tidelog.pipeline.folder import JobFolder

@@ -1,12 +1,12 @@
 """What derives a pipeline's outputs: a session, on the local engine or on Spark's workers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.spark.gathering import gather
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.facts import ArrowFacts, SourceFacts, arrow_schema, published_columns, subtract

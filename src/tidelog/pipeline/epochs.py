@@ -16,11 +16,12 @@ the engine's state and the outputs of the last manifest.
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.changes import States, compare_loads, find_changes, keep_loads, merge_changes

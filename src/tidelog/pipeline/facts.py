@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tidelog.dataclass import dataclass
 from tidelog.program.nodes import Program, Relation
 from tidelog.store.sync import sync_folder
 from tidelog.values import Kind

@@ -1,11 +1,12 @@
 """A job: what a pipeline reads, runs and publishes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.source import Span
 
 

@@ -1,13 +1,13 @@
 """An output at any committed epoch, from the files of a pipeline; needs no Spark."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.facts import add_up, arrow_schema, feed_names, parquet_files, read_facts
 from tidelog.pipeline.folder import JobFolder, JobManifest, OutputState

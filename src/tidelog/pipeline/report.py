@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.pipeline.derive import StratumWork
 from tidelog.store.sync import replace_file
 

@@ -1,7 +1,6 @@
 """Values of columns as Spark has them, and rows checked for being facts."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +18,7 @@ from pyspark.sql.types import (
     StringType,
 )
 
+from tidelog.dataclass import dataclass
 from tidelog.values import Codec, Kind, TextError
 from tidelog.values.types import TypeTable
 

@@ -2,9 +2,10 @@
 
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.source import Source, Span
 

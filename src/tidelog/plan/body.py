@@ -1,10 +1,10 @@
 """A flat body to be planned, and a chain of operators as the result."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from tidelog.dataclass import dataclass
 from tidelog.plan.flatten import FlatRule, as_operand
 from tidelog.plan.operators import Layout, Operand, Operator, View
 from tidelog.plan.statistics import Statistics

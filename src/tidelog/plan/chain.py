@@ -7,8 +7,9 @@ filter of the operator that binds its last variable.
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tidelog.dataclass import dataclass
 from tidelog.plan import operators as ops
 from tidelog.plan.body import Body, Chain, Work
 from tidelog.plan.expected import ExpectedMatches, expected_matches

@@ -9,9 +9,10 @@ wildcards; an aggregate is alone on one side of an equality; heads have variable
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
+from tidelog.dataclass import dataclass
 from tidelog.plan.operators import Layout, Operand
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import aggregates_in, map_literal, map_terms, variables_of

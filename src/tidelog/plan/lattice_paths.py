@@ -8,9 +8,10 @@ on the value, or takes the smaller or the greater of the two.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
+from tidelog.dataclass import dataclass
 from tidelog.plan.flatten import FlatRule, flatten_rule
 from tidelog.program import nodes
 from tidelog.program.binding import bound_variables

@@ -8,9 +8,10 @@ estimated.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
+from tidelog.dataclass import dataclass
 from tidelog.plan.body import Body, Chain
 from tidelog.plan.leapfrog_bounds import is_cyclic, most_bindings
 from tidelog.plan.leapfrog_operator import Group, free_variables, operands_of

@@ -1,8 +1,8 @@
 """The leapfrog operator of a group of atoms, for an order of its variables."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from tidelog.dataclass import dataclass
 from tidelog.plan.flatten import as_operand
 from tidelog.plan.operators import Comparison, Layout, Leapfrog, Operand, TrieAtom, View
 from tidelog.program.nodes import Atom, Wildcard

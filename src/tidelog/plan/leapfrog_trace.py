@@ -1,8 +1,9 @@
 """Which rules can be maintained by the trace of their leapfrog join, and how it is laid out."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tidelog.dataclass import dataclass
 from tidelog.plan.body import Body, row_name
 from tidelog.plan.flatten import FlatRule
 from tidelog.plan.leapfrog import best_variable_order, components_of

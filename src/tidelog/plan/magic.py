@@ -19,8 +19,9 @@ Demanded values occur in facts or in the program, so there are finitely many of 
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tidelog.dataclass import dataclass
 from tidelog.program import nodes
 from tidelog.program.binding import pattern_parts, pattern_variables
 from tidelog.program.rule_ids import RuleIds

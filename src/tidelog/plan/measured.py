@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.dataclass import dataclass
 from tidelog.plan.operators import Choose, Join, Operator, RulePlan, Scan, View
 from tidelog.plan.statistics import Statistics, matches_per_key
 from tidelog.program.nodes import Program

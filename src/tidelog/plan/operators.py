@@ -7,9 +7,9 @@ the head. Variables that are no longer needed are not in the layout.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 
+from tidelog.dataclass import dataclass
 from tidelog.program.nodes import Aggregate, Constant, Constraint, Generator, RuleId, Term
 from tidelog.source import Span
 

@@ -16,8 +16,9 @@ Maintenance follows such a rule in three forms:
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tidelog.dataclass import dataclass
 from tidelog.plan.flatten import FlatRule, flatten_rule
 from tidelog.program import nodes
 from tidelog.program.substitute import substitute_literal

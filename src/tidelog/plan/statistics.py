@@ -1,8 +1,10 @@
 """What a planner knows about the sizes of relations."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
+
+from tidelog.dataclass import dataclass
 
 # A relation of the stratum being planned has no size yet.
 UNKNOWN_SIZE = 1e5

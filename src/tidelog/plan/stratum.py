@@ -1,8 +1,9 @@
 """From the rules of a stratum to plans."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tidelog.dataclass import dataclass
 from tidelog.plan.body import Body, Chain, rule_body
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
 from tidelog.plan.keyed import with_keyed_chains

@@ -12,9 +12,9 @@ the answer is the least one, whatever the order in which facts are found.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.program import nodes
 from tidelog.program.draft import Draft

@@ -1,8 +1,9 @@
 """Names inside an instance of a component."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.dataclass import dataclass
 from tidelog.syntax import tree
 
 

@@ -1,8 +1,9 @@
 """From declarations of relations, functors and lattices, and directives, to their checked forms."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.program.declare_types import undeclared_type
 from tidelog.program.nodes import Column, Directive, Relation, UserFunctor

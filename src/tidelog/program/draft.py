@@ -1,8 +1,8 @@
 """A program that is built but not checked yet."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from tidelog.dataclass import dataclass
 from tidelog.program import nodes
 from tidelog.program.declare_relations import Declarations
 from tidelog.program.flatten_rules import ConjunctiveRule

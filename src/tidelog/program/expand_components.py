@@ -1,9 +1,9 @@
 """Components replaced by the items of their instances."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.program.component_scope import Scope
 from tidelog.program.declare_types import TypeDeclaration

@@ -1,10 +1,11 @@
 """Rules with one head and a plain conjunction as body."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from typing import Final, assert_never
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.source import Span
 from tidelog.syntax import tree

@@ -1,8 +1,8 @@
 """What intrinsic functors take and give."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from tidelog.dataclass import dataclass
 from tidelog.values import Kind
 
 INTEGERS = (Kind.NUMBER, Kind.UNSIGNED)

@@ -1,8 +1,9 @@
 """Types of the variables of a rule."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.program.declare_relations import Declarations
 from tidelog.program.flat_terms import bodies, inside, terms_of

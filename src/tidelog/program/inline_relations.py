@@ -1,10 +1,11 @@
 """Rules of `inline` relations put where the relations are used."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import inf, prod
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, Severity
 from tidelog.program import nodes
 from tidelog.program.check_safety import unbound_variables

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF009 - `_span()` is a dataclass field, made once for every class
 """A checked program: names resolved, types known, every rule safe, every stratum in order.
 
 If a `Program` exists it is valid; engines and planners never report a user's mistake in it.
@@ -7,9 +6,10 @@ keeps the span of the rule the user wrote.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, NewType
 
+from tidelog.dataclass import dataclass
 from tidelog.source import Span
 from tidelog.values import Kind, TypeTable, Value
 

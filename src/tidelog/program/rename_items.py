@@ -1,8 +1,9 @@
 """Items with every name in them replaced."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tidelog.dataclass import dataclass
 from tidelog.syntax import tree
 from tidelog.syntax.walk_tree import map_atom, map_body, map_term
 

@@ -2,8 +2,9 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.program import nodes
 from tidelog.program.binding import bound_variables

@@ -1,9 +1,9 @@
 """Strata: which relations are evaluated together, and in which order."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.program import nodes
 from tidelog.program.resolve_rules import TypedRule

@@ -1,11 +1,12 @@
 """The rules of a program as they were written, and the program without or with some of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 
 from tidelog import syntax
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described
 from tidelog.program.suggest import did_you_mean

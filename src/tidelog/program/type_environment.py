@@ -1,8 +1,8 @@
 """The types a program declares, and which of them narrow which."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from tidelog.dataclass import dataclass
 from tidelog.values import Kind, TypeTable, ValueType
 
 UNKNOWN = "?"

@@ -10,9 +10,9 @@ are used, as those of `inline` relations are.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.program.rename_items import Plain
 from tidelog.source import Span
 from tidelog.syntax import tree

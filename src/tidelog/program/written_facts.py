@@ -1,12 +1,12 @@
 """Facts written as text, as codes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 from tidelog.program.flatten_rules import PLAIN
 from tidelog.program.nodes import Program, Relation

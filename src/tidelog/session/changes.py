@@ -1,11 +1,12 @@
 """Changes in whatever form a user has them, as the net change of input facts."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintainedEngine, RelationChange
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError

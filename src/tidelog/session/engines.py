@@ -1,9 +1,10 @@
 """The engines a user may choose."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintainedEngine
 from tidelog.engine.protocol import Engine, Observer, Settings, UserFunctions
 from tidelog.errors import Diagnostic, TidelogError

@@ -1,9 +1,10 @@
 """From a request to a checked program and the functions it needs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.functions import bind_functions
 from tidelog.engine.protocol import Settings
@@ -27,11 +28,11 @@ class Request:
     source: Source | None
     facts: Facts = None
     engine: str = "local"
-    settings: Settings = Settings()  # noqa: RUF009 - frozen, and the same for every request
+    settings: Settings = Settings()
     functions: Mapping[str, Callable[..., Value]] | None = None
     include_path: tuple[Path, ...] = ()
     defines: Mapping[str, str] | None = None
-    maintenance: MaintenanceSettings = MaintenanceSettings()  # noqa: RUF009 - as above
+    maintenance: MaintenanceSettings = MaintenanceSettings()
     store: Path | None = None
     is_read_only: bool = False
     # The `SparkOptions` of a session on Spark, which is not imported for others.

@@ -1,8 +1,10 @@
 """A piece of program text and a range inside it."""
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
+
+from tidelog.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ New records become a batch of their own, and batches of similar size are merged;
 until then, or until half of their batch is deleted.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.storage.kernel import Bools, Int64s, Integer, inlined, kernel
 from tidelog.storage.leapfrog_join import LOWEST
 

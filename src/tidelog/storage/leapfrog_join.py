@@ -5,13 +5,13 @@ numbers of the atoms, in this order.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 from tidelog.storage.trie import CURSOR, TrieBatch
 

@@ -1,10 +1,9 @@
 """A graph that keeps the best value of every node, as arcs and base values are inserted and deleted."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.storage.kernel import Bools, Int64s
 from tidelog.storage.path_graph import (
     BASE,

@@ -6,8 +6,10 @@ summaries may come from any associative operation: it needs no inverse and need 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar
+
+from tidelog.dataclass import dataclass
 
 Summary = TypeVar("Summary")
 

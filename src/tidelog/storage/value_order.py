@@ -1,9 +1,8 @@
 """Numeric values as integers, the least of which is the best value."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.storage.kernel import Int64s
 from tidelog.values import Kind
 from tidelog.values.codes import float_order, unsigned_order

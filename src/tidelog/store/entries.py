@@ -7,9 +7,9 @@ second one, written after, that it did. Each brings the texts and records that g
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import RelationChange
 from tidelog.source import Source
 from tidelog.store.growth import Growth, KnownCodes, codes_from

@@ -1,10 +1,10 @@
 """Texts and records that got their codes since some moment."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.values import NIL, Codec, Codes
 from tidelog.values.arrow import pa
 

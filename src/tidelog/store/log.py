@@ -13,10 +13,10 @@ or the machine stopped while it was written.
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.store import mistakes
 from tidelog.store.entries import ChangeEntry, CommitEntry, Entry, read_entry, write_entry
 from tidelog.store.sync import DIGEST_BYTES, digest, sync_data, write_all

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from tidelog.dataclass import dataclass
 from tidelog.source import Source
 from tidelog.store import mistakes
 from tidelog.store.sync import digest, replace_file

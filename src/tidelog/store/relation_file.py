@@ -9,7 +9,6 @@ find its code again, many times as long to load. The annotations are called `@le
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Final, Self
@@ -17,6 +16,7 @@ from typing import IO, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import RelationState
 from tidelog.program.nodes import Relation
 from tidelog.store.sync import DIGEST_BYTES

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import EngineState, RelationState
 from tidelog.engine.numbering import RuleNumbers
 from tidelog.program.nodes import Program

@@ -4,10 +4,10 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import EngineState, RelationChange
 from tidelog.errors import TidelogError
 from tidelog.program.nodes import Program

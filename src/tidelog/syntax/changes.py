@@ -1,9 +1,10 @@
 """Changes as text: `+edge(1, 2).` inserts, `-edge(3, 1).` deletes, `commit.` ends a transaction."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.source import Source, Span
 from tidelog.syntax.bodies import BodyParser

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.source import Source
 from tidelog.syntax.pieces import LayoutUnit, Piece, PieceKind, UnitKind, cut, spaces
 

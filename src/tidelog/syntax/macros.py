@@ -1,9 +1,9 @@
 """Macros: definitions, and tokens with their uses replaced."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.source import Source
 from tidelog.syntax.scanner import Token, scan

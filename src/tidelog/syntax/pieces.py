@@ -1,10 +1,11 @@
 """A text cut into items, comments and preprocessor lines, for laying it out anew."""
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.source import Source
 from tidelog.syntax.declarations import QUALIFIERS
 from tidelog.syntax.scanner import Token, scan

@@ -1,11 +1,11 @@
 """The preprocessor: includes, macros and conditions, on tokens."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.source import Source, Span
 from tidelog.syntax.conditions import ConditionError, evaluate_condition

@@ -1,7 +1,6 @@
 """Queries, facts and patterns as users write them: the body of a rule, with strings in either quotes."""
 
-from dataclasses import dataclass
-
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 from tidelog.source import Source, Span
 from tidelog.syntax.bodies import BodyParser

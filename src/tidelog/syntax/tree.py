@@ -1,13 +1,13 @@
-# ruff: noqa: RUF009 - `_span()` is a dataclass field, made once for every class
 """The tree of a program as it was written: nothing resolved, nothing checked.
 
 Every node carries its span; spans do not take part in equality, so that
 `parse(print(tree)) == tree`. Names may be qualified (`inst.edge`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from tidelog.dataclass import dataclass
 from tidelog.source import Span
 
 

@@ -1,10 +1,10 @@
 """Edits of a tree, and scripts of them."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, assert_never, overload
 
+from tidelog.dataclass import dataclass
 from tidelog.program.suggest import counted
 from tidelog.trees.pool import TreeValue
 from tidelog.trees.schema import NEXT, Schema, link_relation, node_relation

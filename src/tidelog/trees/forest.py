@@ -1,11 +1,12 @@
 """The files of a code base as one tree, brought up to date file by file."""
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.suggest import counted
 from tidelog.source import Span

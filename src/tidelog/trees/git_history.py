@@ -2,11 +2,11 @@
 
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 
 # The tree before the first commit, as git itself names it.

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.trees.schema import ValueKind, identifier
 from tidelog.trees.shaped_values import Fields

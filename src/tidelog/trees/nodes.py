@@ -1,11 +1,11 @@
 """Nodes of trees as arrays, one row per node, in preorder."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.trees.shape import measure_sizes, previous_siblings
 
 Int32s = npt.NDArray[np.int32]

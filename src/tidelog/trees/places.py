@@ -1,11 +1,11 @@
 """Where nodes stand in their source text."""
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.source import Source, Span
 
 

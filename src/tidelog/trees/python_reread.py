@@ -4,11 +4,10 @@ Top-level statements before and after the edit are taken over from the tree of t
 parsed between them must be whole statements by itself; if it is not, the whole text has to be read.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.source import Source
 from tidelog.trees.nodes import NONE, Int64s, Nodes, make_nodes
 from tidelog.trees.places import NodePlaces

@@ -3,12 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.source import Source, Span
 from tidelog.trees.file_type import FILE_TYPE

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from tidelog.dataclass import dataclass
 
 # The supertype of all types.
 ANY: Final = "Any"

@@ -2,9 +2,9 @@
 
 import dataclasses
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, assert_never, cast
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.suggest import did_you_mean
 from tidelog.trees.annotations import read_class

@@ -1,9 +1,9 @@
 """What may stand in one place of a tree that is made of values."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from tidelog.dataclass import dataclass
 from tidelog.trees.pool import TreeValue
 from tidelog.trees.schema import ValueKind, identifier
 

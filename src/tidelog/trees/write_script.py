@@ -1,11 +1,11 @@
 """From two trees and the nodes they share to the edits between them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.trees.edits import (
     ROOT,
     ROOT_HOLDER,

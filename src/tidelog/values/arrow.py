@@ -2,15 +2,16 @@
 
     from tidelog.values.arrow import pa
 
-Annotations with `pa` are texts; evaluating them would load it. `pq` is its module for Parquet files.
+Annotations with `pa` are texts; evaluating them would load it. `pc` has its functions, `pq` Parquet files.
 """
 
 from typing import TYPE_CHECKING
 
-__all__ = ["pa", "pq"]
+__all__ = ["pa", "pc", "pq"]
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 else:
     from importlib import import_module
@@ -27,4 +28,5 @@ else:
             return value
 
     pa = _Later("pyarrow")
+    pc = _Later("pyarrow.compute")
     pq = _Later("pyarrow.parquet")

@@ -16,10 +16,10 @@ import operator
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final, cast
 
+from tidelog.dataclass import dataclass
 from tidelog.values.patterns import PatternError, compile_pattern
 from tidelog.values.types import Kind
 from tidelog.values.value import Branch, NoValueError, Value

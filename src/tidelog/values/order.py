@@ -1,11 +1,11 @@
 """The order of values, as keys that sort codes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.values.codes import Codes, float_order, unsigned_order
 from tidelog.values.dictionary import Dictionary
 from tidelog.values.record_order import Resolve, rank_records

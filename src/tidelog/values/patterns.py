@@ -14,9 +14,10 @@ character as ECMAScript says, and an escaped letter without a meaning is refused
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+from tidelog.dataclass import dataclass
 
 Interval = tuple[int, int]
 

@@ -6,11 +6,11 @@ height is merged into the order of the lower ones.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.kernels import kernel
 from tidelog.values.codes import Codes
 from tidelog.values.records import NIL, Records

@@ -1,8 +1,9 @@
 """Types of columns: how the code in a column is to be read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from tidelog.dataclass import dataclass
 
 
 class Kind(Enum):

@@ -1,6 +1,6 @@
 """Values as Python sees them."""
 
-from dataclasses import dataclass
+from tidelog.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """What an epoch changed: for every relation the facts inserted and deleted."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar, overload
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import StratumReport
 from tidelog.engine.protocol import Codes
 from tidelog.errors import TidelogError

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Engine
 from tidelog.program.nodes import Program
 from tidelog.values import Codec

@@ -6,11 +6,10 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from tidelog.engine.protocol import Codes
 from tidelog.values import Codec, Kind
+from tidelog.values.arrow import pa, pc
 from tidelog.values.text import TextError
 from tidelog.web.replies import mistake
 
@@ -79,7 +78,7 @@ def _parse(word: str, type_name: str, codec: Codec) -> int:
         ) from error
 
 
-def _match(texts: pa.Array, text: str) -> Mask:
+def _match(texts: "pa.Array", text: str) -> Mask:
     """Say of each text whether the filter keeps it."""
     if text.startswith(("=", "!=")):
         is_other = text.startswith("!")

@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-from dataclasses import dataclass
 from ipaddress import ip_address
 from socket import getfqdn, gethostname
 from typing import Final
@@ -12,6 +11,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import TidelogError
 from tidelog.web.replies import error_reply, mistake
 from tidelog.web.settings import WebSettings

@@ -1,11 +1,11 @@
 """Pages of facts: filtered, sorted and cut out as codes; only what is shown becomes text."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Codes
 from tidelog.program.nodes import Column
 from tidelog.values import Codec, Fact

@@ -1,9 +1,10 @@
 """What the explorer is allowed to do, and for whom."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import ip_address
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 
 _SHORTEST_TOKEN: Final = 16

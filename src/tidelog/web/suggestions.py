@@ -3,10 +3,10 @@
 from typing import Final
 
 import numpy as np
-import pyarrow.compute as pc
 
 from tidelog.engine.protocol import Codes
 from tidelog.values import Codec, Kind
+from tidelog.values.arrow import pc
 
 # Numbers are offered from the first facts: whoever types one mostly knows it.
 _LOOKED_AT: Final = 100_000

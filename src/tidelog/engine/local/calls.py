@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from typing import Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.evaluated import Evaluated, unless_all
 from tidelog.engine.protocol import Codes, UserFunctions
 from tidelog.engine.user_functors import call_functor, failed_call, find_functor

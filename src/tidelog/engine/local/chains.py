@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.aggregates import reduce_groups
 from tidelog.engine.local.choose import ChooseStep
 from tidelog.engine.local.combine import combiner

@@ -7,10 +7,10 @@ are dropped, and those that the new join records replace them.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.trace_trie import TraceTrie
 from tidelog.plan.leapfrog_trace import TracePlan
 from tidelog.storage import StoredRelation

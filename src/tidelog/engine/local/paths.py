@@ -1,11 +1,12 @@
 """Lattice strata that are graphs, evaluated by best paths; see `plan.lattice_paths`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.chains import collect
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState

@@ -1,12 +1,13 @@
 """The relations of a run, and which of their rows each iteration sees."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import get_ident
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Columns
 from tidelog.plan.operators import View
 from tidelog.program.nodes import Constant, Program

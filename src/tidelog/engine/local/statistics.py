@@ -1,7 +1,6 @@
 """What the planner learns from the present relations."""
 
-from dataclasses import dataclass
-
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.state import LocalState
 from tidelog.storage.distinct import count_distinct, rows_per_key
 

@@ -7,9 +7,10 @@ an iteration sees is a range of row numbers.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.convergence import check_convergence, is_full
 from tidelog.engine.local.chains import Chain, make_chain
 from tidelog.engine.local.emit import EmitStep, SharedEmitStep, SharedInsertion

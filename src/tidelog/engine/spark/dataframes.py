@@ -10,12 +10,12 @@ their lineage do not grow. It needs nothing but Spark's shuffle, and about half 
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from tidelog.algebra import nodes as algebra
 from tidelog.algebra.translate import translate_rule
+from tidelog.dataclass import dataclass
 from tidelog.engine.convergence import check_iterations
 from tidelog.engine.protocol import Settings
 from tidelog.program import nodes

@@ -5,12 +5,13 @@ import json
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.code_rows import as_columns, as_rows, matching
 from tidelog.engine.evaluation import evaluate_strata
 from tidelog.engine.local import LocalEngine

@@ -6,7 +6,6 @@ Files are never changed. A file appears under its name when it is complete.
 import json
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.storage.kernel import CodeArray, Int32s
 

@@ -10,10 +10,11 @@ import pickle
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.spark.meeting import Meeting, Place, meet_at_barrier, meet_at_driver
 from tidelog.engine.spark.message import Message, decode, encode
 from tidelog.engine.spark.slots import slots

@@ -7,10 +7,11 @@ arrays.
 import json
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.storage.kernel import CodeArray, Int32s
 
 _LENGTH = struct.Struct("<I")

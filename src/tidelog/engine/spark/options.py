@@ -1,9 +1,9 @@
 """What a user may choose about a run on Spark."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.spark.sockets import Tls
 from tidelog.errors import Diagnostic, raise_if_any
 

@@ -7,12 +7,13 @@ keep copies. The second exchange carries the number of new facts, so all stop to
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.convergence import check_iterations
 from tidelog.engine.local.chains import make_chain
 from tidelog.engine.local.expressions import Expressions

@@ -11,10 +11,11 @@ their relations are at every partner too, and the row that reads the delta decid
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from math import prod
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.spark.kernels import WHOLE_ROW
 from tidelog.plan.flatten import flatten_rule
 from tidelog.program.nodes import Atom, Program, Rule, RuleId, Stratum, Variable

@@ -13,8 +13,8 @@ import struct
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.spark.message import BadMessageError, Message, decode, encode, size
 from tidelog.engine.spark.wire import PartnerLostError
 

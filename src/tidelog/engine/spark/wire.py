@@ -2,9 +2,10 @@
 
 import queue
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.spark.message import Message
 
 

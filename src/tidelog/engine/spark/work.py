@@ -4,11 +4,11 @@ import dataclasses
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import quote
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import Settings, SilentObserver

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
+from tidelog.dataclass import dataclass
 from tidelog.explain.blame.steps import StoryStep
 from tidelog.explain.blame.story import step_json, step_lines
 from tidelog.program.suggest import counted

@@ -10,11 +10,12 @@ and `y` of a fault is 0. What a row takes for granted must be certain for the ro
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.explain.blame.case import Case
 from tidelog.explain.blame.explanation import Place
 from tidelog.explain.blame.suspects import Key, Mask

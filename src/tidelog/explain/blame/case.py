@@ -4,10 +4,11 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.code_rows import matching
 from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange, reverse
 from tidelog.engine.protocol import SilentObserver

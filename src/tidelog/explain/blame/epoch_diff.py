@@ -1,10 +1,10 @@
 """What differs between two epochs, from the deltas that a session keeps."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described
 from tidelog.program.text import ProgramText

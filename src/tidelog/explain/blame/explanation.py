@@ -1,10 +1,11 @@
 """What an explanation consists of: a reason, and the derivations that it was found by."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.explain.blame.suspects import Literal, Reason
 from tidelog.maintain.small.proving import FOUND_FIRST, FOUND_RELATION, FOUND_ROW, FOUND_RULE
 from tidelog.maintain.small.stratum import SmallStratum

@@ -1,10 +1,10 @@
 """Faults and changes as users name them, looked up among the facts that differ between two epochs."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.blame.case import Faults, Pattern
 from tidelog.explain.blame.epoch_diff import EpochDiff, Rows

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described, to_float, written
 from tidelog.explain.blame.answers import AskedFaults, Blame, InputChange, Repair

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import EpochResult
 from tidelog.explain.blame.case import Case, RefusedWorldError
 from tidelog.explain.blame.ddmin import ddmin, drop_one_by_one

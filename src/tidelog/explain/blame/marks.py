@@ -1,10 +1,11 @@
 """What is known of rows while a case is looked at: who changed, who is a suspect, who holds always."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import EpochResult
 from tidelog.explain.blame.ground import Ground, as_rows
 from tidelog.explain.blame.suspects import Key, Rows

@@ -8,11 +8,12 @@ a deleted fact at once. To say that a fact holds in no world one must know them 
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.explain.blame.ground import Ground, by_relation, distinct, merged
 from tidelog.explain.blame.suspects import Mask, Rows, Suspect
 from tidelog.plan.flatten import FlatRule, RuleLiteral

@@ -8,11 +8,12 @@ world has verified it.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import count
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.explain.blame.block import Block, find_block
 from tidelog.explain.blame.case import Case, Faults, RefusedWorldError
 from tidelog.explain.blame.ddmin import ddmin

@@ -1,12 +1,12 @@
 """The cheapest set of suspects that meets all demands, by integer linear programming."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import highspy
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.explain.blame.block import Block, Row
 from tidelog.explain.blame.suspects import Reason
 

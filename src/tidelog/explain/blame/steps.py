@@ -1,7 +1,8 @@
 """The steps of an incremental proof."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from tidelog.dataclass import dataclass
 
 
 class Role(StrEnum):

@@ -1,11 +1,11 @@
 """The changes of an epoch that may be to blame, and facts as they are told apart here."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import RelationChange, reverse
 from tidelog.storage.kernel import Int64s
 

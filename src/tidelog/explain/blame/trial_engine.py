@@ -11,10 +11,11 @@ Adding and removing rules are then changes of facts like all others.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import RelationChange
 from tidelog.engine.protocol import SilentObserver
 from tidelog.errors import Diagnostic, TidelogError

@@ -1,10 +1,10 @@
 """What a user asks of blame and repair; nothing here loads an engine."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from numbers import Real
 from typing import Literal
 
+from tidelog.dataclass import dataclass
 from tidelog.errors.arguments import Arguments
 from tidelog.explain.blame.answers import InputChange, Repair
 from tidelog.values import Fact

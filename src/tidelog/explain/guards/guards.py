@@ -1,9 +1,9 @@
 """Guards: what must never hold, or must always hold, whatever changes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import RelationChange
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.blame.answers import Violation

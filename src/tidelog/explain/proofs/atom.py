@@ -1,7 +1,6 @@
 """A fact with the name of its relation, as proofs speak of it."""
 
-from dataclasses import dataclass
-
+from tidelog.dataclass import dataclass
 from tidelog.values import Fact
 from tidelog.views.fact_text import write_fact
 

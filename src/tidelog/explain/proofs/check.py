@@ -1,9 +1,9 @@
 """A proof checked by substitution: bindings put into the rules as they were written."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.reference.terms import same
 from tidelog.engine.reference.variables import awaited, mentioned
 from tidelog.explain.proofs.derivation import Derivation, Premise

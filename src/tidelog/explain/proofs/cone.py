@@ -1,9 +1,9 @@
 """All that a fact can rest on: the graph of every derivation below it."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.derivation import Derivation

@@ -1,7 +1,6 @@
 """One rule application that yields a fact."""
 
-from dataclasses import dataclass
-
+from tidelog.dataclass import dataclass
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.rules import QuotedRule
 from tidelog.values import Fact, Value

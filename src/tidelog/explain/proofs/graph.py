@@ -1,8 +1,8 @@
 """A proof as a graph of numbered nodes, as the forms for other programs need it."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidelog.dataclass import dataclass
 from tidelog.explain.proofs.items import is_leaf_relation
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Why a fact does not hold, asked step by step: choose a rule, choose values, see what fails."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.reference.steps import Body
 from tidelog.engine.reference.terms import Binding
 from tidelog.errors import Diagnostic, TidelogError

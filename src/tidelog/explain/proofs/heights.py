@@ -7,8 +7,9 @@ found when asked for, by a search that ends at facts whose height is known.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import TidelogError
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.cone import Place

@@ -1,8 +1,8 @@
 """The lines under a node of a proof, in the order of the rule's body."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidelog.dataclass import dataclass
 from tidelog.explain.proofs.derivation import Absence, Derivation, Premise
 from tidelog.explain.proofs.steps import Equivalence, Input, LatticeJoin
 from tidelog.program.suggest import counted

@@ -1,9 +1,10 @@
 """Literals judged under a binding: each holds, fails, or waits for a value."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.reference.terms import Binding
 from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned
 from tidelog.explain.proofs.atom import GroundAtom

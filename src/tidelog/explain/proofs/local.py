@@ -5,7 +5,6 @@ is built, and kept here, when nothing else leads to the facts of a large relatio
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import repeat
 from typing import Protocol, cast
@@ -13,6 +12,7 @@ from typing import Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.protocol import Codes
 from tidelog.explain.proofs.source import Level, Partner

@@ -2,10 +2,10 @@
 
 import heapq
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.cone import FACT_LIMIT, Cone, Place, explore_cone

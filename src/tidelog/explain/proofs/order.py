@@ -6,9 +6,9 @@ is taken: where there are several atoms, all are choices.
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Final, TypeGuard
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.reference.steps import BIND, SCAN, TEST, Body, rank_literal
 from tidelog.engine.reference.variables import awaited, mentioned
 from tidelog.explain.proofs.rules import RuleBook

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
-
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments
-from tidelog.explain.proofs.arrow import write_tables
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.check import CheckedProof, check_proof
 from tidelog.explain.proofs.derivation import Absence, Aggregation, Derivation
@@ -24,6 +22,9 @@ from tidelog.explain.proofs.steps import Equivalence, Input, Step, is_asserted, 
 from tidelog.explain.proofs.support import find_support
 from tidelog.explain.proofs.text import draw_text
 from tidelog.values import Fact, Value
+
+if TYPE_CHECKING:
+    from tidelog.values.arrow import pa
 
 ProofKind = Literal["input", "rule", "equivalence", "join"]
 _Key = tuple[GroundAtom, Level | None, bool]
@@ -229,8 +230,10 @@ class Proof:
         """Return a page of its own, whose branches open and close without any script."""
         return write_page(self, self._shown(depth))
 
-    def to_arrow(self, depth: int | None = None) -> dict[str, pa.Table]:
+    def to_arrow(self, depth: int | None = None) -> "dict[str, pa.Table]":
         """Return the proof as relations: `node`, `premise`, `binding`, `negated`, `constraint`."""
+        from tidelog.explain.proofs.arrow import write_tables  # noqa: PLC0415 - loads Arrow
+
         return write_tables(self, self._shown(depth))
 
     def _shown(self, depth: int | None) -> int | None:

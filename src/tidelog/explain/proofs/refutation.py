@@ -1,11 +1,12 @@
 """Why a fact does not hold: for each rule, how near it comes to deriving the fact."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.reference.steps import Body
 from tidelog.engine.reference.terms import Binding
 from tidelog.errors.arguments import Arguments

@@ -1,10 +1,11 @@
 """The rules that proofs quote: as written, whatever became of them on the way to an engine."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import count
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import UserFunctions
 from tidelog.program import nodes

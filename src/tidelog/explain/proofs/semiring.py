@@ -1,10 +1,11 @@
 """An annotation of a fact, computed over all its proofs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Final, Generic, TypeVar
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.cone import FACT_LIMIT, Cone, Cycles, Place, explore_cone

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from tidelog.dataclass import dataclass
 from tidelog.explain.proofs.work import SearchWork
 from tidelog.values import Fact, Value
 from tidelog.values.functors import order_key

@@ -1,7 +1,6 @@
 """The ways in which a fact can be proved."""
 
-from dataclasses import dataclass
-
+from tidelog.dataclass import dataclass
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.derivation import Derivation, Premise
 

@@ -3,9 +3,10 @@
 import shutil
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
+from tidelog.dataclass import dataclass
 from tidelog.explain.proofs.items import Item, is_leaf_relation, items_of, note_of
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """How much a search may do."""
 
-from dataclasses import dataclass
+from tidelog.dataclass import dataclass
 
 
 class SearchEndedError(Exception):

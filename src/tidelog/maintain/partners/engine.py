@@ -5,11 +5,12 @@ All partners do the same steps with the same changes; what differs is which fact
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.convergence import check_iterations, iterations_to
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
 from tidelog.engine.local.derive import LocalDerivations

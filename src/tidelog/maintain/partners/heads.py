@@ -10,10 +10,10 @@ All partners go through the same levels and give up together: their work is adde
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.spark.kernels import WHOLE_ROW
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.message import Rows as Table

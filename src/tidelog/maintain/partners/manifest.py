@@ -8,11 +8,12 @@ RELATION/PARTNER/NAME.parquet              rows with their annotations; a later 
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.numbering import Numbering, RuleNumbers
 from tidelog.engine.spark.files import Folder
 from tidelog.errors import Diagnostic, TidelogError

@@ -1,8 +1,9 @@
 """Where the strata of a maintained program are kept: by partners, or in the driver."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.spark.engine import Where
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import reason_for_driver

@@ -3,9 +3,9 @@
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.cluster import reason_against_barrier
 from tidelog.engine.spark.job import BarrierJob, LostError, run_job, wait_for_slots

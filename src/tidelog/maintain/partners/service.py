@@ -6,11 +6,12 @@ and keeps its state in memory between them.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.codes import Known

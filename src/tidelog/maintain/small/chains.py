@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.dataclass import dataclass
 from tidelog.maintain.small import layout
 from tidelog.maintain.small.tables import StrataTables
 from tidelog.plan.operators import (

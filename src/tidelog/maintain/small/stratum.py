@@ -1,11 +1,11 @@
 """Lays strata out for kernels."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.small import layout
 from tidelog.maintain.small.chains import Instructions, NotSmall, index_name

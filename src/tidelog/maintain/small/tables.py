@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.dataclass import dataclass
 from tidelog.maintain.small import layout
 from tidelog.storage import StoredRelation
 from tidelog.storage.judge_row import Literal

@@ -1,10 +1,10 @@
 """Backward/forward: a fact that lost a derivation looks for remaining ones before it is deleted."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.steps import Sink
 from tidelog.maintain.strategies.dred import DredHeads
 from tidelog.plan.flatten import FlatRule

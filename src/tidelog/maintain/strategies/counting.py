@@ -7,11 +7,11 @@ to look for derivations.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.maintain.heads import Asking, Heads, Rows
 from tidelog.maintain.judge import levels_now

@@ -1,8 +1,9 @@
 """Sweeps in which the derivations of some rules over earlier strata come from the traces of their joins."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.leapfrog_traces import LocalTraces
 from tidelog.maintain.judge import ChangedLiteral
 from tidelog.maintain.sweeps import Sweeps
