@@ -56,6 +56,10 @@ class Chain:
         """Return the rows to scan, by their numbers; a chain without a scan has one empty binding."""
         return (0, 1) if self.scan is None else self.scan.rows()
 
+    def facts(self) -> int:
+        """Return how many facts are behind these rows."""
+        return 1 if self.scan is None else self.scan.facts()
+
     def run(self, first: int, last: int) -> None:
         """Run over a range of row numbers, in pieces."""
         if self.scan is None:

@@ -28,11 +28,14 @@ class KeyScanStep(ScanStep):
 
     def pays(self) -> bool:
         """Say whether the keys of the delta are known, and far fewer than its facts."""
-        facts = self.visible.end - self.visible.delta
-        if facts < _LEAST_FACTS:
+        if self.facts() < _LEAST_FACTS:
             return False
         groups = self._relation.indexes[self._by].touched_groups()
-        return groups is not None and _FACTS_PER_KEY * len(groups) <= facts
+        return groups is not None and _FACTS_PER_KEY * len(groups) <= self.facts()
+
+    def facts(self) -> int:
+        """Return how many facts the keys stand for."""
+        return self.visible.end - self.visible.delta
 
     def rows(self) -> tuple[int, int]:
         """Return the first key of the delta, and the end of them."""

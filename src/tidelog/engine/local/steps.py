@@ -133,6 +133,11 @@ class ScanStep:
         """Return the row numbers to scan in this iteration."""
         return self.visible.rows(self.view)
 
+    def facts(self) -> int:
+        """Return how many facts the rows stand for."""
+        first, last = self.rows()
+        return last - first
+
     def run(self, first: int, last: int) -> None:
         """Push the rows numbered `first` to `last - 1`."""
         relation = self._relation

@@ -97,10 +97,8 @@ class _RunnableRule:
     def chain(self) -> _RunnableChain:
         """Return the chain for the present delta."""
         keyed = self._keyed
-        first, last = self._chain.chain.rows()
-        matches = self.derivations()
-        is_dense = matches >= _MATCHES_FOR_SIEVE * self._scanned
-        self._scanned += last - first
+        is_dense = self.derivations() >= _MATCHES_FOR_SIEVE * self._scanned
+        self._scanned += self._chain.chain.facts()
         if keyed is None or not keyed.pays() or (keyed.is_sieved and not is_dense):
             return self._chain
         return keyed
@@ -230,7 +228,7 @@ class StratumRun:
         first_new = self._iteration_start[rule.plan.relation]
         is_plain = rule.plan.relation not in self._settlers and not target.alive.size
         appends = is_plain and rule.plan.is_distinct and self._appends(rule.plan.relation)
-        if last - first >= _ROWS_FOR_THREADS and is_plain and runnable.threads:
+        if runnable.chain.facts() >= _ROWS_FOR_THREADS and is_plain and runnable.threads:
             assert isinstance(target, StoredRelation)
             insertion = SharedInsertion(target, len(runnable.threads), first_new, appends=appends)
             self._context.workers.run_chains(runnable.threads, insertion, first, last)

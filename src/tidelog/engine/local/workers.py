@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _ROWS_FOR_THREADS = 1 << 14
-# A thread takes a morsel at a time; small ones keep all threads busy to the end.
+# A thread takes a morsel of at least so many facts at a time; small ones keep all threads busy to the end.
 _SMALLEST_MORSEL = 1 << 10
 
 
@@ -71,7 +71,9 @@ class Workers:
         """Run one rule over a range of rows, each thread with a chain of its own."""
         for _, end in chains:
             end.insertion = insertion
-        size = max(_SMALLEST_MORSEL, min(BUFFER_ROWS, (last - first) // (4 * self.jobs)))
+        # A key stands for several facts.
+        smallest = max(1, _SMALLEST_MORSEL * (last - first) // max(chains[0][0].facts(), last - first))
+        size = max(smallest, min(BUFFER_ROWS, (last - first) // (4 * self.jobs)))
         morsels = iter(range(first, last, size))
         lock = threading.Lock()
 
