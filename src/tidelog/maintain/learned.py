@@ -43,6 +43,11 @@ class Learned:
     # After a net deletion of so many rows, a recompute took this share of the one before it: the more
     # rows, the smaller the share.
     _shrunk: list[tuple[int, float]] = field(default_factory=list)
+    # The work of an update that costs as much as the last recompute: every epoch asks for it.
+    unit: float = field(init=False, default=0.0)
+
+    def __post_init__(self) -> None:
+        self._set_unit()
 
     @classmethod
     def from_evaluation(cls, work: int, seconds: float) -> "Learned":
@@ -57,10 +62,8 @@ class Learned:
         """Return what is known of the stratum where it has no indexes yet."""
         return replace(self, is_indexed=False)
 
-    @property
-    def unit(self) -> float:
-        """Return the work of an update that costs as much as the last recompute."""
-        return self.recompute_work / price_ratio(self.recompute_price, self.update_price)
+    def _set_unit(self) -> None:
+        self.unit = self.recompute_work / price_ratio(self.recompute_price, self.update_price)
 
     def budget(self, switch: float, expected: float) -> Budget:
         """Return what an update may take where a recompute is expected to take so much work."""
@@ -116,6 +119,7 @@ class Learned:
         # The first update makes the indexes, which is not work that later ones do.
         if self.is_indexed:
             self.update_price = self.update_price.after(work, seconds)
+            self._set_unit()
 
     # --- recomputes -------------------------------------------------------------------------------
 
@@ -132,6 +136,7 @@ class Learned:
             self._shrunk = sorted([*kept, (deleted, share)])[-_POINTS:]
         self.recompute_work = work
         self.recompute_price = self.recompute_price.after(work, seconds)
+        self._set_unit()
         self.is_indexed = False
 
 
