@@ -71,7 +71,7 @@ def _stratum(
 
 def _run(measured: Sequence[MeasuredPlan]) -> list[MeasuredPlan]:
     """Return the plans that took bindings, and the last one of a delta rule that had none, by atom."""
-    last = {each.plan.delta_atom: each for each in measured}
+    last = {each.plan.delta_atom: each for each in measured if not each.plan.begins_with_keys}
     kept = [each for each in measured if each.bindings or each is last[each.plan.delta_atom]]
     return sorted(kept, key=lambda each: -1 if each.plan.delta_atom is None else each.plan.delta_atom)
 

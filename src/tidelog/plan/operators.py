@@ -253,6 +253,12 @@ class RulePlan:
     is_distinct: bool = False
     keyed: tuple[Operator, ...] = ()
 
+    @property
+    def begins_with_keys(self) -> bool:
+        """Say whether these operators scan keys, not facts."""
+        scan = self.operators[0]
+        return isinstance(scan, Scan) and bool(scan.key)
+
 
 @dataclass(frozen=True, slots=True)
 class StratumPlan:

@@ -96,6 +96,7 @@ class _Printer:
 
     def rule(self, plan: ops.RulePlan) -> list[str]:
         kind = "once" if plan.delta_atom is None else f"delta rule of atom {plan.delta_atom + 1}"
+        kind += ", by keys" if plan.begins_with_keys else ""
         unit = "steps" if any(isinstance(x, ops.Leapfrog) for x in plan.operators) else "bindings"
         return [
             " ".join(plan.span.text.split()),
