@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import RelationChange
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.blame.answers import Violation
-from tidelog.explain.port import Explained, ExplainedProgram
 from tidelog.views import Delta
+
+if TYPE_CHECKING:
+    # Loaded by the first guard: a session without any starts without explanations.
+    from tidelog.explain.port import Explained, ExplainedProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class Guards:
         """Return the guards that refuse epochs."""
         return tuple(guard for guard in self._guards if guard.is_strict)
 
-    def add(self, guards: Sequence[Guard], epochs: Explained) -> None:
+    def add(self, guards: Sequence[Guard], epochs: "Explained") -> None:
         """Take guards, all or none: their atoms must be of the program."""
         from tidelog.explain.blame.faults import FaultFinder  # noqa: PLC0415 - brings the local engine
 
@@ -95,7 +99,7 @@ class Guards:
             self._guards.pop(guard, None)
 
     def rehearse(
-        self, epochs: Explained, changes: Mapping[str, RelationChange], after: ExplainedProgram | None
+        self, epochs: "Explained", changes: Mapping[str, RelationChange], after: "ExplainedProgram | None"
     ) -> None:
         """Raise `GuardError` if an epoch would break a strict guard; nothing has changed then.
 
@@ -110,7 +114,7 @@ class Guards:
         if violations:
             raise GuardError(violations)
 
-    def check(self, epochs: Explained, delta: Delta) -> tuple[Violation, ...]:
+    def check(self, epochs: "Explained", delta: Delta) -> tuple[Violation, ...]:
         """Return the guards that an epoch broke, which was committed just now."""
         if not self._guards:
             return ()
