@@ -3,10 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.lazily import lazily
 
 if TYPE_CHECKING:
+    from tidelog.engine.spark import SparkOptions, Tls
     from tidelog.session.session import Session
     from tidelog.views import Delta
+
+__all__ = ["SparkOptions", "Tls", "apply_once"]
+
+__getattr__ = lazily(__name__, dict.fromkeys(("SparkOptions", "Tls"), "tidelog.engine.spark"))
 
 
 def apply_once(session: "Session", batch: str, **changes: Any) -> "Delta | None":

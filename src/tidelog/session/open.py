@@ -75,7 +75,7 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
     proof is asked for.
 
     With `engine="spark"`, `spark` is the Spark session whose workers take part, `facts` may be its
-    DataFrames, and `spark_options` are the fields of `tidelog.engine.spark.SparkOptions`.
+    DataFrames, and `spark_options` are the fields of `tidelog.spark.SparkOptions`.
 
     Raises `TidelogError` with all mistakes found.
 
