@@ -1,6 +1,6 @@
 """The ports of the engines: how explanations read each of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -18,13 +18,21 @@ if TYPE_CHECKING:
     from tidelog.maintain.spark import SparkMaintainedEngine
 
 
-class _SteppingPort:
-    """A port whose trial epochs are applied and taken back; it offers no derivations."""
+class SteppingPort:
+    """The port of an engine whose trial epochs are applied and taken back; it offers no derivations.
+
+    `read` gives the facts of the present epoch, taken over anew in each.
+    """
 
     derivations = None
 
-    def __init__(self, engine: MaintainedEngine) -> None:
+    def __init__(self, engine: MaintainedEngine, read: Callable[[Program, Codec], FactSource]) -> None:
         self._engine = engine
+        self._read = read
+
+    def facts(self, program: Program, codec: Codec, before: FactSource | None) -> FactSource:  # noqa: ARG002 - as above
+        """Return the facts of the present epoch."""
+        return self._read(program, codec)
 
     def heights(self, facts: FactSource) -> FactSource:
         """Return the facts as they are: iterations are not counted across strata."""
@@ -35,40 +43,16 @@ class _SteppingPort:
         return in_epoch(self._engine, changes)
 
 
-class ReferencePort(_SteppingPort):
-    """The port of the reference engine."""
-
-    def __init__(self, engine: RestartingEngine) -> None:
-        super().__init__(engine)
-        self._readable = engine
-
-    def facts(
-        self,
-        program: Program,
-        codec: Codec,
-        before: FactSource | None,  # noqa: ARG002 - facts are taken over anew
-    ) -> FactSource:
-        """Return the facts of the present epoch."""
-        return EngineFacts(program, codec, self._readable)
+def reference_port(engine: RestartingEngine) -> SteppingPort:
+    """Return the port of the reference engine."""
+    return SteppingPort(engine, lambda program, codec: EngineFacts(program, codec, engine))
 
 
-class SparkPort(_SteppingPort):
-    """The port of the engine on Spark."""
+def spark_port(engine: "SparkMaintainedEngine") -> SteppingPort:
+    """Return the port of the engine on Spark."""
+    from tidelog.explain.proofs.spark import SharedFacts  # noqa: PLC0415 - see above
 
-    def __init__(self, engine: "SparkMaintainedEngine") -> None:
-        super().__init__(engine)
-        self._shared = engine
-
-    def facts(
-        self,
-        program: Program,
-        codec: Codec,
-        before: FactSource | None,  # noqa: ARG002 - facts are looked up anew
-    ) -> FactSource:
-        """Return the facts of the present epoch."""
-        from tidelog.explain.proofs.spark import SharedFacts  # noqa: PLC0415 - see above
-
-        return SharedFacts(program, codec, self._shared)
+    return SteppingPort(engine, lambda program, codec: SharedFacts(program, codec, engine))
 
 
 class LocalPort:

@@ -135,9 +135,9 @@ def _reference() -> EngineKind:
         )
 
     def port(engine: MaintainedEngine) -> "EnginePort":
-        from tidelog.explain.engine_ports import ReferencePort  # noqa: PLC0415 - only who asks why
+        from tidelog.explain.engine_ports import reference_port  # noqa: PLC0415 - only who asks why
 
-        return ReferencePort(cast("RestartingEngine", engine))
+        return reference_port(cast("RestartingEngine", engine))
 
     return EngineKind("reference", lambda program: program, maintain, ReferenceEngine, port)
 
@@ -164,8 +164,8 @@ def _spark(options: object) -> EngineKind:
         return SparkMaintainedEngine(program, codec, settings, functions, options)
 
     def port(engine: MaintainedEngine) -> "EnginePort":
-        from tidelog.explain.engine_ports import SparkPort  # noqa: PLC0415 - only who asks why
+        from tidelog.explain.engine_ports import spark_port  # noqa: PLC0415 - only who asks why
 
-        return SparkPort(cast("SparkMaintainedEngine", engine))
+        return spark_port(cast("SparkMaintainedEngine", engine))
 
     return EngineKind("spark", run_passes, maintain, evaluate, port)

@@ -16,7 +16,7 @@ from tidelog.explain.proofs.cone import Place
 from tidelog.explain.proofs.metric import HEIGHT, no_smallest_proof, smallest_steps
 from tidelog.explain.proofs.proof import Explorer
 from tidelog.explain.proofs.prover import Prover
-from tidelog.explain.proofs.source import FactSource, Level, LookUp, Searching
+from tidelog.explain.proofs.source import FactSource, Level, OtherLevels
 from tidelog.explain.proofs.steps import Step
 from tidelog.values import Fact, Value
 
@@ -66,13 +66,12 @@ class Heights:
         return self.found[place]
 
 
-class HeightFacts:
+class HeightFacts(OtherLevels):
     """A source whose levels are heights; see `FactSource` and `Searching`."""
 
     def __init__(self, source: FactSource, heights: Heights) -> None:
-        self._source = source
+        super().__init__(source)
         self._heights = heights
-        self._searching = source if isinstance(source, Searching) else None
 
     def contains(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact holds."""
@@ -90,23 +89,10 @@ class HeightFacts:
         """Return the height as an iteration of one stratum for all."""
         return 0, self._heights.height(GroundAtom(relation, fact))
 
-    def is_input(self, relation: str, fact: Fact) -> bool:
-        """Say whether the fact is an input fact."""
-        return self._source.is_input(relation, fact)
-
-    def input_facts(self, relation: str) -> Iterator[Fact]:
-        """Yield the input facts of a relation."""
-        return self._source.input_facts(relation)
-
     def searches(self, relation: str) -> bool:
         """Say whether the rows of a relation know their heights."""
         searching = self._searching
         return searching is not None and relation in self._heights.exact and searching.searches(relation)
-
-    def look_up(self, relation: str, bound: Mapping[int, Value]) -> LookUp:
-        """Return the facts with these values in these columns; see `Searching`."""
-        assert self._searching is not None
-        return self._searching.look_up(relation, bound)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.reference import ReferenceEngine
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.rules import RuleBook, reads_itself
-from tidelog.explain.proofs.source import FactSource, Level, LookUp, PlainFacts, Searching
+from tidelog.explain.proofs.source import FactSource, Level, OtherLevels, PlainFacts
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
@@ -23,7 +23,7 @@ from tidelog.values import Fact, Value
 _AFTER_ALL: Final = 1 << 40
 
 
-class ReplayedFacts:
+class ReplayedFacts(OtherLevels):
     """A source whose strata can be replayed; see `FactSource`.
 
     Facts that only held for a while are known, with their levels, in replayed strata: see `ever`. All
@@ -31,7 +31,7 @@ class ReplayedFacts:
     """
 
     def __init__(self, source: FactSource, book: RuleBook) -> None:
-        self._source = source
+        super().__init__(source)
         self._book = book
         self._replayed: dict[str, PlainFacts] = {}
         self._unordered = _unordered(book.checked)
@@ -40,7 +40,6 @@ class ReplayedFacts:
         }
         # Facts of such strata whose own derivations put them in order; all others come after them.
         self._ordered: dict[GroundAtom, int] = {}
-        self._searching = source if isinstance(source, Searching) else None
 
     def is_replayed(self, relation: str) -> bool:
         """Say whether the relation's stratum was evaluated again."""
@@ -103,24 +102,11 @@ class ReplayedFacts:
         for atom, height in heights.items():
             self._ordered.setdefault(atom, height)
 
-    def is_input(self, relation: str, fact: Fact) -> bool:
-        """Say whether the fact is an input fact."""
-        return self._source.is_input(relation, fact)
-
-    def input_facts(self, relation: str) -> Iterator[Fact]:
-        """Yield the input facts of a relation."""
-        return self._source.input_facts(relation)
-
     def searches(self, relation: str) -> bool:
         """Say whether the source underneath knows the levels of the relation's facts."""
         searching = self._searching
         has_levels = relation not in self._replayed and relation not in self._unordered
         return searching is not None and has_levels and searching.searches(relation)
-
-    def look_up(self, relation: str, bound: Mapping[int, Value]) -> LookUp:
-        """Return the facts with these values in these columns; see `Searching`."""
-        assert self._searching is not None
-        return self._searching.look_up(relation, bound)
 
 
 class _Recorder(ReferenceEngine):

@@ -81,6 +81,27 @@ class Searching(Protocol):
         """Return the facts with these values in these columns."""
 
 
+class OtherLevels:
+    """What a source has in common with the one underneath, whose facts it gives other levels."""
+
+    def __init__(self, source: FactSource) -> None:
+        self._source = source
+        self._searching = source if isinstance(source, Searching) else None
+
+    def is_input(self, relation: str, fact: Fact) -> bool:
+        """Say whether the fact is an input fact."""
+        return self._source.is_input(relation, fact)
+
+    def input_facts(self, relation: str) -> Iterator[Fact]:
+        """Yield the input facts of a relation."""
+        return self._source.input_facts(relation)
+
+    def look_up(self, relation: str, bound: Mapping[int, Value]) -> LookUp:
+        """Return the facts with these values in these columns; see `Searching`."""
+        assert self._searching is not None
+        return self._searching.look_up(relation, bound)
+
+
 class PlainFacts:
     """Facts held in plain sets; see `FactSource`.
 
