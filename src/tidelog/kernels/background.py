@@ -35,7 +35,7 @@ def _is_first() -> bool:
     for folder in user_folders():
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            lock = os.open(folder / "background.lock", os.O_CREAT | os.O_WRONLY)
+            lock = os.open(folder / "background.lock", os.O_CREAT | os.O_WRONLY, 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
