@@ -112,3 +112,13 @@ def test_the_list_of_common_kernels(tmp_path: Path):
     assert [line for line in named if signature_of(samples_of(line.partition(" ")[2])) not in line] == []
     inserting = [line for line in named if line.startswith("tidelog.storage.membership:insert_rows ")]
     assert {"<i4:2C" in line for line in inserting} == {True, False}
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="kernels are plain Python")
+def test_a_list_that_is_out_of_date(tmp_path: Path):
+    """Names of kernels that are gone, or take other arguments now, keep no other from being compiled."""
+    (tmp_path / "made.py").write_text(KERNEL, "utf-8")
+    wanted = ["made:gone <i8:1C", "nowhere:total <i8:1C", "made:total <i8:1C <i8:1C", "made:total <i8:1C"]
+    code = f"from tidelog.kernels.warm import *; print(*compile_kernels(missing_kernels({wanted}), 1))"
+
+    assert _run(tmp_path, code) == ["made:total <i8:1C"]

@@ -15,7 +15,9 @@ def warm_kernels(jobs: int | None) -> None:
     with activity("compiling kernels"):
         missing = missing_kernels(wanted)
         detail(bar(0, len(missing)))
+        done = 0
         for done, _ in enumerate(compile_kernels(missing, jobs), start=1):
             detail(bar(done, len(missing)))
     seconds = time.perf_counter() - begun
-    sys.stdout.write(f"{len(wanted)} kernels are ready, {len(missing)} of them compiled in {seconds:.0f} s\n")
+    ready = len(wanted) - len(missing) + done
+    sys.stdout.write(f"{ready} kernels are ready, {done} of them compiled in {seconds:.0f} s\n")

@@ -14,15 +14,19 @@ from tidelog.kernels.worker import find_kernel, signature_in
 
 
 def missing_kernels(wanted: Iterable[str]) -> list[str]:
-    """Return the kernels that are not on disk, those with the most parts first."""
-    missing = [each for each in wanted if find_kernel(each).kept(signature_in(each)) is None]
+    """Return the kernels that are not on disk, those with the most parts first.
+
+    A name that is not that of a kernel, perhaps since somebody edited the source, is left out.
+    """
+    known = [each for each in wanted if _is_kernel(each)]
+    missing = [each for each in known if find_kernel(each).kept(signature_in(each)) is None]
     return sorted(missing, key=lambda each: -len(parts_of(find_kernel(each).kernel_function)))
 
 
 def compile_kernels(
     wanted: Iterable[str], jobs: int | None = None, *, is_urgent: bool = True
 ) -> Iterator[str]:
-    """Compile kernels in several processes and yield each when it is on disk."""
+    """Compile kernels in several processes and yield each when it is on disk; what fails is left out."""
     waiting = list(wanted)[::-1]
     done: SimpleQueue[tuple[str, bool]] = SimpleQueue()
     count = min(jobs or os.cpu_count() or 1, len(waiting))
@@ -37,9 +41,8 @@ def compile_kernels(
         thread.start()
     for _ in range(expected):
         name, is_compiled = done.get()
-        if not is_compiled:
-            raise RuntimeError(f"the kernel {name} cannot be compiled")
-        yield name
+        if is_compiled:
+            yield name
     for thread in threads:
         thread.join()
 
@@ -56,3 +59,10 @@ def _compile_all(waiting: list[str], done: SimpleQueue[tuple[str, bool]], compil
             done.put((name, bool(stamp)))
     finally:
         compiler.close()
+
+
+def _is_kernel(wanted: str) -> bool:
+    try:
+        return hasattr(find_kernel(wanted), "kept")
+    except (ImportError, AttributeError):
+        return False
