@@ -7,6 +7,7 @@ python -m benchmarks results out.json > benchmarks/RESULTS.md
 python -m benchmarks generate rdfs_lubm1 FOLDER
 python -m benchmarks epochs cspa100k --data DIR --json out.json --pictures FOLDER
 python -m benchmarks joins --json joins.json --pictures FOLDER
+python -m benchmarks scale --largest 1e8 --json scale.json --pictures FOLDER
 python -m benchmarks aggregates --data DIR --json out.json
 python -m benchmarks faults --data DIR --json out.json
 python -m benchmarks trees
@@ -37,6 +38,8 @@ from benchmarks.pipeline.command import run_pipeline
 from benchmarks.proofs.command import add_proof_arguments, run_proofs
 from benchmarks.report import line, read_json, results_page, write_json
 from benchmarks.runner import How, Run, is_installed, run_peer, run_tidelog
+from benchmarks.scale import add_arguments as add_scale_arguments
+from benchmarks.scale import run_scale
 from benchmarks.spark.command import add_arguments as add_spark_arguments
 from benchmarks.spark.command import run_spark
 from benchmarks.trees.command import add_arguments as add_tree_arguments
@@ -50,6 +53,7 @@ _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "history": run_history,
     "joins": run_joins,
     "proofs": run_proofs,
+    "scale": run_scale,
     "faults": run_faults,
     "pipeline": run_pipeline,
     "spark": run_spark,
@@ -182,6 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("name", choices=[w.name for w in WORKLOADS if isinstance(w.facts, Generated)])
     make.add_argument("folder", type=Path)
     add_arguments(commands.add_parser("epochs", help="measure what changes of the facts cost"))
+    add_scale_arguments(commands.add_parser("scale", help="measure time and memory against facts"))
     add_join_arguments(commands.add_parser("joins", help="measure cyclic joins and following traces"))
     add_aggregate_arguments(commands.add_parser("aggregates", help="measure aggregates and best paths"))
     add_fault_arguments(
