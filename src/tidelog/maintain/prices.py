@@ -48,7 +48,7 @@ class Price:
 
     def after(self, work: float, seconds: float) -> "Price":
         """Return the price after another run; one that is too small to be measured changes nothing."""
-        if work < FREE_WORK or seconds <= 0.0:
+        if work <= 0.0 or work < FREE_WORK or seconds <= 0.0:
             return self
         kept = 0.0 if seconds / work * _FAR_TOO_HIGH < self.per_unit else _KEPT
         return Price(kept * self.work + work, kept * self.seconds + seconds)
