@@ -40,12 +40,12 @@ def _dataclass(
         # Otherwise the signature is worked out, to put it there.
         found.__doc__ = found.__doc__ or found.__name__
         made: type = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(found)
-        methods: dict[str, Any] = {"__init__": _later(made, "__init__", _write_init)}
+        methods: dict[str, Any] = {"__init__": _first_init(made)}
         if repr:
             methods["__repr__"] = _shown
         if eq:
-            methods["__eq__"] = _later(made, "__eq__", _write_equality)
-            methods["__hash__"] = _later(made, "__hash__", _write_hash) if frozen else None
+            methods["__eq__"] = _first_equality(made)
+            methods["__hash__"] = _first_hash(made) if frozen else None
         if frozen:
             methods |= {"__setattr__": _refuse_setting, "__delattr__": _refuse_deleting}
         if frozen and slots:
@@ -61,18 +61,39 @@ if not TYPE_CHECKING:
     dataclass = _dataclass
 
 
-def _later(owner: type, name: str, write: Callable[[type], tuple[str, dict[str, Any]]]) -> Callable[..., Any]:
-    """Return a method that is written, and put in its own place, when it is first called."""
-
-    def method(self: object, *arguments: object, **named: object) -> object:
-        text, names = write(owner)
-        exec(text, names)  # noqa: S102 - it is made of names of fields
-        written: Callable[..., object] = names[name]
-        written.__qualname__ = f"{owner.__qualname__}.{name}"
-        setattr(owner, name, written)
-        return written(self, *arguments, **named)
-
+def _written(
+    owner: type, name: str, write: Callable[[type], tuple[str, dict[str, Any]]]
+) -> Callable[..., Any]:
+    """Write a method, put it in its place and return it."""
+    text, names = write(owner)
+    exec(text, names)  # noqa: S102 - it is made of names of fields
+    method: Callable[..., Any] = names[name]
+    method.__qualname__ = f"{owner.__qualname__}.{name}"
+    setattr(owner, name, method)
     return method
+
+
+def _first_init(owner: type) -> Callable[..., None]:
+    def __init__(self: object, *arguments: object, **named: object) -> None:  # noqa: N807 - it is one
+        _written(owner, "__init__", _write_init)(self, *arguments, **named)
+
+    return __init__
+
+
+def _first_equality(owner: type) -> Callable[[object, object], bool]:
+    def __eq__(self: object, other: object) -> bool:  # noqa: N807 - it is one
+        found: bool = _written(owner, "__eq__", _write_equality)(self, other)
+        return found
+
+    return __eq__
+
+
+def _first_hash(owner: type) -> Callable[[object], int]:
+    def __hash__(self: object) -> int:  # noqa: N807 - it is one
+        found: int = _written(owner, "__hash__", _write_hash)(self)
+        return found
+
+    return __hash__
 
 
 def _write_equality(owner: type) -> tuple[str, dict[str, Any]]:

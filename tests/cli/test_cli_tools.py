@@ -153,7 +153,7 @@ _RULES = (
 # every start slower.
 _PACKAGES = {"tidelog", "numpy", "typer", "annotated_doc", "shellingham", "typing_extensions"}
 _STAGES = {
-    *("cli", "engine", "errors", "io", "kernels", "lazily", "plan", "program"),
+    *("cli", "dataclass", "engine", "errors", "io", "kernels", "lazily", "plan", "program"),
     "progress",
     *("session", "source", "storage", "syntax", "values", "views"),
 }

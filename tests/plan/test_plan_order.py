@@ -1,13 +1,14 @@
 """Orders of atoms: the best of all where there are few, one that is found quickly where there are many."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.programs import build
+from tidelog.dataclass import dataclass
 from tidelog.plan import plan_stratum
 from tidelog.plan.body import Body
 from tidelog.plan.chain import build_chain
