@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 - it is offered to others
+    from inspect import Signature
 
 # In place of an argument that a factory makes.
 _FACTORY: Final = object()
@@ -40,7 +41,7 @@ def _dataclass(
         # Otherwise the signature is worked out, to put it there.
         found.__doc__ = found.__doc__ or found.__name__
         made: type = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(found)
-        methods: dict[str, Any] = {"__init__": _first_init(made)}
+        methods: dict[str, Any] = {"__init__": _first_init(made), "__signature__": _Signature()}
         if repr:
             methods["__repr__"] = _shown
         if eq:
@@ -50,6 +51,8 @@ def _dataclass(
             methods |= {"__setattr__": _refuse_setting, "__delattr__": _refuse_deleting}
         if frozen and slots:
             methods |= {"__getstate__": _state, "__setstate__": _restore}
+        if "__init__" in own:
+            del methods["__signature__"]
         for name in methods.keys() - own:
             setattr(made, name, methods[name])
         return made
@@ -71,6 +74,21 @@ def _written(
     method.__qualname__ = f"{owner.__qualname__}.{name}"
     setattr(owner, name, method)
     return method
+
+
+class _Signature:
+    """What `inspect.signature` and `help` ask a class for."""
+
+    def __get__(self, _: object, owner: type) -> "Signature":
+        """Return the signature of `__init__`, which is written for that."""
+        from inspect import signature  # noqa: PLC0415 - a program asks for none
+
+        for each in owner.__mro__:
+            if isinstance(vars(each).get("__signature__"), _Signature):
+                _written(each, "__init__", _write_init)
+                break
+        found = signature(owner.__init__)  # type: ignore[misc]
+        return found.replace(parameters=list(found.parameters.values())[1:])
 
 
 def _first_init(owner: type) -> Callable[..., None]:

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import pickle
 from dataclasses import FrozenInstanceError, field, replace
+from inspect import signature
 
 import pytest
 
@@ -122,3 +123,21 @@ def test_frozen_errors():
     """The error names the field."""
     with pytest.raises(FrozenInstanceError, match="cannot assign to field 'name'"):
         Kept("a").name = "b"  # type: ignore[misc]
+
+
+def test_a_signature_lists_the_fields():
+    """`help` and notebooks show how an object is made, before the first one is."""
+
+    @ours.dataclass(frozen=True)
+    class Point:
+        x: int
+        y: int = 2
+
+    class Named(Point):
+        def __init__(self, name: str) -> None:
+            super().__init__(len(name))
+
+    assert list(signature(Point).parameters) == ["x", "y"]
+    assert signature(Point).parameters["y"].default == 2
+    assert list(signature(Named).parameters) == ["name"]
+    assert Point(1) == Point(1, 2)
