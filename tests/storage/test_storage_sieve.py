@@ -33,20 +33,27 @@ def groups_of(batch, column, index):
 
 
 def sieved(batch, index, facts, filters, widths, places, room):
-    """Return what a join of the last column passes on, the first column with an entry, and its matches."""
-    arity = 1 + len(index.rest)
+    """Return what a join of the last column passes on, the others with an entry, and its matches.
+
+    `facts` are found by the first column, through a level where their index has another key.
+    """
+    bound = batch.shape[1] - 1
+    arity = bound + len(index.rest)
     state = np.zeros(STATES, np.int64)
     state[HEAD] = NO_GROUP
-    sources = np.array([0, *range(2, 1 + arity)], np.int32)
+    sources = np.array([*range(bound), *range(bound + 1, 1 + arity)], np.int32)
     known = np.zeros(places, np.uint64)
     out = np.empty((room, arity), np.int32)
-    found, heads = groups_of(batch, 1, index), groups_of(batch, 0, facts)
+    level = facts if facts.key == (0,) else facts.level((0,))
+    found, heads = groups_of(batch, bound, index), groups_of(batch, 0, level)
+    key, free = np.array([0]), np.arange(1, arity)
+    known_facts = (level.groups, level.arena), (facts.groups, facts.arena), level is not facts, key, free
     view = 0, index.rows_indexed, index.boundary_between(0, index.rows_indexed)
     passed = []
     while state[ROW] < len(batch):
         written = join_unknown(
             batch, NO_CONSTANTS, found, index.groups, index.arena, view, filters, sources, heads,
-            facts.groups, facts.arena, widths, known, state, out,
+            *known_facts, widths, known, state, out,
         )  # fmt: skip
         passed += as_tuples(out[:written])
     return passed, int(state[MATCHES])
@@ -74,6 +81,38 @@ def test_what_is_dropped_is_a_fact_or_was_passed_on(room, places, pairs, data, i
     assert matches == len(joined)
     assert set(passed) <= set(candidates)
     assert set(candidates) <= set(passed) | set(facts)
+
+
+@pytest.mark.parametrize("is_level", [False, True])
+@pytest.mark.parametrize("room", [1, 100])
+@given(triples=TRIPLES, rows=PAIRS, facts=TRIPLES)
+def test_bindings_may_have_more_columns_than_the_key(is_level, room, triples, rows, facts):
+    """Facts of a first column are known, through a level or not, where bindings have the second one too."""
+    relation, index = relation_of(rows, 2, (0,))
+    _, head_index = relation_of(facts, 3, (0, 1) if is_level else (0,))
+    no_filters = np.empty((0, 3), np.int32)
+
+    passed, matches = sieved(as_rows(triples, 3), index, head_index, no_filters, np.full(3, 3), 64, room)
+
+    stored = as_tuples(relation.live_rows())
+    joined = [(x, r, z) for x, r, y in triples for a, z in stored if a == y]
+    assert matches == len(joined)
+    assert set(passed) <= set(joined)
+    assert set(joined) <= set(passed) | set(facts)
+
+
+@pytest.mark.parametrize("is_level", [False, True])
+def test_facts_of_three_columns_are_dropped(is_level):
+    """All facts of the first column are known before the first match."""
+    facts = [(0, r, z) for r in range(2) for z in range(5)]
+    index = relation_of([(y, z) for y in range(3) for z in range(8)], 2, (0,))[1]
+    head_index = relation_of(facts, 3, (0, 1) if is_level else (0,))[1]
+    batch = as_rows([(0, 0, 0), (0, 1, 1), (0, 0, 2)], 3)
+    no_filters = np.empty((0, 3), np.int32)
+
+    passed, _ = sieved(batch, index, head_index, no_filters, np.full(3, 4), 1 << 15, 100)
+
+    assert sorted(passed) == [(0, r, z) for r in range(2) for z in range(5, 8)]
 
 
 def test_facts_with_the_key_of_many_matches_are_dropped():

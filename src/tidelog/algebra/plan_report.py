@@ -9,7 +9,7 @@ from tidelog.plan.measured import MeasuredPlan
 from tidelog.plan.operators import StratumPlan
 from tidelog.plan.printing import print_indexes, print_measured, print_plan
 from tidelog.plan.statistics import Statistics
-from tidelog.plan.stratum import plan_stratum
+from tidelog.plan.stratum import for_evaluation, plan_stratum
 from tidelog.program.nodes import Program, Rule, RuleId, Stratum
 from tidelog.program.printing import print_rule
 
@@ -48,7 +48,7 @@ def _stratum(
             yield f"  input {name}" + ("" if size is None else f", facts: {size:,.0f}")
     yield from _graph(stratum, program)
     yield from _facts([rule for rule in stratum.rules if is_fact(rule)])
-    plan = plan_stratum(stratum, program, statistics)
+    plan = for_evaluation(plan_stratum(stratum, program, statistics), stratum, statistics)
     for rule in stratum.rules:
         if not is_fact(rule):
             yield f"  {print_rule(rule)}"

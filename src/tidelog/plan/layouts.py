@@ -24,7 +24,7 @@ def with_layouts(
             trimmed.append(operator)
             break
         trimmed.append(_with_outputs(operator, outputs, needed, counting=counting))
-        needed = (needed - _variables_bound(operator)) | variables_read(operator)
+        needed = (needed - variables_bound(operator)) | variables_read(trimmed[-1])
         outputs = tuple(sorted(needed))
     return tuple(reversed(trimmed))
 
@@ -48,6 +48,8 @@ def variables_read(operator: ops.Operator) -> set[str]:
     """Return the variables an operator needs from its incoming batch."""
     names: set[str] = set()
     match operator:
+        case ops.Join(over=(), group=group) if group:
+            names.add(group)
         case ops.Join() | ops.Check() | ops.Find():
             names.update(operand for operand in operator.operands if isinstance(operand, str))
         case ops.Compute():
@@ -68,12 +70,14 @@ def variables_read(operator: ops.Operator) -> set[str]:
     names.update(
         x for comparison in filters for x in (comparison.left, comparison.right) if isinstance(x, str)
     )
-    return names - _variables_bound(operator)
+    return names - variables_bound(operator)
 
 
-def _variables_bound(operator: ops.Operator) -> set[str]:
+def variables_bound(operator: ops.Operator) -> set[str]:
     """Return the variables an operator binds."""
     match operator:
+        case ops.Join(over=over, group=group) if over:
+            return {group, *(name for _, name in operator.binds)}
         case ops.Scan() | ops.Join() | ops.TakeApart():
             return {name for _, name in operator.binds}
         case ops.Compute() | ops.Generate() | ops.Reduce():

@@ -60,5 +60,13 @@ def places(operators: Sequence[Operator], before: Place = ()) -> Iterator[tuple[
 def _expected(operator: Scan | Join, program: Program, statistics: Statistics) -> float:
     if isinstance(operator, Scan):
         return statistics.size(operator.relation) or 0.0
-    arity = program.relations[operator.relation].arity
-    return matches_per_key(statistics, operator.relation, arity, operator.key)
+    return expected_of_join(operator, program, statistics)
+
+
+def expected_of_join(join: Join, program: Program, statistics: Statistics) -> float:
+    """Return how many facts, or keys, a join is expected to find for each binding."""
+    arity = program.relations[join.relation].arity
+    found = matches_per_key(statistics, join.relation, arity, join.key)
+    if not join.over:
+        return found
+    return max(1.0, found / matches_per_key(statistics, join.relation, arity, join.over))

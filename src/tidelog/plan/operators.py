@@ -67,6 +67,9 @@ class Join:
     In `binds`, the column after the last one is the row number. With `ordered`, the filters bound that
     column from one side or both, and few facts of a key are within the bounds: an index ordered by
     it finds them.
+
+    With `over`, more columns than the key, it extends each binding by their distinct values only, and by
+    their `group`, a number. A later join by these columns that names this `group` needs no search.
     """
 
     relation: str
@@ -77,6 +80,13 @@ class Join:
     filters: tuple[Comparison, ...]
     outputs: Layout
     ordered: int | None = None
+    over: tuple[int, ...] = ()
+    group: str = ""
+
+    @property
+    def index(self) -> tuple[int, ...]:
+        """Return the key of the index that it reads, unless that is ordered."""
+        return self.over or self.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,3 +277,8 @@ class StratumPlan:
     relations: tuple[str, ...]
     once: tuple[RulePlan, ...]
     repeated: tuple[RulePlan, ...]
+
+    def operators(self) -> Iterator[Operator]:
+        """Yield the operators of all chains, those inside aggregates and alternatives too."""
+        for plan in (*self.once, *self.repeated):
+            yield from all_operators((*plan.operators, *plan.keyed))

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tidelog.plan import operators as ops
-from tidelog.plan.measured import MeasuredPlan, Place, places
-from tidelog.plan.statistics import UNKNOWN_SIZE, KnownSizes, Statistics, matches_per_key
+from tidelog.plan.measured import MeasuredPlan, Place, expected_of_join, places
+from tidelog.plan.statistics import UNKNOWN_SIZE, KnownSizes, Statistics
 from tidelog.program.nodes import Constant, Program
 from tidelog.program.printing import print_literal, print_term
 
@@ -53,7 +53,11 @@ def print_measured(measured: MeasuredPlan, program: Program, statistics: Statist
 def indexes_of(plan: ops.StratumPlan | ops.RulePlan) -> tuple[Index, ...]:
     """Return the indexes that the operators look up: a relation and its key columns, each once."""
     lookups = (x for x in _operators(plan) if isinstance(x, ops.Check | ops.Join))
-    found = {(x.relation, x.key) for x in lookups if isinstance(x, ops.Check) or x.ordered is None}
+    found = {
+        (x.relation, x.key if isinstance(x, ops.Check) else x.index)
+        for x in lookups
+        if isinstance(x, ops.Check) or x.ordered is None
+    }
     return tuple(sorted(found))
 
 
@@ -174,8 +178,7 @@ class _Printer:
                 keys = "keys of " if operator.key else ""
                 return f"scan {keys}{operator.view.value} {operator.relation}{self.binds(operator)}"
             case ops.Join():
-                key = self.key(operator.relation, operator.key, operator.operands)
-                return f"join {operator.view.value} {operator.relation}{key}{self.binds(operator)}"
+                return self.join(operator)
             case ops.Check():
                 key = self.key(operator.relation, operator.key, operator.operands)
                 word = "reject" if operator.is_negated else "check"
@@ -201,6 +204,16 @@ class _Printer:
                 # Looks up the row number of a whole fact.
                 return f"{type(operator).__name__.lower()} {operator.relation}"
 
+    def join(self, operator: ops.Join) -> str:
+        key = self.key(operator.relation, operator.key, operator.operands)
+        view = operator.view.value
+        if operator.over:
+            columns = self._program.relations[operator.relation].columns
+            view = f"keys {', '.join(columns[place].name for place in operator.over)} of"
+        elif operator.group:
+            key += ", already found"
+        return f"join {view} {operator.relation}{key}{self.binds(operator)}"
+
     def leapfrog(self, operator: ops.Leapfrog) -> str:
         atoms = []
         for atom in operator.atoms:
@@ -224,8 +237,7 @@ class _Printer:
     def matches(self, operator: ops.Join, place: Place | None) -> str:
         if self._measured is not None and place is not None:
             return _number(self._measured.expected[place])
-        arity = self._program.relations[operator.relation].arity
-        return _number(matches_per_key(self._statistics, operator.relation, arity, operator.key))
+        return _number(expected_of_join(operator, self._program, self._statistics))
 
     def key(self, relation: str, key: tuple[int, ...], operands: tuple[ops.Operand, ...]) -> str:
         if not key:

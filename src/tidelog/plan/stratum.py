@@ -7,6 +7,7 @@ from tidelog.dataclass import dataclass
 from tidelog.plan.body import Body, Chain, rule_body
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
 from tidelog.plan.keyed import with_keyed_chains
+from tidelog.plan.levels import with_levels
 from tidelog.plan.operators import RulePlan, StratumPlan, View
 from tidelog.plan.order import best_chain, best_choosing_chain
 from tidelog.plan.own_rules import own_deltas
@@ -35,12 +36,16 @@ def plan_stratum(
     """
     planner = _Planner(stratum, program, statistics, counting, scans_delta)
     plans = [plan for rule in stratum.rules if not is_fact(rule) for plan in planner.plans(rule)]
-    plan = StratumPlan(
+    return StratumPlan(
         stratum.relations,
         tuple(plan for plan in plans if plan.delta_atom is None),
         tuple(plan for plan in plans if plan.delta_atom is not None),
     )
-    return plan if counting or scans_delta or stratum.subsumptions else with_keyed_chains(plan)
+
+
+def for_evaluation(plan: StratumPlan, stratum: Stratum, statistics: Statistics) -> StratumPlan:
+    """Return a plan as it is run by evaluation that only adds facts and does not count derivations."""
+    return plan if stratum.subsumptions else with_levels(with_keyed_chains(plan), statistics)
 
 
 @dataclass(frozen=True, slots=True)

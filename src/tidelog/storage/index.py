@@ -60,6 +60,7 @@ class Index:
         self.arena: CodeArray = np.empty((_SMALLEST, len(self.rest) + (self.boundary < 0)), dtype)
         self.arena_state: Int64s = np.full(FREE + FREE_LISTS, -1, np.int64)
         self.arena_state[:FREE] = 0
+        self.levels: dict[tuple[int, ...], Index] = {}
         # The groups of the rows added last, in pieces, if that is known.
         self._touched: list[Int64s] | None = None
         self._keeps_touched = False
@@ -93,6 +94,23 @@ class Index:
             self._appended(numbers)
             if self._touched is not None:
                 self._touched.append(numbers[: self.arena_state[TOUCHED]].copy())
+        for level in self.levels.values():
+            level.add_rows(self.keys, self.group_count)
+
+    def level(self, key: tuple[int, ...]) -> "Index":
+        """Return the level above this index by some columns of its key, built on first use.
+
+        It leads from these columns to the other columns of the keys that have them, each with its group
+        number, so that this index serves joins by fewer columns too. A key of one column has no level.
+        """
+        level = self.levels.get(key)
+        if level is None:
+            places = tuple(self.key.index(column) for column in key)
+            level = self.levels[key] = Index(places, len(self.key), self.keys.dtype)
+            # As narrow as the groups that it leads to, so that kernels take both.
+            level.groups = level.groups.astype(self.groups.dtype)
+        level.add_rows(self.keys, self.group_count)
+        return level
 
     def touched_groups(self) -> Int64s | None:
         """Return the groups of the rows added last, None if they are not known.

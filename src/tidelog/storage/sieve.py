@@ -27,6 +27,9 @@ MATCHES: Final = 3
 STATES: Final = 4
 NO_GROUP: Final = -1
 
+# The groups and the entries of an index.
+Postings = tuple[CodeArray, CodeArray]
+
 # A word that is known has this bit, so that none is zero.
 _KNOWN: Final = np.uint64(1 << 63)
 # Places of neighbouring codes in the last column are neighbours.
@@ -34,17 +37,57 @@ _SPREAD: Final = np.uint64(0x9E3779B1)
 
 
 @inlined
-def _enter_facts(known: Slots, word: np.uint64, arena: CodeArray, posting: CodeArray, shifts: Slots) -> None:
-    """Enter the facts of a posting, whose key is in the word already; `shifts` place the other columns."""
+def _enter_facts(
+    known: Slots,
+    word: np.uint64,
+    head: Integer,
+    level: Postings,
+    facts: Postings,
+    has_level: bool,
+    shifts: Slots,
+) -> None:
+    """Enter the facts of the head's group; the word has their key, and `shifts` place the other columns."""
+    if not has_level:
+        _enter_posting(known, word, EMPTY, facts[1], facts[0][head], shifts)
+        return
+    groups, arena = level
+    others = arena.shape[1] - 1
+    start = np.int64(groups[head, START])
+    for entry in range(start, start + np.int64(groups[head, LENGTH])):
+        key, place = word, EMPTY
+        for column in range(others):
+            code = np.uint64(np.int64(arena[entry, column]))
+            key |= code << shifts[column]
+            place = place * _SPREAD + code
+        _enter_posting(known, key, place, facts[1], facts[0][arena[entry, others]], shifts[others:])
+
+
+@inlined
+def _enter_posting(
+    known: Slots, word: np.uint64, home: np.uint64, arena: CodeArray, posting: CodeArray, shifts: Slots
+) -> None:
     mask = np.uint64(known.shape[0] - 1)
     start = np.int64(posting[START])
     for entry in range(start, start + np.int64(posting[LENGTH])):
-        fact, place = word, EMPTY
+        fact, place = word, home
         for column in range(shifts.shape[0]):
             code = np.uint64(np.int64(arena[entry, column]))
             fact |= code << shifts[column]
             place = place * _SPREAD + code
         known[place & mask] = fact
+
+
+@inlined
+def _fact_count(head: Integer, level: Postings, facts: Postings, has_level: bool) -> Integer:
+    """Return how many facts the head's group has."""
+    if not has_level:
+        return np.int64(facts[0][head, LENGTH])
+    groups, arena = level
+    start = np.int64(groups[head, START])
+    count = np.int64(0)
+    for entry in range(start, start + np.int64(groups[head, LENGTH])):
+        count += np.int64(facts[0][arena[entry, arena.shape[1] - 1], LENGTH])
+    return count
 
 
 @inlined
@@ -60,26 +103,28 @@ def _matches_ahead(found: Int64s, groups: CodeArray, heads: Int64s, row: Integer
 
 
 @inlined
-def _key_word(
-    batch: CodeArray, row: Integer, constants: Int64s, sources: Int32s, widths: Int64s, shifts: Slots
-) -> np.uint64:
-    """Return the columns of the head that a binding has, in their places of a word; 0 if one does not fit."""
-    word = _KNOWN
-    for column in range(sources.shape[0]):
-        if sources[column] < batch.shape[1]:
-            code = np.uint64(code_of(batch, row, constants, sources[column]))
-            if code >> np.uint64(widths[column]) != EMPTY:
-                return EMPTY
-            word |= code << shifts[column]
-    return word
+def _with_columns(
+    word: np.uint64, batch: CodeArray, row: Integer, constants: Int64s, columns: Int64s, sources: Int32s,
+    widths: Int64s, shifts: Slots,
+) -> tuple[np.uint64, np.uint64]:  # fmt: skip
+    """Return a word with columns of the head that a binding has, and a place; 0 if one does not fit."""
+    place, outside = EMPTY, EMPTY
+    for position in range(columns.shape[0]):
+        column = columns[position]
+        code = np.uint64(code_of(batch, row, constants, sources[column]))
+        outside |= code >> np.uint64(widths[column])
+        word |= code << shifts[column]
+        place = place * _SPREAD + code
+    return (word, place) if outside == EMPTY else (EMPTY, place)
 
 
 @inlined
 def _word_of(
-    arena: CodeArray, entry: Integer, key: np.uint64, columns: Int64s, widths: Int64s, shifts: Slots
-) -> tuple[np.uint64, np.uint64]:
+    arena: CodeArray, entry: Integer, key: np.uint64, home: np.uint64, columns: Int64s, widths: Int64s,
+    shifts: Slots,
+) -> tuple[np.uint64, np.uint64]:  # fmt: skip
     """Return the word of a candidate, and a place for it; the word is 0 if a column does not fit."""
-    word, place, outside = key, EMPTY, EMPTY
+    word, place, outside = key, home, EMPTY
     for position in range(columns.shape[0]):
         code = np.uint64(np.int64(arena[entry, columns[position]]))
         outside |= code >> np.uint64(widths[position])
@@ -89,35 +134,36 @@ def _word_of(
 
 
 @inlined
-def _free_columns(sources: Int32s, width: Integer) -> Int64s:
-    """Return the columns of the head that an entry has."""
-    count = 0
-    columns = np.empty(sources.shape[0], np.int64)
-    for column in range(sources.shape[0]):
-        columns[count] = column
-        count += 1 if sources[column] >= width else 0
-    return columns[:count]
+def _shifts(widths: Int64s) -> Slots:
+    """Return where each column begins in a word."""
+    shifts = np.zeros(widths.shape[0], np.uint64)
+    for column in range(widths.shape[0] - 1, 0, -1):
+        shifts[column - 1] = shifts[column] + np.uint64(widths[column])
+    return shifts
 
 
 @kernel
 def join_unknown(
     batch: CodeArray, constants: Int64s, found: Int64s, groups: CodeArray, arena: CodeArray,
-    view: tuple[int, int, int], filters: Int32s, sources: Int32s, heads: Int64s, head_groups: CodeArray,
-    head_arena: CodeArray, widths: Int64s, known: Slots, state: Int64s, out: CodeArray,
+    view: tuple[int, int, int], filters: Int32s, sources: Int32s, heads: Int64s, level: Postings,
+    facts: Postings, has_level: bool, key: Int64s, free: Int64s, widths: Int64s, known: Slots, state: Int64s,
+    out: CodeArray,
 ) -> int:  # fmt: skip
     """Write one row per binding and matching entry that is not known to be a fact; return how many.
 
     `found` are the groups that the bindings are joined with, `view` as in `rows_in_view`. `heads` are the
-    groups of the bindings in an index of the head's relation, whose key are the head's columns that a binding
-    has. `widths` are how many bits each column of the head takes in a word. The work is done when
-    `state[ROW]` is the number of bindings.
+    groups of the bindings in an index of the head's relation by the columns `key`, which a binding has, or in
+    a level above that index; `free` are the other columns, in the order in which the level and the index have
+    them; if a binding has some of them, these are first. `widths` are how many bits each column of the head
+    takes in a word. The work is done when `state[ROW]` is the number of bindings.
     """
-    shifts = np.zeros(widths.shape[0], np.uint64)
-    for column in range(widths.shape[0] - 1, 0, -1):
-        shifts[column - 1] = shifts[column] + np.uint64(widths[column])
-    free = _free_columns(sources, batch.shape[1])
-    columns = sources[free].astype(np.int64) - batch.shape[1]
-    free_widths, free_shifts = widths[free], shifts[free]
+    shifts = _shifts(widths)
+    bound = 0
+    while bound < free.shape[0] and sources[free[bound]] < batch.shape[1]:
+        bound += 1
+    own = free[bound:]
+    columns = sources[own].astype(np.int64) - batch.shape[1]
+    own_widths, own_shifts, free_shifts = widths[own], shifts[own], shifts[free]
     mask = np.uint64(known.shape[0] - 1)
     matching = np.empty(out.shape[0], np.int64)
     written = 0
@@ -126,18 +172,23 @@ def join_unknown(
     while row < batch.shape[0]:
         fetch_posting(found, row + AHEAD // 2, groups, arena)
         if found[row] >= 0:
-            key = _key_word(batch, row, constants, sources, widths, shifts)
+            head, _ = _with_columns(_KNOWN, batch, row, constants, key, sources, widths, shifts)
             if heads[row] != state[HEAD]:
                 state[HEAD] = heads[row]
-                if heads[row] >= 0 and key != EMPTY:
-                    posting = head_groups[heads[row]]
-                    if posting[LENGTH] <= _matches_ahead(found, groups, heads, row):
-                        _enter_facts(known, key, head_arena, posting, free_shifts)
+                if heads[row] >= 0 and head != EMPTY:
+                    count = _fact_count(heads[row], level, facts, has_level)
+                    if count <= _matches_ahead(found, groups, heads, row):
+                        _enter_facts(known, head, heads[row], level, facts, has_level, free_shifts)
+            begun, home = head, EMPTY
+            if head != EMPTY:
+                begun, home = _with_columns(
+                    head, batch, row, constants, free[:bound], sources, widths, shifts
+                )
             start, end = rows_in_view(groups, found[row], arena, *view)
             entry = start + offset
             begin = written
             while entry < end and written < out.shape[0]:
-                word, place = _word_of(arena, entry, key, columns, free_widths, free_shifts)
+                word, place = _word_of(arena, entry, begun, home, columns, own_widths, own_shifts)
                 is_new = word == EMPTY or known[place & mask] != word
                 if filters.shape[0] > 0:
                     is_new = is_new and passes(batch, row, arena, entry, constants, filters)

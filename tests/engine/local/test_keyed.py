@@ -11,7 +11,7 @@ from support.strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.local import key_scan, sieve, stratum, workers
 from tidelog.engine.protocol import Settings
 from tidelog.errors import TidelogError
-from tidelog.plan import plan_stratum
+from tidelog.plan import for_evaluation, plan_stratum
 from tidelog.plan.operators import Choose, Join, Scan, View, all_operators
 from tidelog.plan.statistics import KnownSizes
 from tidelog.storage.kernel import IS_COMPILED
@@ -137,7 +137,8 @@ def keyed_plans(body):
     """Return the plans of a program that have a chain which begins with keys."""
     program = build(HEADER + body)
     sizes = KnownSizes({"p": 1000, "q": 1000, "c": 1000})
-    plans = [plan for each in program.strata for plan in plan_stratum(each, program, sizes).repeated]
+    strata = (for_evaluation(plan_stratum(each, program, sizes), each, sizes) for each in program.strata)
+    plans = [plan for each in strata for plan in each.repeated]
     return [plan for plan in plans if plan.keyed]
 
 

@@ -84,9 +84,8 @@ def make_chain(
     beginning = operators[0]
     marks = counts is None and isinstance(beginning, Scan) and beginning.view is not ops.View.DELTA
     if counts is None and isinstance(end, EmitStep | SharedEmitStep) and is_sieved(operators):
-        *operators, join = operators
-        assert isinstance(join, ops.Join)
-        end = SieveStep(join, operators[-1].outputs, state, expressions, end)
+        end = SieveStep(operators, state, expressions, end)
+        operators = operators[:-1]
     made = _Steps(state, expressions, end, counts, marks)
     first = made.counted((0,), made.steps(operators, beginning.outputs, (), 1))
     if isinstance(beginning, Start):

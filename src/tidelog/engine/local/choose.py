@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tidelog.engine.local.expressions import Expressions
-from tidelog.engine.local.lookups import groups_of
+from tidelog.engine.local.lookups import groups_of, index_of
 from tidelog.engine.local.marked import MarkedJoinStep
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Sources, Step
@@ -41,8 +41,8 @@ class ChooseStep(Step):
             join = alternative[0]
             assert isinstance(join, Join)
             relation = state.relations[join.relation]
-            relation.index(join.key, state.visible[join.relation].delta)
-            self._lookups.append((relation, join.key, sources.numbers(join.operands)))
+            relation.index(join.index, state.visible[join.relation].delta)
+            self._lookups.append((relation, join, sources.numbers(join.operands)))
         self._constants = sources.constants()
         self._columns = np.arange(len(layout), dtype=np.int32)
         self._part: CodeArray = np.empty((0, len(layout)), state.dtype)
@@ -57,8 +57,8 @@ class ChooseStep(Step):
         left = np.arange(batch.shape[0])
         # The smallest relation comes first: what matches none of its facts is not looked up in larger ones.
         for number in sorted(range(len(self._lookups)), key=lambda number: len(self._lookups[number][0])):
-            relation, key, operands = self._lookups[number]
-            index = relation.indexes[key]
+            relation, join, operands = self._lookups[number]
+            index = index_of(join, relation)
             found = groups_of(
                 batch[left] if len(left) < len(batch) else batch, self._constants, operands, index
             )

@@ -8,7 +8,7 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import SelectingStep, Sources, Step, first_buffer, next_buffer
 from tidelog.plan.operators import Check, Find, Join, Layout
-from tidelog.storage import Index
+from tidelog.storage import Index, StoredRelation
 from tidelog.storage.join import (
     LESS,
     LESS_EQUAL,
@@ -31,13 +31,14 @@ class JoinStep(Step):
         relation = self._relation = state.relations[join.relation]
         visible = self._visible = state.visible[join.relation]
         if join.ordered is None:
-            relation.index(join.key, visible.delta)
+            relation.index(join.index, visible.delta)
+            index_of(join, relation)
         else:
             relation.ordered_index(join.key, join.ordered)
         sources = Sources(layout, names_of_entry(join, relation.arity), state, expressions)
         self._join = join
         self._state = state
-        self._key = sources.numbers(join.operands)
+        self._key = key_of(join, sources)
         self._filters = sources.filters(join.filters)
         self._sources = sources.numbers(join.outputs)
         self._constants = sources.constants()
@@ -68,21 +69,23 @@ class JoinStep(Step):
         lowest, highest = self._visible.rows(self._join.view)
         if lowest == highest:
             return
-        relation, ordered = self._relation, self._join.ordered
-        index = relation.indexes[self._join.key if ordered is None else (self._join.key, ordered)]
-        is_all = lowest == 0 and highest >= index.rows_indexed and not relation.alive.size
-        if self._pair is not None and is_all and index.is_dense and ordered is None:
+        index, alive = index_of(self._join, self._relation), self._relation.alive
+        if self._join.over:
+            # All keys are in view; those without a fact in view have none to be joined with later.
+            lowest, highest, alive = 0, index.rows_indexed, alive[:0]
+        is_all = lowest == 0 and highest >= index.rows_indexed and not alive.size
+        if self._pair is not None and is_all and index.is_dense and not isinstance(index, OrderedIndex):
             key = int(self._key[0])
             join = partial(join_dense_pairs, batch, key, index.groups, index.arena, *self._pair)
         else:
-            found = groups_of(batch, self._constants, self._key, index)
+            found = groups_joined(self._join, batch, self._constants, self._key, index)
             common = (batch, found, self._constants, index.groups, index.arena)
             if isinstance(index, OrderedIndex):
                 ordered_by = index.sorted_lengths, index.position, self._bounds
-                join = partial(join_ordered, *common, *ordered_by, relation.alive, lowest, highest)
+                join = partial(join_ordered, *common, *ordered_by, alive, lowest, highest)
             else:
                 in_view = lowest, highest, index.boundary_between(lowest, highest)
-                join = partial(join_postings, *common, relation.alive, *in_view)
+                join = partial(join_postings, *common, alive, *in_view)
             join = partial(join, self._filters, self._sources)
         self._progress[:] = 0
         while self._progress[0] < batch.shape[0]:
@@ -93,11 +96,32 @@ class JoinStep(Step):
             self._out = next_buffer(self._out, written)
 
 
+def index_of(join: Join, relation: StoredRelation) -> Index:
+    """Return the index, or the level of one, that a join reads."""
+    if join.ordered is not None:
+        return relation.indexes[join.key, join.ordered]
+    index = relation.indexes[join.index]
+    return index.level(join.key) if join.over else index
+
+
 def names_of_entry(join: Join, arity: int) -> list[str]:
-    """Return the names of an entry's columns: those of the relation that are not in the key, and the row."""
+    """Return the names of an entry's columns: those that are not in the key, and the row or the group."""
     names = dict(join.binds)
-    columns = (column for column in range(arity + 1) if column not in join.key)
-    return [names.get(column, f"%unread{column}") for column in columns]
+    columns = (column for column in join.over or range(arity) if column not in join.key)
+    last = join.group if join.over else names.get(arity, "%unread")
+    return [*(names.get(column, f"%unread{column}") for column in columns), last]
+
+
+def key_of(join: Join, sources: Sources) -> Int32s:
+    """Return the sources of a join's key, or of the group's number if that is known."""
+    return sources.numbers((join.group,) if join.group and not join.over else join.operands)
+
+
+def groups_joined(join: Join, batch: CodeArray, constants: Int64s, key: Int32s, index: Index) -> Int64s:
+    """Return the group that each binding is joined with, -1 if there is none."""
+    if join.group and not join.over:
+        return batch[:, key[0]].astype(np.int64)
+    return groups_of(batch, constants, key, index)
 
 
 def groups_of(batch: CodeArray, constants: Int64s, key: Int32s, index: Index) -> Int64s:

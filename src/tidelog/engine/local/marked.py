@@ -34,7 +34,7 @@ _MOST_MARKS: Final = 1 << 20
 def marked_column(join: Join, check: Check, arity: int) -> int | None:
     """Return the column of a check that alone depends on the join before it, None if it is not like that."""
     is_whole = len(check.key) == arity and not check.is_negated
-    if not is_whole or arity < 2 or not join.key or join.ordered is not None:
+    if not is_whole or arity < 2 or not join.key or join.ordered is not None or join.group:
         return None
     bound = {name for _, name in join.binds}
     depending = [column for column, x in zip(check.key, check.operands, strict=True) if x in bound]

@@ -2,16 +2,24 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.emit import EmitStep, SharedEmitStep
 from tidelog.engine.local.expressions import Expressions
-from tidelog.engine.local.lookups import JoinStep, groups_of, names_of_entry
+from tidelog.engine.local.lookups import (
+    JoinStep,
+    groups_joined,
+    groups_of,
+    index_of,
+    key_of,
+    names_of_entry,
+)
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Sources, Step, first_buffer, next_buffer
-from tidelog.plan.operators import Join, Layout, Operator, Scan
+from tidelog.plan.operators import Join, Operator, Scan
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s, Slots
 from tidelog.storage.sieve import HEAD, MATCHES, NO_GROUP, ROW, STATES, join_unknown
@@ -25,8 +33,30 @@ def is_sieved(operators: Sequence[Operator]) -> bool:
     scan, join = operators[0], operators[-1]
     if not isinstance(scan, Scan) or not scan.key or not isinstance(join, Join) or join.ordered is not None:
         return False
+    passed = (name for x in operators if isinstance(x, Join) and x.over for _, name in x.binds)
     others = {*join.outputs} - {name for _, name in join.binds}
-    return bool(join.key) and others <= {name for _, name in scan.binds}
+    return bool(join.key) and not join.over and others <= {*passed, *(name for _, name in scan.binds)}
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownFacts:
+    """Leads from a key to facts: through an index, or through a level above it."""
+
+    index: Index
+    level: Index | None
+    key: Int64s
+    free: Int64s
+
+    @property
+    def by_key(self) -> Index:
+        """Return what leads from a key to groups."""
+        return self.index if self.level is None else self.level
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Return what the kernel reads."""
+        level, index = self.by_key, self.index
+        postings = (level.groups, level.arena), (index.groups, index.arena)
+        return *postings, self.level is not None, self.key, self.free
 
 
 class SieveStep(Step):
@@ -34,23 +64,33 @@ class SieveStep(Step):
 
     def __init__(
         self,
-        join: Join,
-        layout: Layout,
+        operators: Sequence[Operator],
         state: LocalState,
         expressions: Expressions,
         end: EmitStep | SharedEmitStep,
     ) -> None:
+        scan, *_, before, join = operators
+        assert isinstance(scan, Scan)
+        assert isinstance(join, Join)
+        layout = before.outputs
         self._state = state
         self._join = join
         self._joining = JoinStep(join, layout, state, expressions)
         self._joining.next = self._end = end
         self._relation, self._visible = state.relations[join.relation], state.visible[join.relation]
         sources = Sources(layout, names_of_entry(join, self._relation.arity), state, expressions)
-        self._key = sources.numbers(join.operands)
+        self._key = key_of(join, sources)
         self._filters = sources.filters(join.filters)
         self._sources = sources.numbers(join.outputs)
-        self._head_key = tuple(int(column) for column in np.flatnonzero(self._sources < len(layout)))
+        # Bindings that follow each other have these columns of the head in common.
+        shared = {name for _, name in scan.binds}
+        self._head_key = tuple(
+            column
+            for column, operand in enumerate(join.outputs)
+            if operand in shared or not isinstance(operand, str)
+        )
         self._head_operands = self._sources[list(self._head_key)]
+        self._bound = {column for column, source in enumerate(self._sources) if source < len(layout)}
         self._constants = sources.constants()
         self._progress = np.zeros(STATES, np.int64)
         self._known: Slots = np.zeros(0, np.uint64)
@@ -61,33 +101,50 @@ class SieveStep(Step):
     def run(self, batch: CodeArray) -> None:
         """Push one row per binding and matching fact, without most of those that are facts of the head."""
         head = self._end.relation
-        widths = None
-        if isinstance(head, StoredRelation) and self._head_key in head.indexes:
-            widths = head.word_widths
-        if widths is None or self._relation.alive.size:
+        widths = facts = None
+        if isinstance(head, StoredRelation) and not self._relation.alive.size:
+            widths, facts = head.word_widths, self._facts(head)
+        if widths is None or facts is None:
             self._joining.run(batch)
             return
         assert isinstance(head, StoredRelation)
         view = self._visible.rows(self._join.view)
         if view[0] < view[1]:
             self._forget(head.version, widths)
-            self._sieve(batch, view, head.indexes[self._head_key], widths)
+            self._sieve(batch, view, facts, widths)
 
-    def _sieve(self, batch: CodeArray, view: tuple[int, int], facts: Index, widths: Int64s) -> None:
+    def _facts(self, head: StoredRelation) -> "_KnownFacts | None":
+        """Return where the facts of the head's key are found, None if no index can tell."""
+        key = self._head_key
+        index, level = head.indexes.get(key), None
+        if index is None:
+            above = (other for other in head.indexes.values() if key in other.levels)
+            index = next(above, None)
+            level = None if index is None else index.levels[key]
+        if index is None:
+            return None
+        order = [column for column in index.key if column not in key] + list(index.rest)
+        bound = [column in self._bound for column in order]
+        # What bindings have of the other columns must be before what entries have.
+        if sorted(bound, reverse=True) != bound:
+            return None
+        return _KnownFacts(index, level, np.array(key, np.int64), np.array(order, np.int64))
+
+    def _sieve(self, batch: CodeArray, view: tuple[int, int], facts: "_KnownFacts", widths: Int64s) -> None:
         """Push what is not known of the matches in view."""
-        index = self._relation.indexes[self._join.key]
-        found = groups_of(batch, self._constants, self._key, index)
-        heads = groups_of(batch, self._constants, self._head_operands, facts)
+        index = index_of(self._join, self._relation)
+        found = groups_joined(self._join, batch, self._constants, self._key, index)
+        heads = groups_of(batch, self._constants, self._head_operands, facts.by_key)
         in_view = *view, index.boundary_between(*view)
         join = partial(
             join_unknown, batch, self._constants, found, index.groups, index.arena, in_view, self._filters
         )
-        known = heads, facts.groups, facts.arena, widths, self._known
+        join = partial(join, self._sources, heads, *facts.arguments(), widths, self._known)
         progress = self._progress
         progress[ROW], progress[HEAD] = 0, NO_GROUP
         while progress[ROW] < len(batch):
             progress[MATCHES] = 0
-            written = join(self._sources, *known, progress, self._out)
+            written = join(progress, self._out)
             matches = int(progress[MATCHES])
             self._state.count_bindings(matches)
             self._end.derivations += matches - written

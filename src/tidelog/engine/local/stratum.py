@@ -23,8 +23,7 @@ from tidelog.engine.local.subsume import delete_dominated
 from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
-from tidelog.plan import RulePlan, plan_stratum
-from tidelog.plan.keyed import with_keyed_chains
+from tidelog.plan import RulePlan, StratumPlan, for_evaluation, plan_stratum
 from tidelog.plan.measured import Measurements
 from tidelog.plan.operators import Check, Join, Operator, View, all_operators
 from tidelog.plan.statistics import Statistics
@@ -116,6 +115,8 @@ class StratumRun:
         self._context = context
         self._state = context.state
         self._settlers: dict[str, Settler] = {}
+        # The delta rules as planned, before they are adapted to each other.
+        self._planned: list[RulePlan] = []
         self._once: list[_RunnableRule] = []
         self._repeated: list[_RunnableRule] = []
         self._iteration_start = dict.fromkeys(stratum.relations, 0)
@@ -254,14 +255,15 @@ class StratumRun:
             counting=self._state.counting,
         )
         planned = {rule.id for rule in rules}
-        kept = [rule.plan for rule in self._repeated if rule.plan.rule not in planned]
-        repeated = sorted((*kept, *plan.repeated), key=lambda each: self._places[each.rule])
-        if kept and not self._state.counting and not self._stratum.subsumptions:
-            repeated = list(with_keyed_chains(replace(plan, repeated=tuple(repeated))).repeated)
-        self._drop_unused_indexes((*plan.once, *repeated))
-        self._allow_presence((*plan.once, *repeated))
+        kept = [plan for plan in self._planned if plan.rule not in planned]
+        self._planned = sorted((*kept, *plan.repeated), key=lambda each: self._places[each.rule])
+        plan = replace(plan, repeated=tuple(self._planned))
+        if not self._state.counting:
+            plan = for_evaluation(plan, self._stratum, self._context.statistics)
+        self._drop_unused_indexes(plan)
+        self._allow_presence((*plan.once, *plan.repeated))
         self._once = [_RunnableRule(rule, self._context) for rule in plan.once]
-        self._make_runnable(repeated)
+        self._make_runnable(plan.repeated)
 
     def _make_runnable(self, plans: Sequence[RulePlan]) -> None:
         """Use these delta rules from here on; keep the steps of those whose operators did not change."""
@@ -309,18 +311,19 @@ class StratumRun:
             else:
                 relation.needs_numbers = False
 
-    def _drop_unused_indexes(self, plans: Sequence[RulePlan]) -> None:
-        """Forget the indexes of this stratum's relations that the plan does not look up."""
-        used = {
-            (operator.relation, operator.key)
-            for plan in plans
-            for operator in all_operators(plan.operators)
-            if isinstance(operator, Join | Check)
-        }
+    def _drop_unused_indexes(self, plan: StratumPlan) -> None:
+        """Forget the indexes of this stratum's relations, and the levels, that the plan does not look up."""
+        used = {(x.relation, x.key) for x in plan.operators() if isinstance(x, Check)}
+        joins = [x for x in plan.operators() if isinstance(x, Join)]
+        used.update((x.relation, x.index) for x in joins)
+        levels = {(x.relation, x.over, x.key) for x in joins if x.over}
         for name in self._stratum.relations:
             indexes = self._state.relations[name].indexes
             for key in [key for key in indexes if (name, key) not in used]:
                 del indexes[key]
+            for index in indexes.values():
+                for key in [key for key in index.levels if (name, index.key, key) not in levels]:
+                    del index.levels[key]
 
     def _sizes(self) -> dict[str, int]:
         return {name: len(self._state.relations[name]) for name in self._stratum.relations}
