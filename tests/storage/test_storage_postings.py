@@ -8,15 +8,16 @@ from support.code_rows import as_rows, as_tuples, distinct, row_lists, widths
 from support.kernel_oracles import oracle_of
 from tidelog.storage.lookup import find_key
 from tidelog.storage.postings import (
-    CAPACITY,
     FREE,
     FREE_LISTS,
     LENGTH,
+    NUMBERED,
     OLD,
     STAMP,
     START,
     TOP,
     TOUCHED,
+    UNNUMBERED,
     append_entries,
     dense_numbers,
     number_groups,
@@ -85,7 +86,7 @@ def test_postings_hold_what_was_appended(batches, arity, dtype, is_numbered):
     """Entries of a group stay in order while postings move; no two postings share a place of the arena."""
     rest = np.arange(arity, dtype=np.int32)
     is_numbered = is_numbered or arity == 0
-    groups = np.zeros((5, 3), np.int64) if is_numbered else np.zeros((5, 5), np.int32)
+    groups = np.zeros((5, NUMBERED), np.int64) if is_numbered else np.zeros((5, UNNUMBERED), np.int32)
     state = np.full(FREE + FREE_LISTS, -1, np.int64)
     state[:FREE] = 0
     arena = np.full((1, arity + is_numbered), -7, dtype)
@@ -113,13 +114,12 @@ def test_postings_hold_what_was_appended(batches, arity, dtype, is_numbered):
 
     taken = []
     for group, entries in expected.items():
-        start, length, capacity = (int(groups[group, part]) for part in (START, LENGTH, CAPACITY))
+        start, length = (int(groups[group, part]) for part in (START, LENGTH))
         assert as_tuples(arena[start : start + length]) == [
             (*rest_of, number) if is_numbered else rest_of for rest_of, number in entries
         ]
         if not is_numbered and batches and groups[group, STAMP] == first + 1:
             assert groups[group, OLD] == older[group]
-        assert capacity == (0 if not length else 1 << (length - 1).bit_length())
-        taken.extend(range(start, start + capacity))
+        taken.extend(range(start, start + (1 << (length - 1).bit_length() if length else 0)))
     assert len(set(taken)) == len(taken)
     assert state[TOP] <= arena.shape[0]

@@ -5,19 +5,19 @@ import numpy.typing as npt
 
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.postings import (
-    CAPACITY,
     FREE,
     FREE_LISTS,
     LENGTH,
-    STAMP,
+    NUMBERED,
     TOP,
     TOUCHED,
+    UNNUMBERED,
     append_entries,
     code_range,
     dense_numbers,
     number_groups,
 )
-from tidelog.storage.slots import grow_slots
+from tidelog.storage.slots import FULLEST, grow_slots
 from tidelog.values.memory import enlarge, enlarged, roomy, zeros
 
 _SMALLEST = 64
@@ -55,7 +55,7 @@ class Index:
         # An entry without any column would have no place for the links of free postings.
         self.boundary = -1 if is_numbered or not self.rest else 0
         # Four bytes are enough for row numbers, and for places until `_enlarge_arena` needs more.
-        columns, places = (CAPACITY + 1, np.int64) if self.boundary < 0 else (STAMP + 1, np.int32)
+        columns, places = (NUMBERED, np.int64) if self.boundary < 0 else (UNNUMBERED, np.int32)
         self.groups: CodeArray = np.zeros((_SMALLEST, columns), places)
         self.arena: CodeArray = np.empty((_SMALLEST, len(self.rest) + (self.boundary < 0)), dtype)
         self.arena_state: Int64s = np.full(FREE + FREE_LISTS, -1, np.int64)
@@ -181,7 +181,7 @@ class Index:
                 capacity = roomy(needed, len(array), array.shape[1] * array.itemsize)
                 enlarge(self, (name,), capacity, self.group_count)
         slots = self.slots.shape[0]
-        while needed * 2 > slots:
+        while needed > FULLEST * slots:
             slots *= 2
         if slots != self.slots.shape[0]:
             table = zeros((slots,), np.dtype(np.uint64))

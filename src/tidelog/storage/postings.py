@@ -2,7 +2,8 @@
 
 A posting is a run of entries in one arena; an entry has the columns that are not in the key, so a join reads
 memory in order. A full posting moves to one of twice the capacity; the place it leaves is reused: free places
-of one capacity are linked through their first cells.
+of one capacity are linked through their first cells. Capacities are powers of two, so that the length of a
+posting says whether it is full.
 
 Where rows are known by their numbers, an entry has the row's number last. Plain evaluation only distinguishes
 the rows of the last iteration from older ones; there a group knows how many of its entries are old instead.
@@ -21,10 +22,12 @@ from tidelog.storage.slots import AHEAD, after, fetch_contents, fetch_home, fill
 # Columns of the array `groups`.
 START = 0
 LENGTH = 1
-CAPACITY = 2
 # Only without row numbers: how many entries are older than the row numbered STAMP - 1.
-OLD = 3
-STAMP = 4
+OLD = 2
+STAMP = 3
+# How many columns there are with row numbers, and without.
+NUMBERED = 2
+UNNUMBERED = 4
 
 # Positions in the array `arena_state`: the first unused entry, how many groups were touched by the rows being
 # appended, then the heads of free lists.
@@ -121,7 +124,7 @@ def append_entries(
             fetch(arena, np.int64(groups[later, START]) + groups[later, LENGTH])
         group = numbers[position]
         length = np.int64(groups[group, LENGTH])
-        if length == groups[group, CAPACITY]:
+        if length & (length - 1) == 0:
             size_class = 0
             if length > 0:
                 size_class = 1
@@ -144,7 +147,6 @@ def append_entries(
                 arena[old, 0] = arena_state[FREE + size_class - 1]
                 arena_state[FREE + size_class - 1] = old
             groups[group, START] = start
-            groups[group, CAPACITY] = capacity
         place = groups[group, START] + length
         row = first + position
         for column in range(width):

@@ -5,7 +5,8 @@ import numpy as np
 from tidelog.maintain.small.layout import DONE, NEEDS_ROOM, Index, Relation, Stratum, Tables
 from tidelog.storage.address import array_at, array_pointer
 from tidelog.storage.kernel import CodeArray, Int64s, inlined
-from tidelog.storage.postings import FREE, FREE_LISTS, append_entries, number_groups
+from tidelog.storage.postings import FREE, FREE_LISTS, NUMBERED, append_entries, number_groups
+from tidelog.storage.slots import FULLEST
 
 
 @inlined
@@ -35,7 +36,7 @@ def _index_rows(tables: Tables, relation: Relation, index: Index, like: CodeArra
     if status != DONE:
         return status
     done = append_entries(
-        array_at(array_pointer(index.groups.address), (index.group_capacity, 3), np.int64),
+        array_at(array_pointer(index.groups.address), (index.group_capacity, NUMBERED), np.int64),
         array_at(array_pointer(index.arena), (index.arena_capacity, index.rest_width + 1), like.dtype),
         array_at(array_pointer(index.arena_state), (FREE + FREE_LISTS,), np.int64),
         rows,
@@ -63,7 +64,7 @@ def _find_groups(tables: Tables, index: Index, rows: CodeArray, groups: Int64s) 
             groups[position] = group
         return DONE
     needed = index.group_count + groups.shape[0]
-    if needed > index.key_capacity or needed > index.group_capacity or needed * 2 > index.slot_count:
+    if needed > index.key_capacity or needed > index.group_capacity or needed > FULLEST * index.slot_count:
         return NEEDS_ROOM
     slots = array_at(array_pointer(index.slots.address), (index.slot_count,), np.uint64)
     keys = array_at(array_pointer(index.keys), (index.key_capacity, index.key_width), rows.dtype)

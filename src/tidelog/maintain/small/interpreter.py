@@ -17,7 +17,7 @@ from tidelog.maintain.small.layout import (
 )
 from tidelog.maintain.small.lookup import find_posting, find_visible, gather
 from tidelog.storage.kernel import Integer, inlined
-from tidelog.storage.postings import LENGTH
+from tidelog.storage.postings import LENGTH, NUMBERED
 from tidelog.storage.structs import elements_at
 
 # What there is instead of a derivation, and instead of an instruction to go on with.
@@ -40,7 +40,7 @@ def _cheapest_variant(tables: Tables, chain: Chain) -> Integer:
             index = tables.indexes[tables.code[place + 1]]
             group = find_posting(tables, index, place + JOIN_WIDTH)
             if group >= 0:
-                size = index.groups[group * 3 + LENGTH]
+                size = index.groups[group * NUMBERED + LENGTH]
         if least < 0 or size < least:
             least = size
             best = place

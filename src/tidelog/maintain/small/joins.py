@@ -16,7 +16,7 @@ from tidelog.maintain.small.layout import (
 from tidelog.storage.join import compares
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST
-from tidelog.storage.postings import LENGTH, START
+from tidelog.storage.postings import LENGTH, NUMBERED, START
 from tidelog.storage.structs import elements_at
 
 
@@ -83,8 +83,8 @@ def open_join(tables: Tables, at: Integer, group: Integer) -> None:
     cursor.filter_count = code[at + 5]
     bounds = cursor.binds + 2 * cursor.bind_count + 3 * cursor.filter_count
     cursor.next = bounds + 2 * code[at + 6]
-    cursor.entry = index.groups[group * 3 + START]
-    cursor.tail_end = cursor.entry + index.groups[group * 3 + LENGTH]
+    cursor.entry = index.groups[group * NUMBERED + START]
+    cursor.tail_end = cursor.entry + index.groups[group * NUMBERED + LENGTH]
     cursor.tail = cursor.tail_end
     if bounds < cursor.next:
         cursor.tail = cursor.entry + index.sorted_lengths[group]
