@@ -8,7 +8,7 @@ from tidelog.dataclass import dataclass
 from tidelog.plan.flatten import FlatRule, as_operand
 from tidelog.plan.operators import Layout, Operand, Operator, View
 from tidelog.plan.statistics import Statistics
-from tidelog.program.nodes import Atom, Constant, Literal, Program, Wildcard
+from tidelog.program.nodes import Atom, Constant, Literal, Program, RuleId, Wildcard
 
 
 class Work(NamedTuple):
@@ -47,7 +47,8 @@ class Body:
     an atom that binds nothing needed is still joined, not only checked for existence.
     Relations in `growing` will have more facts than they have now. With `numbered`, every atom binds
     its row number to `row_name(place)`; `places` are the places of the literals. A rule of `head` may ask
-    for `is_leapfrog`. With `scans_delta` the chain begins with a scan, whose rows can be divided.
+    for `is_leapfrog`. With `scans_delta` the chain begins with a scan, whose rows can be divided. A delta
+    rule knows its `rule`, and by that what its joins matched when they last ran.
     """
 
     literals: tuple[Literal, ...]
@@ -63,6 +64,7 @@ class Body:
     head: str = ""
     is_leapfrog: bool = False
     scans_delta: bool = False
+    rule: RuleId | None = None
 
     # Hundreds of orders are tried over one body, so what all of them need is looked up once.
 
@@ -88,6 +90,11 @@ class Body:
     def with_constants(self) -> frozenset[int]:
         """Return the numbers of the atoms that have a constant."""
         return frozenset(n for n, x in enumerate(self.operands) if any(isinstance(y, Constant) for y in x))
+
+    @cached_property
+    def delta(self) -> int | None:
+        """Return the number of the atom that reads the delta, if one does."""
+        return self.views.index(View.DELTA) if View.DELTA in self.views else None
 
     @cached_property
     def rows(self) -> Mapping[int, str]:

@@ -33,7 +33,7 @@ def _with_outputs(
     operator: ops.Operator, outputs: ops.Layout, needed: set[str], *, counting: bool
 ) -> ops.Operator:
     match operator:
-        case ops.Join(filters=()) if not counting and needed.isdisjoint(name for _, name in operator.binds):
+        case ops.Join(filters=()) if not counting and needed.isdisjoint(variables_bound(operator)):
             return ops.Check(
                 operator.relation, operator.view, operator.key, operator.operands, False, outputs
             )

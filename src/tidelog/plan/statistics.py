@@ -2,12 +2,27 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tidelog.dataclass import dataclass
+from tidelog.program.nodes import Constant, RuleId
 
 # A relation of the stratum being planned has no size yet.
 UNKNOWN_SIZE = 1e5
+
+
+# Columns of a relation.
+Columns = tuple[str, tuple[int, ...]]
+
+
+class JoinName(NamedTuple):
+    """What tells the joins of a stratum apart: the rule, its delta atom, and what is looked up."""
+
+    rule: RuleId
+    delta: int | None
+    relation: str
+    key: tuple[int, ...]
+    operands: tuple[str | Constant, ...]
 
 
 class Statistics(Protocol):
@@ -24,6 +39,15 @@ class Statistics(Protocol):
 
         It is below the number of values if some have many more facts than others.
         """
+
+    def fan_out(self, delta: Columns, facts: Columns) -> float | None:
+        """Return about how many facts agree with a new fact in these columns, None if there are too few.
+
+        The new facts are those of the delta of another relation, or of the same.
+        """
+
+    def measured(self, join: JoinName) -> float | None:
+        """Return how many facts a binding matched in this join when it last ran, None if it did not."""
 
     def is_indexed(self, relation: str, columns: tuple[int, ...]) -> bool:
         """Say whether facts can be found by these columns without building an index first."""
@@ -47,6 +71,14 @@ class KnownSizes:
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float | None:
         """Return the known number of keys: each is assumed to have as many facts as any other."""
         return self.values(relation, columns)
+
+    def fan_out(self, delta: Columns, facts: Columns) -> float | None:  # noqa: ARG002 - no facts are known
+        """Return None: there are no facts to sample."""
+        return None
+
+    def measured(self, join: JoinName) -> float | None:  # noqa: ARG002 - nothing has run
+        """Return None: no join has run."""
+        return None
 
     def is_indexed(self, relation: str, columns: tuple[int, ...]) -> bool:  # noqa: ARG002 - as asked
         """Return True: whatever index a plan needs exists when it runs."""

@@ -68,7 +68,7 @@ class _Planner:
         for number, delta in enumerate(inside or [None]):
             views = tuple(_view(atom, delta, inside) for atom in range(len(flat.atoms)))
             body = rule_body(flat, views, self.program, self.statistics)
-            body = replace(body, counting=counting, growing=growing, scans_delta=scans_delta)
+            body = replace(body, counting=counting, growing=growing, scans_delta=scans_delta, rule=flat.id)
             # A `.plan` counts delta rules from 0 and atoms from 1.
             fixed = orders.get(number)
             if fixed is not None:

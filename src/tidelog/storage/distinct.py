@@ -10,6 +10,7 @@ from tidelog.storage.kernel import Bools, CodeArray, Int32s, Slots, kernel
 _MOST_ROWS = 1 << 20
 _CELLS = 1 << 21
 _SAMPLE = 1 << 16
+_FEW_ROWS = 1 << 11
 
 
 @kernel
@@ -44,10 +45,10 @@ def count_distinct(rows: CodeArray, columns: tuple[int, ...]) -> float:
 
 
 @kernel
-def _hash_sample(rows: CodeArray, columns: Int32s, step: int, hashes: Slots) -> None:
-    """Write the hash of the key of every `step`-th row."""
+def _hash_sample(rows: CodeArray, columns: Int32s, hashes: Slots) -> None:
+    """Write the hashes of the keys of so many rows, evenly apart."""
     for position in range(hashes.shape[0]):
-        hashes[position] = hash_columns(rows, position * step, columns)
+        hashes[position] = hash_columns(rows, position * rows.shape[0] // hashes.shape[0], columns)
 
 
 def rows_per_key(rows: CodeArray, columns: tuple[int, ...]) -> float:
@@ -60,13 +61,32 @@ def rows_per_key(rows: CodeArray, columns: tuple[int, ...]) -> float:
     size = min(count, _SAMPLE)
     if size < 2:
         return float(size)
-    hashes = np.empty(size, np.uint64)
-    _hash_sample(rows, np.array(columns, np.int32), count // size, hashes)
-    hashes.sort()
+    hashes = _sample(rows, columns, size)
     ends = np.flatnonzero(np.append(hashes[1:] != hashes[:-1], True)) + 1
     lengths = np.diff(ends, prepend=0).astype(np.float64)
     equal_pairs = float((lengths * (lengths - 1) / 2).sum())
     return max(1.0, count * equal_pairs / (size * (size - 1) / 2))
+
+
+def matches_per_row(
+    rows: CodeArray, columns: tuple[int, ...], facts: CodeArray, key: tuple[int, ...]
+) -> float:
+    """Return about how many facts have the key that a row picked at random has in other columns.
+
+    It is estimated from how often the keys of sampled rows and of sampled facts are equal.
+    """
+    sampled, others = _sample(rows, columns, _FEW_ROWS), _sample(facts, key, 2 * _SAMPLE)
+    first = np.searchsorted(sampled, others, "left")
+    equal_pairs = float((np.searchsorted(sampled, others, "right") - first).sum())
+    return equal_pairs / len(sampled) * len(facts) / len(others)
+
+
+def _sample(rows: CodeArray, columns: tuple[int, ...], most: int) -> Slots:
+    """Return the hashes of the keys of some rows, sorted."""
+    hashes = np.empty(min(len(rows), most), np.uint64)
+    _hash_sample(rows, np.array(columns, np.int32), hashes)
+    hashes.sort()
+    return hashes
 
 
 def _estimate(marked: int, cells: int) -> float:

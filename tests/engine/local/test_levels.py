@@ -32,6 +32,7 @@ MORE_BODIES = {
         q(x, r, z) :- q(x, r, y), q(z, r, x).""",
     "an aggregate": """p(x, n) :- p(x, _), n = count : { c(x, _, _) }.
         p(x, z) :- p(x, y), c(x, y, z), c(z, y, _).""",
+    "a key that only leads to facts": "p(x, 0) :- c(x, x, y), c(_, w, x), c(y, y, y), c(_, w, 0).",
     "a constant": """p(x, z) :- p(x, _), q(1, x, z), c(x, 1, z).
         p(x, z) :- p(x, y), c(x, y, z), c(y, _, z).""",
 }
@@ -70,7 +71,7 @@ def test_levels_are_read(monkeypatch):
     original = JoinStep.run
 
     def noting(step, batch):
-        read.add((step._join.relation, step._join.key, step._join.over))
+        read.add((step.join.relation, step.join.key, step.join.over))
         original(step, batch)
 
     monkeypatch.setattr(JoinStep, "run", noting)

@@ -47,10 +47,11 @@ _FIRST_GROUP = Constant(0, "number", span=Span(Source("aggregate", ""), 0, 0))
 
 @dataclass
 class Chain:
-    """Runnable steps: begins with a scan, or takes batches at `first`."""
+    """Runnable steps: begins with a scan, or takes batches at `first`. Some of them are `joins`."""
 
     scan: ScanStep | None
     first: Step
+    joins: Sequence[JoinStep] = ()
 
     def rows(self) -> tuple[int, int]:
         """Return the rows to scan, by their numbers; a chain without a scan has one empty binding."""
@@ -86,14 +87,14 @@ def make_chain(
     if counts is None and isinstance(end, EmitStep | SharedEmitStep) and is_sieved(operators):
         end = SieveStep(operators, state, expressions, end)
         operators = operators[:-1]
-    made = _Steps(state, expressions, end, counts, marks)
+    made = _Steps(state, expressions, end, counts, marks, [])
     first = made.counted((0,), made.steps(operators, beginning.outputs, (), 1))
     if isinstance(beginning, Start):
-        return Chain(None, first)
+        return Chain(None, first, made.joins)
     assert isinstance(beginning, Scan)
     scan = (KeyScanStep if beginning.key else ScanStep)(beginning, state, expressions)
     scan.next = first
-    return Chain(scan, first)
+    return Chain(scan, first, made.joins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ class _Steps:
     end: Step
     counts: Counter[Place] | None
     marks: bool
+    joins: list[JoinStep]
 
     def steps(self, operators: Sequence[Operator], layout: Layout, before: Place, begin: int = 0) -> Step:
         """Return the first of the steps of a chain from `begin` on, where it has this layout."""
@@ -126,6 +128,8 @@ class _Steps:
             step = self.joined_and_checked(operators[number : number + 2], layout)
             number += 1 if step is None else 2
             steps.append(step or _STEPS[type(operator)](operator, layout, self.state, self.expressions))
+            if isinstance(steps[-1], JoinStep):
+                self.joins.append(steps[-1])
             if self.counts is not None:
                 steps.append(_CountStep(place, self.counts))
             layout = operators[number - 1].outputs

@@ -36,7 +36,7 @@ class JoinStep(Step):
         else:
             relation.ordered_index(join.key, join.ordered)
         sources = Sources(layout, names_of_entry(join, relation.arity), state, expressions)
-        self._join = join
+        self.join = join
         self._state = state
         self._key = key_of(join, sources)
         self._filters = sources.filters(join.filters)
@@ -45,6 +45,8 @@ class JoinStep(Step):
         self._progress = np.zeros(2, np.int64)
         self._out = first_buffer(len(join.outputs), state.dtype)
         self._pair = self._as_pair(len(layout))
+        # How many bindings were joined so far, and with how many facts.
+        self.bindings = self.matches = 0
         self._bounds = np.empty((0, 2), np.int32)
         if join.ordered is not None:
             place = sum(column not in join.key for column in range(join.ordered))
@@ -66,11 +68,11 @@ class JoinStep(Step):
 
     def run(self, batch: CodeArray) -> None:
         """Push one row per binding and matching fact."""
-        lowest, highest = self._visible.rows(self._join.view)
+        lowest, highest = self._visible.rows(self.join.view)
         if lowest == highest:
             return
-        index, alive = index_of(self._join, self._relation), self._relation.alive
-        if self._join.over:
+        index, alive = index_of(self.join, self._relation), self._relation.alive
+        if self.join.over:
             # All keys are in view; those without a fact in view have none to be joined with later.
             lowest, highest, alive = 0, index.rows_indexed, alive[:0]
         is_all = lowest == 0 and highest >= index.rows_indexed and not alive.size
@@ -78,7 +80,7 @@ class JoinStep(Step):
             key = int(self._key[0])
             join = partial(join_dense_pairs, batch, key, index.groups, index.arena, *self._pair)
         else:
-            found = groups_joined(self._join, batch, self._constants, self._key, index)
+            found = groups_joined(self.join, batch, self._constants, self._key, index)
             common = (batch, found, self._constants, index.groups, index.arena)
             if isinstance(index, OrderedIndex):
                 ordered_by = index.sorted_lengths, index.position, self._bounds
@@ -88,8 +90,10 @@ class JoinStep(Step):
                 join = partial(join_postings, *common, alive, *in_view)
             join = partial(join, self._filters, self._sources)
         self._progress[:] = 0
+        self.bindings += batch.shape[0]
         while self._progress[0] < batch.shape[0]:
             written = join(self._progress, self._out)
+            self.matches += written
             self._state.count_bindings(written)
             if written:
                 self.next.run(self._out[:written])

@@ -2,10 +2,15 @@
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.local.state import LocalState
-from tidelog.storage.distinct import count_distinct, rows_per_key
+from tidelog.plan.statistics import Columns, JoinName
+from tidelog.storage.distinct import count_distinct, matches_per_row, rows_per_key
 
 # Keys are counted again once a relation has grown by this factor.
 _GROWTH = 2
+# Of fewer rows no sample is taken: whatever is expected of them is soon out of date.
+_ROWS_TO_SAMPLE = 1 << 10
+# What is expected where no sampled row matches.
+_LEAST_MATCHES = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,8 @@ class StateStatistics:
 
     def __init__(self, state: LocalState) -> None:
         self._state = state
-        self._counted: dict[tuple[str, tuple[int, ...]], _Counted] = {}
+        self._counted: dict[Columns, _Counted] = {}
+        self._measured: dict[JoinName, float] = {}
 
     def size(self, relation: str) -> float | None:
         """Return the number of facts; the size of an empty relation is unknown, since it may still grow."""
@@ -41,6 +47,24 @@ class StateStatistics:
         """Return the number of facts over about how many of them the key of a fact leads to."""
         counted = self._count(relation, columns)
         return None if counted is None else max(1.0, counted.distinct * self._growth(relation, counted))
+
+    def fan_out(self, delta: Columns, facts: Columns) -> float | None:
+        """Return about how many facts agree with a new fact in these columns, None if there are too few."""
+        visible = self._state.visible[delta[0]]
+        rows = self._state.relations[delta[0]].live_rows(visible.delta, visible.end)
+        others = self._state.relations[facts[0]].live_rows()
+        if len(rows) < _ROWS_TO_SAMPLE or len(others) < _ROWS_TO_SAMPLE:
+            return None
+        return max(_LEAST_MATCHES, matches_per_row(rows, delta[1], others, facts[1]))
+
+    def measured(self, join: JoinName) -> float | None:
+        """Return how many facts a binding matched in this join when it last ran, None if it did not."""
+        return self._measured.get(join)
+
+    def note(self, join: JoinName, bindings: int, matches: int) -> None:
+        """Remember how many facts the bindings of a join matched."""
+        if bindings >= _ROWS_TO_SAMPLE:
+            self._measured[join] = max(_LEAST_MATCHES, matches / bindings)
 
     def _growth(self, relation: str, counted: _Counted) -> float:
         return len(self._state.relations[relation]) / counted.size

@@ -19,6 +19,7 @@ from tidelog.engine.local.key_scan import KeyScanStep
 from tidelog.engine.local.settle import Settler, needs_settling
 from tidelog.engine.local.sieve import is_sieved
 from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.subsume import delete_dominated
 from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.local.written_facts import written_facts
@@ -26,7 +27,7 @@ from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserF
 from tidelog.plan import RulePlan, StratumPlan, for_evaluation, plan_stratum
 from tidelog.plan.measured import Measurements
 from tidelog.plan.operators import Check, Join, Operator, View, all_operators
-from tidelog.plan.statistics import Statistics
+from tidelog.plan.statistics import JoinName
 from tidelog.program.nodes import Rule, RuleId, Stratum
 from tidelog.program.walk_nodes import relations_read
 from tidelog.storage import StoredRelation
@@ -49,7 +50,7 @@ class RunContext:
     expressions: Expressions
     functions: UserFunctions
     settings: Settings
-    statistics: Statistics
+    statistics: StateStatistics
     workers: Workers
     check_memory: Callable[[], None]
     measurements: Measurements | None = None
@@ -82,6 +83,15 @@ class _RunnableChain:
         """Return how many derivations were found."""
         return self.end.derivations + sum(end.derivations for _, end in self.threads)
 
+    def note_matches(self, plan: RulePlan, statistics: StateStatistics) -> None:
+        """Let the planner know what joins with whole relations have matched."""
+        for chain in (self.chain, *(chain for chain, _ in self.threads)):
+            for step in chain.joins:
+                join = step.join
+                if not join.group and not join.filters and join.view is not View.DELTA:
+                    name = JoinName(plan.rule, plan.delta_atom, join.relation, join.key, join.operands)
+                    statistics.note(name, step.bindings, step.matches)
+
 
 class _RunnableRule:
     """A rule plan with its chains: the one that is planned, and one that begins with keys of the delta."""
@@ -101,6 +111,10 @@ class _RunnableRule:
         if keyed is None or not keyed.pays() or (keyed.is_sieved and not is_dense):
             return self._chain
         return keyed
+
+    def note_matches(self, statistics: StateStatistics) -> None:
+        """Let the planner know what the joins of the rule's own chain have matched."""
+        self._chain.note_matches(self.plan, statistics)
 
     def derivations(self) -> int:
         """Return how many derivations all chains found."""
@@ -246,6 +260,8 @@ class StratumRun:
     def _plan_rules(self, rules: Sequence[Rule]) -> None:
         """Plan rules for the present sizes and make them runnable; keep those whose plan stays the same."""
         sizes = self._sizes()
+        for runnable in self._repeated:
+            runnable.note_matches(self._context.statistics)
         for rule in rules:
             self._planned_sizes[rule.id] = {name: sizes[name] for name in self._reads[rule.id]}
         plan = plan_stratum(
