@@ -9,8 +9,9 @@ from tidelog.storage.kernel import Bools, CodeArray, Int32s, Slots, kernel
 
 _MOST_ROWS = 1 << 20
 _CELLS = 1 << 21
-_SAMPLE = 1 << 16
 _FEW_ROWS = 1 << 11
+_SAMPLE = 1 << 14
+_MANY_ROWS = 1 << 16
 
 
 @kernel
@@ -62,6 +63,7 @@ def rows_per_key(rows: CodeArray, columns: tuple[int, ...]) -> float:
     if size < 2:
         return float(size)
     hashes = _sample(rows, columns, size)
+    hashes.sort()
     ends = np.flatnonzero(np.append(hashes[1:] != hashes[:-1], True)) + 1
     lengths = np.diff(ends, prepend=0).astype(np.float64)
     equal_pairs = float((lengths * (lengths - 1) / 2).sum())
@@ -75,17 +77,17 @@ def matches_per_row(
 
     It is estimated from how often the keys of sampled rows and of sampled facts are equal.
     """
-    sampled, others = _sample(rows, columns, _FEW_ROWS), _sample(facts, key, 2 * _SAMPLE)
+    sampled, others = _sample(rows, columns, _FEW_ROWS), _sample(facts, key, _MANY_ROWS)
+    sampled.sort()
     first = np.searchsorted(sampled, others, "left")
     equal_pairs = float((np.searchsorted(sampled, others, "right") - first).sum())
     return equal_pairs / len(sampled) * len(facts) / len(others)
 
 
 def _sample(rows: CodeArray, columns: tuple[int, ...], most: int) -> Slots:
-    """Return the hashes of the keys of some rows, sorted."""
+    """Return the hashes of the keys of some rows."""
     hashes = np.empty(min(len(rows), most), np.uint64)
     _hash_sample(rows, np.array(columns, np.int32), hashes)
-    hashes.sort()
     return hashes
 
 
