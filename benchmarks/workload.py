@@ -65,6 +65,14 @@ def _rmat(scale: int) -> Generated:
     return Generated(write)
 
 
+def _line(arcs: int) -> Generated:
+    def write(folder: Path) -> None:
+        lines = (f"{number}\t{number + 1}\n" for number in range(arcs))
+        folder.joinpath("arc.facts").write_text("".join(lines), encoding="utf-8")
+
+    return Generated(write)
+
+
 def _lubm(universities: int) -> Generated:
     def write(folder: Path) -> None:
         from benchmarks.generators import lubm, write_triples  # noqa: PLC0415 - numpy only where facts are made
@@ -81,6 +89,7 @@ def _graph(name: str) -> Published:
 
 
 WORKLOADS: Final = (
+    Workload("ten_rules", "ten_rules.dl", _line(4), "ten rules on four facts: the start", {"near": 25}),
     Workload("tc_grid50", "tc.dl", _grid(50), "transitive closure, grid of 51 x 51", {"tc": 1_755_675}),
     Workload("tc_grid100", "tc.dl", _grid(100), "transitive closure, grid of 101 x 101", {"tc": 26_522_600}),
     Workload(
