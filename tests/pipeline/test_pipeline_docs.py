@@ -1,4 +1,6 @@
-"""The worked example of docs/pipeline.md, from Parquet to published tables, is executed."""
+"""The worked examples of docs/pipeline.md and docs/how-to/spark-job.md are executed."""
+
+import pytest
 
 from support.doc_pages import ROOT, blocks_of, run_page
 
@@ -11,6 +13,15 @@ def test_the_worked_example_gives_what_the_page_says(spark, tmp_path):
 
     spark.catalog.dropTempView("changes")
     assert outcome.examples > 7
+    assert not outcome.mistakes, "\n\n".join(outcome.mistakes)
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_job_on_the_how_to_page_gives_what_it_says(tmp_path):
+    """Two runs of a job from the command line, each with a Spark of its own, and what they publish."""
+    outcome = run_page(ROOT / "docs" / "how-to" / "spark-job.md", tmp_path)
+
+    assert outcome.examples > 5
     assert not outcome.mistakes, "\n\n".join(outcome.mistakes)
 
 

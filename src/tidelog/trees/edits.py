@@ -101,6 +101,7 @@ class Update:
 
 
 Edit = Load | Unload | Attach | Detach | Update
+"""One change of a tree."""
 Row = tuple[TreeValue, ...]
 
 
