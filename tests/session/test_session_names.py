@@ -59,9 +59,10 @@ def test_what_is_returned_is_exported(name: str) -> None:
 
 
 def test_pages_import_public_names() -> None:
-    """The pages, but for that of errors, import from `tidelog` and its documented submodules alone."""
-    imported = re.compile(r"^>>> from (tidelog[\w.]*) import", re.MULTILINE)
-    pages = [path for path in DOCS.rglob("*.md") if path.name != "errors.md"]
-    named = {module for path in pages for module in imported.findall(path.read_text(encoding="utf-8"))}
+    """The pages import from `tidelog` and its documented submodules alone."""
+    imported = re.compile(r"^(?:>>> )?from (tidelog[\w.]*) import", re.MULTILINE)
+    named = {
+        module for path in DOCS.rglob("*.md") for module in imported.findall(path.read_text(encoding="utf-8"))
+    }
 
     assert named - {"tidelog", *SUBMODULES} == set()
