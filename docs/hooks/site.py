@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+import datalog_lexer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -34,6 +35,11 @@ _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 _LOADED = re.compile(
     r"<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=[\"']?((?:https?:)?//[^\"' >]+)"
 )
+
+
+def on_startup(command: str, dirty: bool) -> None:  # noqa: ARG001, FBT001 - mkdocs passes them by name
+    """Let programs be coloured."""
+    datalog_lexer.register()
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -68,9 +74,11 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa:
 
 
 def _fence(block: str) -> str:
-    """Return a fenced block with its file as the title; examples with prompts are coloured as such."""
+    """Return a fenced block with its file as the title; examples with prompts and programs are coloured."""
     if re.match(r"```python\n(?:.*\n)*?>>> ", block):
         block = block.replace("```python", "```pycon", 1)
+    if re.match(r"```text \S+\.dl\n", block):
+        block = block.replace("```text", "```datalog", 1)
     return _TITLED.sub(r'```\1 title="\2"', block)
 
 
