@@ -18,7 +18,7 @@ __getattr__ = lazily(__name__, dict.fromkeys(("SparkOptions", "Tls"), "tidelog.e
 def apply_once(session: "Session", batch: str, **changes: Any) -> "Delta | None":
     """Return the delta of a transaction; None if one of this id was committed before, and nothing is done.
 
-    Whoever delivers at least once, as streams do, gives each transaction the same id every time:
+    A source that delivers at least once, as streams do, sends each transaction with the same id every time:
 
         apply_once(db, "stream-17", insert={"edge": rows})
     """

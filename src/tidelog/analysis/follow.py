@@ -65,7 +65,7 @@ class Follow:
         return tuple(dict.fromkeys(each.relation for each in directives if each.kind == "output"))
 
     def findings(self) -> list[Finding]:
-        """Return all that is found now, in the order of files and lines."""
+        """Return all current findings, in the order of files and lines."""
         found = (
             finding for name in self.outputs for finding in self._findings(name, self.db[name], self.forest)
         )
@@ -94,7 +94,7 @@ class Follow:
         )
 
     def why(self, finding: Finding, depth: int = 3) -> str:
-        """Return why something is found, with the lines of source that each fact of the proof is about."""
+        """Return why something was found, with the source lines that each fact of the proof is about."""
         from tidelog.analysis.follow_why import explain  # noqa: PLC0415 - only who asks brings proofs
 
         return explain(self, finding, depth)

@@ -55,7 +55,7 @@ def sarif(findings: Iterable[Finding], mistakes: Iterable[Diagnostic] = ()) -> d
 
 
 def write_sarif(path: Path, findings: Iterable[Finding], mistakes: Iterable[Diagnostic] = ()) -> None:
-    """Write a SARIF log in the place of the file at once, so that readers see one or the other."""
+    """Replace the file by a SARIF log atomically, so that readers see either the old or the new one."""
     text = json.dumps(sarif(findings, mistakes), indent=1, ensure_ascii=False)
     with Staging() as staging:
         staged = staging.path_for(path)

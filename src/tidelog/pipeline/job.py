@@ -28,7 +28,7 @@ class SourceFormat(StrEnum):
 
     @property
     def is_text(self) -> bool:
-        """Say whether values come as text and are read as the relation's types by us."""
+        """Say whether values are text that Tidelog reads as the relation's types."""
         return self in (SourceFormat.CSV, SourceFormat.JSON, SourceFormat.KAFKA)
 
 
@@ -45,14 +45,14 @@ class Changes(StrEnum):
 
 
 class BadRows(StrEnum):
-    """What is done when a row is not a fact."""
+    """What to do with a row that is not a fact."""
 
     QUARANTINE = "quarantine"
     FAIL = "fail"
 
 
 class TriggerKind(StrEnum):
-    """When a pipeline works: once over what is there, every so often, or as data comes."""
+    """When a pipeline works: once over what is there, at intervals, or as data arrives."""
 
     ONCE = "once"
     INTERVAL = "interval"
@@ -145,7 +145,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What `tidelog pipeline run` is given; paths are absolute, or relative to `folder`.
+    """What `tidelog pipeline run` runs; paths are absolute, or relative to `folder`.
 
     `master` and `conf` are for the Spark session, `spark_options` for the engine `spark`.
     """

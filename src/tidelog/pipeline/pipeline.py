@@ -78,7 +78,7 @@ class Pipeline:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """Return what the checks of the program found strange but not wrong."""
+        """Return the warnings about the program: what looks suspicious but is not an error."""
         return self._bound.warnings
 
     @property
@@ -111,9 +111,9 @@ class Pipeline:
     ) -> "Report":
         """Do what the job's trigger says and return the report, which is written to the state folder too.
 
-        An earlier run that was killed is continued: its last epoch is finished or forgotten. With the
-        trigger `interval` the run goes on until `stop`, or for so many rounds; with `streaming` until
-        `stop`. `on_epoch` is told of each epoch once it is published. Raises `TidelogError` with every
+        An earlier run that was killed is continued: its last epoch is finished or dropped. With the
+        trigger `interval` the run continues until `stop`, or for this many rounds; with `streaming` until
+        `stop`. `on_epoch` is called with each epoch once it is published. Raises `TidelogError` with every
         mistake; epochs that were committed stay.
         """
         from tidelog.pipeline.report import Report  # noqa: PLC0415 - it needs the engines
@@ -138,7 +138,7 @@ class Pipeline:
         return report
 
     def stop(self) -> None:
-        """Let a run in another thread end after the epoch that it is making."""
+        """Let a run in another thread end after its current epoch."""
         self._stop.set()
 
     def _run(self, report: "Report", rounds: int | None) -> None:

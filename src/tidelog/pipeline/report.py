@@ -70,7 +70,7 @@ class Report:
     on_epoch: Callable[[EpochRow], None] | None = None
 
     def add(self, row: EpochRow) -> None:
-        """Take an epoch into the totals and the details."""
+        """Add an epoch to the totals and the details."""
         self.epoch_count += 1
         self.epochs = [*self.epochs[-_SHOWN + 1 :], row]
         for source in row.sources:
@@ -95,7 +95,7 @@ class Report:
         return json.dumps({**content, "quarantined_count": self.quarantined_count}, indent=1)
 
     def write(self, folder: Path) -> None:
-        """Write `report.json` and `report.html`, in the place of the last run's."""
+        """Write `report.json` and `report.html`, replacing those of the last run."""
         from tidelog.pipeline.report_page import report_page  # noqa: PLC0415 - it needs this module
 
         folder.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,7 @@ class Session:
     """An evaluated program: `db[name]` is a relation, `db.query(...)` an answer, `db.apply(...)` a delta.
 
     Made by `tidelog.open`; usable as a context manager, after which it holds nothing. Several
-    threads may use a session: epochs happen one after the other, and whoever reads sees a whole one.
+    threads may use a session: epochs happen one after the other, and a reader never sees half of one.
     """
 
     def __init__(self, epochs: Epochs, recorder: SessionRecorder) -> None:
@@ -107,7 +107,7 @@ class Session:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """Return what the checks found strange but not wrong."""
+        """Return the warnings: what looks suspicious but is not an error."""
         return self._epochs.warnings
 
     @property
@@ -285,7 +285,7 @@ class Session:
         return self.apply(remove_rules=rules, strategy=strategy, max_update_share=max_update_share)
 
     def subscribe(self, relation: str, callback: Callback) -> Subscription:
-        """Return a subscription: after each epoch that changes the relation, the callback is given its delta.
+        """Return a subscription: after each epoch that changes the relation, `callback` gets its delta.
 
         Callbacks are called one at a time, in the order of epochs, after the commit; what one
         raises is logged. Call the subscription to end it.
@@ -401,9 +401,9 @@ class Session:
     ) -> "Refutation | GuidedRefutation":
         """Return why a fact does not hold: for each rule, how near it comes to deriving the fact.
 
-        Each near miss has values for the rule's variables and tells of every literal whether it
+        Each near miss has values for the rule's variables and says of every literal whether it
         holds; there are at most `limit` for each rule. Down to `depth` the missing facts are asked
-        about in turn. With `guided` one chooses the rule and the values oneself.
+        about in turn. With `guided` you choose the rule and the values.
 
             print(db.why_not("vpt('userSession', 'L4')"))
             db.why_not("vpt('userSession', 'L4')", guided=True).choose(2).bind(Var2="ins").literals
@@ -470,7 +470,7 @@ class Session:
 
         A text names facts that must never hold, with variables if all that match are meant; `always`
         before it says that those which hold must not vanish. A path names a file with one guard to a
-        line. An epoch that breaks a guard tells so in its delta's `violations`, with blame and repair;
+        line. An epoch that breaks a guard has `violations` in its delta, with blame and repair;
         a strict guard refuses the epoch.
 
             db.guard("alias('user', 'sec')")

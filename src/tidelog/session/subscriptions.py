@@ -42,8 +42,8 @@ class Subscription:
 class DeltaStream(Iterator[Delta]):
     """The deltas of the epochs after it was made, in order; ends when the session is closed.
 
-    `next` waits for the next epoch. Holds at most `bound` deltas: a reader that falls further behind
-    is told so instead of missing an epoch or holding up the session.
+    `next` waits for the next epoch. Holds at most `bound` deltas: a reader that falls further behind gets
+    an error instead of missing an epoch or holding up the session.
     """
 
     def __init__(self, bound: int, subscriptions: "Subscriptions") -> None:

@@ -56,7 +56,7 @@ class Unload:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """A free node comes to hang on `to` by a link that is free.
+    """A free node becomes a child of `to` by a link that is free.
 
     By the link `next` it comes after its sibling `to`; `parent` is then the parent of both, and
     otherwise `to` itself. A root hangs by the link `root` on nothing, whose id is 0.
@@ -167,11 +167,11 @@ class EditScript(Sequence[Edit]):
         return EditScript(self.schema, lambda: map(_inverted, reversed(self.edits)), self._count)
 
     def changes(self, relations: Container[str] | None = None) -> Mapping[str, FactChanges]:
-        """Return the facts that come and go, by relation; what comes and goes again is not told.
+        """Return the facts that are inserted and deleted, by relation; what cancels out is left out.
 
             script.changes()["Link_Add_left"].insert
 
-        Only facts of `relations` are told if these are given.
+        With `relations`, only facts of these relations are returned.
         """
         net: dict[str, dict[Row, int]] = {}
         writer = _FactWriter(self.schema, relations, net)
@@ -188,7 +188,7 @@ class EditScript(Sequence[Edit]):
 
     @property
     def fact_count(self) -> int:
-        """Return how many facts come and go."""
+        """Return how many facts are inserted and deleted."""
         return sum(len(each.insert) + len(each.delete) for each in self.changes().values())
 
 

@@ -80,7 +80,7 @@ class Tree:
 
     @property
     def roots(self) -> tuple[NodeRef, ...]:
-        """Return the nodes that hang on nothing."""
+        """Return the nodes without a parent."""
         return tuple(self.ref(row) for row in self.nodes.roots().tolist())
 
     @property
@@ -105,7 +105,7 @@ class Tree:
         return self.ref(self.row(node)).type
 
     def parent_of(self, node: int) -> NodeRef | None:
-        """Return the node that a node hangs on; an element hangs on its list."""
+        """Return the parent of a node; the parent of an element is its list."""
         parent = int(self.nodes.parents[self.row(node)])
         return None if parent < 0 else self.ref(parent)
 

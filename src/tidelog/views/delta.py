@@ -201,9 +201,9 @@ class Delta(RelationDeltas):
         delta.impact                how many derived facts changed
         print(delta)                the changes as a change script
 
-    `changes` are the changes of input facts that led to it, and `without_effect` those that were asked
-    for in vain: facts inserted that were input already, or deleted that were not. `rules` are the rules
-    that came or went.
+    `changes` are the changes of input facts that led to it, and `without_effect` those that changed nothing:
+    facts inserted that were input already, or deleted that were not. `rules` are the rules that were added
+    or removed.
     """
 
     def __init__(

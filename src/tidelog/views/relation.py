@@ -73,8 +73,8 @@ class RelationView(FactSet):
 
 
 class Answer(FixedFacts):
-    """The bindings of a query's variables, each once, in the order the variables first occur.
+    """The bindings of a query's variables, each once, in the order in which the variables first occur.
 
     A query without variables has one empty binding when it holds and none otherwise, so an
-    answer is true exactly when the query holds. It is of the epoch in which it was asked.
+    answer is true exactly when the query holds. It belongs to the epoch of the question.
     """

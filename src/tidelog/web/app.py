@@ -38,7 +38,7 @@ Body = dict[str, Any]
 def make_app(session: Session, settings: WebSettings | None = None, title: str = "program") -> ASGIApp:
     """Return the explorer of a session as an ASGI application, with all its checks.
 
-    It can be mounted nowhere else than at the root of a host. Closing the session is the caller's.
+    Mount it at the root of a host only. The caller closes the session.
     """
     settings = settings or WebSettings()
     check_settings(settings)

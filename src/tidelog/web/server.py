@@ -21,7 +21,7 @@ def serve(
 ) -> None:
     """Serve the explorer of a session until the process is interrupted.
 
-    `tell` is given the address once browsers can connect; port 0 takes any free one.
+    `tell` is called with the address once browsers can connect; port 0 takes any free one.
 
         with tidelog.open("pointsto.dl", facts="facts/") as db:
             tidelog.web.serve(db, tell=print)

@@ -63,7 +63,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_settings(settings: WebSettings) -> None:
-    """Raise `TidelogError` if the explorer would be open to people who were not given a token."""
+    """Raise `TidelogError` if the explorer would be open to people without a token."""
     if settings.token is None:
         if not settings.is_loopback:
             raise TidelogError([_token_required(settings.host)])

@@ -21,7 +21,7 @@ from tidelog.values import Value
 
 @dataclass(frozen=True, repr=False)
 class GuidedRefutation:
-    """A fact that does not hold, and the rules one can choose from.
+    """A fact that does not hold, and the rules to choose from.
 
     asked = db.why_not("vpt('userSession', 'L4')", guided=True)
     rule = asked.choose("vpt#2").bind(Var2="ins")

@@ -227,7 +227,7 @@ class Proof:
         return write_mermaid(self, self._shown(depth))
 
     def to_html(self, depth: int | None = None) -> str:
-        """Return a page of its own, whose branches open and close without any script."""
+        """Return a standalone page, whose branches open and close without any script."""
         return write_page(self, self._shown(depth))
 
     def to_arrow(self, depth: int | None = None) -> "dict[str, pa.Table]":
