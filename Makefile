@@ -1,4 +1,4 @@
-.PHONY: demo check format update-golden benchmarks
+.PHONY: demo check format site update-golden benchmarks
 
 demo:
 	./demo
@@ -10,6 +10,11 @@ format:
 	bin/set-up dev
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
+
+# Shows the documentation at http://127.0.0.1:8000 and follows edits of its pages.
+site:
+	bin/set-up dev
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs serve
 
 # Writes what the program gives now into the golden files; review the difference as code.
 update-golden:
