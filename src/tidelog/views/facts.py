@@ -12,12 +12,12 @@ import numpy.typing as npt
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, described, is_whole, written
+from tidelog.io.show import as_html, as_text
 from tidelog.program.nodes import Column
 from tidelog.program.suggest import counted, did_you_mean
 from tidelog.values import Codec, Fact, TypeTable, Value
 from tidelog.values.arrow import pa
 from tidelog.views.lookup import find_codes
-from tidelog.views.show import as_html, as_text
 
 if TYPE_CHECKING:
     import pandas as pd
