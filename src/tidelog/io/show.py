@@ -15,17 +15,21 @@ def as_text(name: str, columns: Sequence[str], facts: Sequence[Fact], size: int)
     1  3
     2  3
     """
-    table = [list(columns), *([_text(value) for value in fact] for fact in facts)]
-    widths = [max(len(line[column]) for line in table) for column in range(len(columns))]
     lines = [f"{name}: {counted(size, 'fact')}"]
     if columns:
-        lines += [
-            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-            for line in table
-        ]
+        lines += aligned([list(columns), *([value_text(value) for value in fact] for fact in facts)])
     if size > len(facts):
         lines.append(f"... and {size - len(facts):,} more")
     return "\n".join(lines)
+
+
+def aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Return the rows of a table as lines in which every column begins at one place."""
+    widths = [max(map(len, texts)) for texts in zip(*table, strict=True)]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
 
 
 def as_html(name: str, columns: Sequence[str], types: Sequence[str], facts: Sequence[Fact], size: int) -> str:
@@ -37,7 +41,7 @@ def as_html(name: str, columns: Sequence[str], types: Sequence[str], facts: Sequ
         for column, type_name in zip(columns, types, strict=True)
     )
     rows = "".join(
-        f"<tr>{''.join(f'<td>{escape(_text(value))}</td>' for value in fact)}</tr>" for fact in facts
+        f"<tr>{''.join(f'<td>{escape(value_text(value))}</td>' for value in fact)}</tr>" for fact in facts
     )
     more = f"<p>... and {size - len(facts):,} more</p>" if size > len(facts) else ""
     return (
@@ -46,14 +50,15 @@ def as_html(name: str, columns: Sequence[str], types: Sequence[str], facts: Sequ
     )
 
 
-def _text(value: Value) -> str:
+def value_text(value: Value) -> str:
+    """Return a value as a table shows it: texts without quotes, on one line."""
     match value:
         case None:
             return "nil"
         case tuple():
-            return f"[{', '.join(map(_text, value))}]"
+            return f"[{', '.join(map(value_text, value))}]"
         case Branch():
-            fields = f"({', '.join(map(_text, value.fields))})" if value.fields else ""
+            fields = f"({', '.join(map(value_text, value.fields))})" if value.fields else ""
             return f"${value.name}{fields}"
         case str():
             # One fact, one line, whatever the text holds.
