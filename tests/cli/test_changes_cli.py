@@ -292,7 +292,7 @@ def test_the_shell_changes_rules(tidelog: Command) -> None:
 
 
 def test_the_shell_survives_mistakes(tidelog: Command) -> None:
-    """Each mistake is a diagnostic, and the next line is read."""
+    """Each mistake is a diagnostic, and the next line is read; in a pipe the exit status is 1."""
     lines = [
         "+edge(1).",
         "+path(1, 'a').",
@@ -311,7 +311,7 @@ def test_the_shell_survives_mistakes(tidelog: Command) -> None:
 
     status, out, err = tidelog("shell", "p.dl", "-F", ".", stdin="\n".join(lines) + "\n")
 
-    assert status == 0
+    assert status == 1
     assert out == "1 change forgotten\n"
     for code in (
         "wrong-arity",
@@ -368,8 +368,8 @@ def test_an_interruption_keeps_the_shell_alive(
 
 
 def test_words_are_completed() -> None:
-    """Commands and relations are offered, each once."""
-    prompt = Prompt(lambda: ["path", "patch", "edge", "path"])
+    """Each completion is given once, then None."""
+    prompt = Prompt(lambda before, text: [before + text + end for end in ("ch", "h")])
 
     assert [prompt.complete("pat", state) for state in range(3)] == ["patch", "path", None]
 

@@ -1,6 +1,7 @@
 """The shell's questions about facts: why, why not, blame, repair; and that nothing ends it."""
 
 import io
+import json
 import os
 import signal
 import sys
@@ -41,8 +42,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode() + b"\n")))
         with pytest.raises(SystemExit) as end:
             main()
-        assert not end.value.code
         out, err = capsys.readouterr()
+        # In a pipe, a mistake is the exit status.
+        assert bool(end.value.code) == ("error[" in err)
         return out, err
 
     return call
@@ -213,7 +215,7 @@ def test_every_command_has_help() -> None:
     with open_session(PROGRAM) as session:
         commands = set(Shell(session)._commands)
 
-    for command in commands - {":help", "help"}:
+    for command in commands - {":help", ".help", "help"}:
         assert command in HELP, command
         assert help_for(command) != HELP, command
     assert help_for("explain").startswith("why path(1, 3)")
@@ -239,12 +241,138 @@ def test_a_mistake_of_ours_does_not_end_the_shell(run: Run, monkeypatch: pytest.
     assert "path(x: number, y: number)  6" in out
 
 
-def test_words_are_offered() -> None:
-    """Completion offers commands, Soufflé's spellings and the relations."""
-    with open_session(PROGRAM) as session:
-        words = Shell(session).words
+CITIES = """\
+.decl road(from: symbol, to: symbol, length: number)
+.input road
+.decl reach(from: symbol, to: symbol)
+reach(x, y) :- road(x, y, _).
+"""
+ROADS = {"road": [("Bern", "New York", 10), ("Bonn", "Bern", 12), ("it's", "Bonn", 7)]}
 
-    assert {"why", "whynot", "explain", "explainnegation", "setdepth", "depth", "blame", "path"} <= set(words)
+
+@pytest.mark.parametrize(
+    ("before", "text", "offered"),
+    [
+        ("", "expl", ["explain", "explainnegation"]),
+        ("", "roa", ["road"]),
+        ("why ", "re", ["reach"]),
+        ("road(", '"B', ['"Bern"', '"Bonn"']),
+        ("road(", "'B", ["'Bern'", "'Bonn'"]),
+        ("road(", "'it", []),
+        ("road(x, ", '"', ['"Bern"', '"Bonn"', '"New York"']),
+        ('road(x, "New ', "Y", ['York"']),
+        ("road(x, y, ", "1", ["10", "12"]),
+        ("road(x, y, z, ", "", []),
+        ("reach(x, y) :- road(", '"Be', ['"Bern"']),
+        ("unknown(", "", []),
+        ("road(x, y, 1), ", "re", ["reach"]),
+        (".mode ", "", ["csv", "json", "markdown", "table"]),
+        (".timer ", "o", ["off", "on"]),
+        (".read ", "not-the", []),
+        ("help ", "bl", ["blame"]),
+    ],
+)
+def test_words_and_values_are_offered(before: str, text: str, offered: list[str]) -> None:
+    """Completion offers commands and relations, and inside brackets the constants of the column."""
+    with open_session(CITIES, facts=ROADS) as session:
+        assert Shell(session).complete(before, text) == offered
+
+
+@pytest.mark.parametrize(
+    ("mode", "lines"),
+    [
+        ("table", ["x", "3", "4", "true", "no answer", "path(2, 3).", "path(2, 4).", "// ... and 1 more"]),
+        ("csv", ["x", "3", "4", "true", "x", "x,y", "2,3", "2,4"]),
+        ("json", ['[{"x": 3},', ' {"x": 4}]', "true", "[]", '[{"x": 2, "y": 3},', ' {"x": 2, "y": 4}]']),
+        (
+            "markdown",
+            ["| x | y |", "|---|---|", "| 2 | 3 |", "| 2 | 4 |"],
+        ),
+    ],
+)
+def test_modes(run: Run, mode: str, lines: list[str]) -> None:
+    """Answers and facts are printed in the form that `.mode` chose."""
+    out, err = run(
+        f".mode {mode}", "delete edge(1, 2)", "path(2, x)", "path(2, 3)", "path(9, x)", "facts path 2"
+    )
+
+    assert err == ""
+    assert out.splitlines()[-len(lines) :] == lines
+
+
+def test_deltas_and_relations_have_modes_too(run: Run) -> None:
+    """As JSON an epoch is one line, as `apply` prints it; the list of relations is a table."""
+    out, err = run(".mode json", "insert edge(7, 8)", ".mode csv", "relations", ".mode")
+
+    assert err == ""
+    epoch, *relations = out.splitlines()
+    assert json.loads(epoch)["inserted"] == {"edge": [[7, 8]], "path": [[7, 8]]}
+    assert relations == [
+        "relation,columns,facts",
+        'edge,"x: number, y: number",4',
+        'path,"x: number, y: number",7',
+        "mode: csv",
+    ]
+
+
+def test_other_modes_print_all_facts(run: Run) -> None:
+    """A table shows the first facts; what other programs read is whole."""
+    edges = ", ".join(f"edge({number}, 0)" for number in range(100, 130))
+    out, _ = run(f"insert {edges}", ".mode csv", "edge(x, 0)", "facts edge")
+
+    assert len(out.partition("\nx\n")[2].splitlines()) == 30 + 1 + 33
+
+
+def test_the_timer(run: Run) -> None:
+    """After `.timer on` every line is timed, on stderr so that tables stay as they are."""
+    out, err = run(".timer on", "path(1, 2)", ".timer", ".timer off", "path(1, 2)")
+
+    assert out == "true\ntimer: on\ntrue\n"
+    assert [line.endswith(" s") for line in err.splitlines()] == [True] * 3
+
+
+def test_files_are_read(run: Run, tmp_path: Path) -> None:
+    """The lines of a file are obeyed as if typed; mistakes say where they are. No file reads itself."""
+    (tmp_path / "more.txt").write_text(
+        "// rules over lines\n.decl far(x: number)\nfar(y) :-\n  path(1, y),\n  y > 3.\nfar(x\n  )\nnope(1)\n"
+        ".read more.txt\n"
+    )
+
+    out, err = run(".read more.txt", ".read gone.txt", ".read")
+
+    assert "+far(4)." in out
+    assert out.endswith("x\n4\n")
+    assert "  in line 8 of more.txt" in err
+    assert "error[unreadable-script]: more.txt reads itself" in err
+    assert "error[unreadable-script]: cannot read gone.txt: No such file or directory" in err
+    assert "hint: name one: .read FILE" in err
+
+
+def test_queries_go_on_over_lines(run: Run) -> None:
+    """A query goes on while a bracket is open, behind a comma, and after `?-` up to the dot."""
+    out, err = run("path(1,", "  x)", "path(2, x),", "x > 3", "?- path(3, x)", ", x > 0 /* more", "*/ .")
+
+    assert err == ""
+    assert out.split() == ["x", "2", "3", "4", "x", "4", "x", "4"]
+
+
+def test_an_empty_commit_makes_no_epoch(run: Run) -> None:
+    """There is nothing to apply, and the shell says so."""
+    out, err = run("commit.", "+edge(5, 6).", "commit.", "commit")
+
+    assert err == ""
+    assert out.count("nothing to commit") == 2
+    assert "// epoch 1" in out
+    assert "// epoch 2" not in out
+
+
+def test_help_for_what_there_is_not(run: Run) -> None:
+    """`help nope` names the commands; a near miss is put right."""
+    _, err = run("help nope", "help blme")
+
+    assert "there is no command `nope`" in err
+    assert "hint: there are accept, blame, commit," in err
+    assert "did you mean `blame`?" in err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals as on Unix")

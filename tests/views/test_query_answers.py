@@ -50,6 +50,8 @@ def test_constants_select_and_variables_are_the_columns(db: Session) -> None:
         ("edge(_, _y)", [()]),
         ("edge(-1, y)", [(2,)]),
         ("edge(y, x).", [(-1, 2), (1, 2), (2, 3), (3, 3)]),
+        ("?- edge(y, 3).", [(2,), (3,)]),
+        ("?-edge(2, x), x > 0", [(3,)]),
         ("edge(1, 2)", [()]),
         ("edge(2, 1)", []),
         ("name(x, 'one')", [(1,)]),

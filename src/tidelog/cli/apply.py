@@ -114,10 +114,10 @@ def read_transactions(scripts: Sequence[Path]) -> Iterator[WrittenTransaction]:
     """Yield the transactions of change scripts as they are read."""
     for script in scripts:
         name = "stdin" if str(script) == "-" else str(script)
-        yield from read_changes(_lines(script, name), name)
+        yield from read_changes(script_lines(script, name), name)
 
 
-def _lines(script: Path, name: str) -> Iterator[str]:
+def script_lines(script: Path, name: str) -> Iterator[str]:
     """Yield the lines of a script as they come in."""
     if name == "stdin":
         yield from _decoded(iter(sys.stdin.buffer.readline, b""), name)

@@ -14,11 +14,13 @@ _LONGEST_HISTORY: Final = 2000
 class Prompt:
     """Reads lines while it is entered as a context; keeps a history between sessions.
 
-    `words()` are offered as completions. In a pipe nothing is prompted and nothing is kept.
+    `words` gives the completions of a word behind what was typed before it. In a pipe nothing is
+    prompted and nothing is kept.
     """
 
-    def __init__(self, words: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, words: Callable[[str, str], Sequence[str]]) -> None:
         self._words = words
+        self._fitting: list[str] = []
         self._readline: ModuleType | None = None
         self.is_interactive = sys.stdin.isatty()
 
@@ -59,8 +61,11 @@ class Prompt:
 
     def complete(self, text: str, state: int) -> str | None:
         """Return the completion of a word numbered `state`, or None."""
-        fitting = [word for word in sorted(set(self._words())) if word.startswith(text)]
-        return fitting[state] if state < len(fitting) else None
+        if state == 0:
+            before = "" if self._readline is None else self._readline.get_line_buffer()
+            start = 0 if self._readline is None else self._readline.get_begidx()
+            self._fitting = list(self._words(before[:start], text))
+        return self._fitting[state] if state < len(self._fitting) else None
 
     def _line(self, shown: str) -> str:
         if self.is_interactive:

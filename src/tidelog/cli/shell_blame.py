@@ -1,13 +1,12 @@
 """The shell's commands about faults: which changes caused them, and which to take back."""
 
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from tidelog.cli.shell_output import mistake, say
 from tidelog.dataclass import dataclass
-from tidelog.errors import Diagnostic, TidelogError
 from tidelog.session import Session
 from tidelog.source import Source
 from tidelog.syntax import print_node, tree
@@ -52,7 +51,7 @@ class BlameCommands:
 
     def _blame(self, text: str) -> None:
         fault = read_fault(text)
-        _say(str(self._session.blame(fault.unwanted, fault.missing, epoch=fault.epoch)))
+        say(str(self._session.blame(fault.unwanted, fault.missing, epoch=fault.epoch)))
 
     def _find_repair(self, text: str) -> None:
         self._ask(read_fault(text))
@@ -60,16 +59,16 @@ class BlameCommands:
     def _ask(self, fault: Fault) -> None:
         repair = self._session.repair(fault.unwanted, fault.missing, epoch=fault.epoch, reject=fault.rejected)
         self._fault, self._repair = fault, repair
-        _say(str(repair))
+        say(str(repair))
         if repair:
-            _say("`accept` applies it; `reject N` keeps its Nth change, `reject` the repair as a whole")
+            say("`accept` applies it; `reject N` keeps its Nth change, `reject` the repair as a whole")
 
     def _reject(self, text: str) -> None:
         fault, repair = self._asked()
         rejected: str | InputChange | Repair = repair
         if text.isdecimal():
             if not 1 <= int(text) <= len(repair):
-                raise _mistake("no-repair", f"the repair has no change {text}", f"give 1 to {len(repair)}")
+                raise mistake("no-repair", f"the repair has no change {text}", f"give 1 to {len(repair)}")
             rejected = repair.changes[int(text) - 1]
         elif text:
             rejected = text.rstrip(".")
@@ -85,19 +84,19 @@ class BlameCommands:
         if text:
             self._session.guard(text.strip().removesuffix("."))
         for number, guard in enumerate(self._session.guards, start=1):
-            _say(f"{number}: {guard}")
+            say(f"{number}: {guard}")
         if not self._session.guards:
-            _say("there are no guards")
+            say("there are no guards")
 
     def _unguard(self, text: str) -> None:
         guards = self._session.guards
         if not text.isdecimal() or not 1 <= int(text) <= len(guards):
-            raise _mistake("no-such-guard", f"there is no guard `{text}`", "`guard` lists them")
+            raise mistake("no-such-guard", f"there is no guard `{text}`", "`guard` lists them")
         self._session.unguard(guards[int(text) - 1])
 
     def _asked(self) -> "tuple[Fault, Repair]":
         if self._fault is None or not self._repair:
-            raise _mistake("no-repair", "there is no repair to speak of", "ask for one: repair path(1, 3)")
+            raise mistake("no-repair", "there is no repair to speak of", "ask for one: repair path(1, 3)")
         return self._fault, self._repair
 
 
@@ -113,7 +112,7 @@ def read_fault(text: str) -> Fault:
         text = found[1]
         epoch = int(found[2]) if found[2] else (int(found[3]), int(found[4]))
     if not text.strip():
-        raise _mistake("not-a-fact", "there is no fact to ask about", "for example: blame path(1, 3)")
+        raise mistake("not-a-fact", "there is no fact to ask about", "for example: blame path(1, 3)")
     unwanted: list[str] = []
     missing: list[str] = []
     body = parse_query(Source("shell", text)).body
@@ -124,13 +123,5 @@ def read_fault(text: str) -> Fault:
             case tree.Negation(tree.Atom() as atom):
                 missing.append(print_node(atom))
             case _:
-                raise _mistake("not-a-fact", f"`{print_node(element)}` is not a fact")
+                raise mistake("not-a-fact", f"`{print_node(element)}` is not a fact")
     return Fault(tuple(unwanted), tuple(missing), epoch)
-
-
-def _mistake(code: str, message: str, hint: str | None = None) -> TidelogError:
-    return TidelogError([Diagnostic(code=code, message=message, hint=hint)])
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")

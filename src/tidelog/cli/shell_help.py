@@ -2,6 +2,9 @@
 
 from typing import Final
 
+from tidelog.cli.shell_output import mistake
+from tidelog.program.suggest import did_you_mean
+
 # A section, then each line as it is typed with what it does.
 _SECTIONS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
     (
@@ -54,7 +57,13 @@ _SECTIONS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
     ),
     (
         "The shell",
-        ((":help", "show this; `help why` shows one command"), (":quit", "leave; Ctrl-D too")),
+        (
+            (".mode csv", "print tables as `table`, `csv`, `json` or `markdown`"),
+            (".timer on", "say after each line how long it took; `.timer off`"),
+            (".read FILE", "do what the lines of a file say, as if they were typed"),
+            (":help", "show this; `help why` shows one command"),
+            (":quit", "leave; Ctrl-D too"),
+        ),
     ),
 )  # fmt: skip
 
@@ -77,13 +86,25 @@ HELP: Final = "\n\n".join(
 
 
 def help_for(command: str) -> str:
-    """Return what the help says of one command, or all of it."""
+    """Return what the help says of one command, or all of it; a command that there is not is a mistake."""
     name = command.strip().strip(":.")
+    if not name:
+        return HELP
     wanted = _SAME.get(name, name)
     found = [
         _line(typed, words)
         for _, lines in _SECTIONS
         for typed, words in lines
-        if typed == wanted or typed.split()[0].strip(":.") == wanted
+        if typed == wanted or _word(typed) == wanted
     ]
-    return "\n".join(found) if name and found else HELP
+    if not found:
+        known = sorted({_word(typed) for _, lines in _SECTIONS for typed, _ in lines} - {""})
+        hint = did_you_mean(name, (*known, *_SAME), f"there are {', '.join(known)}")
+        raise mistake("unknown-command", f"there is no command `{name}`", hint)
+    return "\n".join(found)
+
+
+def _word(typed: str) -> str:
+    """Return the command that a line of the help begins with; none for facts and rules."""
+    first = typed.split(maxsplit=1)[0].strip(":.")
+    return first if first.isalpha() else ""

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.cli.shell_output import mistake, say
+from tidelog.errors import TidelogError
 from tidelog.explain.proofs.guided import GuidedRefutation, GuidedRule
 from tidelog.explain.proofs.judge import Verdict
 from tidelog.explain.proofs.proof import Proof
@@ -50,10 +51,10 @@ class ProofCommands:
         }
 
     def _why(self, text: str) -> None:
-        _say(self._session.why(_fact(text), depth=self._depth).text(_width()))
+        say(self._session.why(_fact(text), depth=self._depth).text(_width()))
 
     def _why_not(self, text: str) -> None:
-        _say(self._session.why_not(_fact(text), depth=self._refutation_depth).text(_width()))
+        say(self._session.why_not(_fact(text), depth=self._refutation_depth).text(_width()))
 
     def _set_depth(self, text: str) -> None:
         if text.isdecimal() and int(text) > 0:
@@ -61,9 +62,9 @@ class ProofCommands:
         elif text == "all":
             self._depth, self._refutation_depth = None, _DEPTH
         elif text:
-            raise _mistake("bad-depth", f"`{text}` is not a valid depth", "give a number from 1 on, or `all`")
+            raise mistake("bad-depth", f"`{text}` is not a valid depth", "give a number from 1 on, or `all`")
         shown = "all the way" if self._depth is None else str(self._depth)
-        _say(f"depth: {shown}")
+        say(f"depth: {shown}")
 
     # --- step by step --------------------------------------------------------------------------------
 
@@ -75,15 +76,15 @@ class ProofCommands:
         self._rule = None
         if isinstance(place, Proof):
             self._guide = None
-            _say(f"{place.atom} holds:")
-            _say(place.text(_width(), self._depth))
+            say(f"{place.atom} holds:")
+            say(place.text(_width(), self._depth))
             return
         self._guide = place
-        _say(f"{place.atom} does not hold; `choose` one of its rules:")
+        say(f"{place.atom} does not hold; `choose` one of its rules:")
         for number, rule in enumerate(place.rules, start=1):
-            _say(f"  {number}: {' '.join(rule.text.split())}")
+            say(f"  {number}: {' '.join(rule.text.split())}")
         if not place.rules:
-            _say("  none: it is not among the input facts, and no rule derives its relation")
+            say("  none: it is not among the input facts, and no rule derives its relation")
 
     def _choose(self, text: str) -> None:
         if self._guide is None:
@@ -96,7 +97,7 @@ class ProofCommands:
         rule = self._chosen()
         name, equals, written = text.partition("=")
         if not equals:
-            raise _mistake("bad-binding", "a value is given as `let x = 1`")
+            raise mistake("bad-binding", "a value is given as `let x = 1`")
         self._rule = rule.bind(**{name.strip(): _value(written.strip())})
         self._show_rule()
 
@@ -105,16 +106,16 @@ class ProofCommands:
         rule = self._chosen()
         if text not in rule.free:
             hint = did_you_mean(text, rule.free, f"free are {', '.join(rule.free) or 'none'}")
-            raise _mistake("no-such-variable", f"`{text}` is not a free variable of the rule", hint)
+            raise mistake("no-such-variable", f"`{text}` is not a free variable of the rule", hint)
         for value in rule.suggest(text):
-            _say(f"  {text} = {write_value(value)}")
+            say(f"  {text} = {write_value(value)}")
 
     def _follow(self, text: str) -> None:
         """Go on from a literal of the rule, counted from 1."""
         rule = self._chosen()
         count = len(rule.literals)
         if not text.isdecimal() or not 1 <= int(text) <= count:
-            raise _mistake("no-such-literal", f"`{text}` is not a literal of the rule", f"give 1 to {count}")
+            raise mistake("no-such-literal", f"`{text}` is not a literal of the rule", f"give 1 to {count}")
         self._go(rule.follow(int(text) - 1))
 
     def _chosen(self) -> GuidedRule:
@@ -124,18 +125,18 @@ class ProofCommands:
 
     def _show_rule(self) -> None:
         rule = self._chosen()
-        _say(f"{rule.rule}")
+        say(f"{rule.rule}")
         for number, literal in enumerate(rule.literals, start=1):
-            _say(f"  {number}: {_MARKS[literal.verdict]:<5}  {literal}")
+            say(f"  {number}: {_MARKS[literal.verdict]:<5}  {literal}")
         if rule.free:
-            _say(f"  free: {', '.join(rule.free)} (`let {rule.free[0]} = ...`, `values {rule.free[0]}`)")
-        _say("  `follow N` goes on from a literal")
+            say(f"  free: {', '.join(rule.free)} (`let {rule.free[0]} = ...`, `values {rule.free[0]}`)")
+        say("  `follow N` goes on from a literal")
 
 
 def _fact(text: str) -> str:
     fact = text.strip().removesuffix(".").rstrip()
     if not fact:
-        raise _mistake("not-a-fact", "there is no fact to ask about", "for example: why path(1, 3)")
+        raise mistake("not-a-fact", "there is no fact to ask about", "for example: why path(1, 3)")
     return fact
 
 
@@ -145,20 +146,12 @@ def _value(text: str) -> Value:
     value = literal_value(terms[0]) if len(terms) == 1 else None
     if value is not None:
         return value
-    raise _mistake("bad-binding", f"`{text}` is neither a number nor a text", "records cannot be given here")
+    raise mistake("bad-binding", f"`{text}` is neither a number nor a text", "records cannot be given here")
 
 
 def _no_guide() -> TidelogError:
-    return _mistake("no-guide", "no fact is being asked about", "begin with `guide FACT`, then `choose N`")
-
-
-def _mistake(code: str, message: str, hint: str | None = None) -> TidelogError:
-    return TidelogError([Diagnostic(code=code, message=message, hint=hint)])
+    return mistake("no-guide", "no fact is being asked about", "begin with `guide FACT`, then `choose N`")
 
 
 def _width() -> int:
     return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")

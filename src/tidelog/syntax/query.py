@@ -1,5 +1,7 @@
 """Queries, facts and patterns as users write them: the body of a rule, with strings in either quotes."""
 
+from collections.abc import Sequence
+
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 from tidelog.source import Source, Span
@@ -7,7 +9,7 @@ from tidelog.syntax.bodies import BodyParser
 from tidelog.syntax.cursor import ParseError
 from tidelog.syntax.depth import check_depth
 from tidelog.syntax.parser import judge, without_echoes
-from tidelog.syntax.scanner import scan
+from tidelog.syntax.scanner import Token, scan
 from tidelog.syntax.tree import Atom, Body
 
 
@@ -28,13 +30,13 @@ class ParsedQuery:
 def parse_query(source: Source) -> ParsedQuery:
     """Return the body that the query stands for.
 
-    Strings may be in single quotes, since the query itself is often inside double ones; a final
-    `.` is allowed.
+    Strings may be in single quotes, since the query itself is often inside double ones; `?-` before it
+    and a final `.` are allowed.
 
         parse_query(Source("query", "path('a', x), x != 'b'."))
     """
     tokens, found = judge(scan(source, single_quotes=True))
-    parser = BodyParser(tokens)
+    parser = BodyParser(tokens[2:] if begins_query(tokens) else tokens)
     try:
         body = parser.body()
         has_dot = parser.accept(".")
@@ -46,6 +48,11 @@ def parse_query(source: Source) -> ParsedQuery:
     several = [_several(source)] if parser.token.kind != "end" else []
     raise_if_any([*found, *parser.diagnostics, *several, *check_depth([body])])
     return ParsedQuery(source, body)
+
+
+def begins_query(tokens: Sequence[Token]) -> bool:
+    """Say whether tokens begin with `?-`; alone, `?` is a word."""
+    return len(tokens) > 1 and (tokens[0].text, tokens[1].text) == ("?", "-") and not tokens[1].is_spaced
 
 
 def parse_atom(text: str, name: str = "query") -> Atom:
