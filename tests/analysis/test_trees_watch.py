@@ -150,6 +150,62 @@ def run(*arguments: object) -> str:
     return result.stdout
 
 
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """Return a folder with a program, and two files in `src`: one function lacks its documentation."""
+    (tmp_path / "rules.dl").write_text(RULES)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text(BAD)
+    (tmp_path / "src" / "b.py").write_text(GOOD)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("options", "status"), [([], 1), (["--exit-zero"], 0), (["--quiet"], 1), (["--format", "json"], 1)]
+)
+def test_findings_are_the_exit_status(sources: Path, options: list[str], status: int) -> None:
+    """Who looks once gets 1 if anything is found, unless `--exit-zero` says otherwise."""
+    once = ["watch", str(sources / "rules.dl"), "--tree", str(sources / "src"), "--once"]
+
+    found = CliRunner().invoke(app, [*once, *options])
+    (sources / "src" / "a.py").write_text(GOOD)
+    clean = CliRunner().invoke(app, [*once, *options])
+
+    assert (found.exit_code, clean.exit_code) == (status, 0)
+
+
+def test_a_file_that_cannot_be_read_is_the_exit_status(sources: Path) -> None:
+    """Nothing was found in a file with a mistake in it, which is no reason to pass."""
+    (sources / "src" / "a.py").write_text("def (")
+    once = ["watch", str(sources / "rules.dl"), "--tree", str(sources / "src"), "--once"]
+
+    assert CliRunner().invoke(app, once).exit_code == 1
+
+
+def test_findings_as_json(sources: Path) -> None:
+    """One object to a line, with places and, if asked for, why."""
+    program = sources / "rules.dl"
+
+    printed = run(
+        program, "--tree", sources / "src", "--once", "--exit-zero", "--format", "json", "--why", "1"
+    )
+
+    found = json.loads(printed)
+    (finding,) = found["inserted"]
+    assert found["title"] == "2 files"
+    assert (finding["file"], finding["line"], finding["relation"]) == ("a.py", 1, "undocumented")
+    assert finding["why"].startswith("undocumented(")
+
+
+def test_why_is_told_of_every_finding(sources: Path) -> None:
+    """Each finding is followed by the rule that found it."""
+    (sources / "src" / "b.py").write_text(BAD)
+
+    printed = run(sources / "rules.dl", "--tree", sources / "src", "--once", "--exit-zero", "--why", "1")
+
+    assert printed.count("[rules.dl:") == 2
+
+
 def test_replaying_commits(repository: Path, tmp_path: Path) -> None:
     """One epoch for each commit of the range; a moved file moves its findings, a mistake keeps them."""
     program, log = tmp_path / "rules.dl", tmp_path / "log.sarif"
@@ -169,7 +225,10 @@ def test_replaying_commits(repository: Path, tmp_path: Path) -> None:
     assert len(json.loads(log.read_text())["runs"][0]["results"]) == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["--tree", ".", "--git", "."], ["--tree", ".", "--range", "a..b"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--tree", ".", "--git", "."], ["--tree", ".", "--range", "a..b"], ["--tree", ".", "--exit-zero"]],
+)
 def test_options_that_do_not_go_together(arguments: list[str], tmp_path: Path) -> None:
     """Either a folder is watched or a history replayed."""
     result = CliRunner().invoke(app, ["watch", str(tmp_path / "rules.dl"), *arguments])

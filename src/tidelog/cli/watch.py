@@ -1,15 +1,16 @@
 """`tidelog watch`: an analysis that follows files as they are saved, or a history of commits."""
 
-import sys
-import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from tidelog.analysis.follow import Finding, Follow, FollowStep
+import typer
+
+from tidelog.analysis.follow import Finding, Follow
 from tidelog.analysis.sarif import write_sarif
-from tidelog.cli.guard import show
+from tidelog.cli.guard import MISTAKE
 from tidelog.cli.start import spare_pandas
+from tidelog.cli.watch_report import WatchReport
 from tidelog.dataclass import dataclass
 from tidelog.engine.function_files import load_functions
 from tidelog.errors import Diagnostic, Severity, TidelogError
@@ -34,19 +35,27 @@ class WatchOptions:
     facts: Path | None = None
     functions: tuple[Path, ...] = ()
     why_depth: int = 0
+    is_json: bool = False
+    exits_with_zero: bool = False
 
 
 def watch_folder(folder: Path, options: WatchOptions) -> None:
-    """Print what is found in a folder, and then what changes with every save, until interrupted."""
+    """Print what is found in a folder, and then what changes with every save, until interrupted.
+
+    Who looks once gets the exit status 1 for findings, and for files that cannot be read as trees.
+    """
     spare_pandas()
     if not folder.is_dir():
-        raise TidelogError([Diagnostic(code="no-such-folder", message=f"there is no folder `{folder}`")])
+        raise TidelogError([_no_folder(folder)])
     files = _Files(folder, find_language(options.language).suffixes)
     with activity("reading files"):
         start = Forest.of(options.language).update(dict(files.changes()))
     follow = _follow(options, start.forest)
-    _begin(follow, start.mistakes, options, counted(len(start.forest.files), "file"))
+    report = WatchReport(follow, options.why_depth, is_json=options.is_json, is_quiet=options.is_quiet)
+    findings = _begin(report, start.mistakes, options, counted(len(start.forest.files), "file"))
     broken = _by_file(start.mistakes)
+    if options.is_once and (findings or broken) and not options.exits_with_zero:
+        raise typer.Exit(MISTAKE)
     while not options.is_once:
         try:
             time.sleep(options.interval_seconds)
@@ -60,7 +69,7 @@ def watch_folder(folder: Path, options: WatchOptions) -> None:
             step = follow.update(texts)
         broken = {name: each for name, each in broken.items() if name not in texts} | _by_file(step.mistakes)
         milliseconds = 1000 * (time.perf_counter() - begun)
-        _tell(follow, step, f"{', '.join(sorted(texts))}: {milliseconds:.0f} ms", options)
+        report.step(step, f"{', '.join(sorted(texts))}: {milliseconds:.0f} ms")
         if options.sarif is not None:
             write_sarif(options.sarif, follow.findings(), broken.values())
 
@@ -78,18 +87,15 @@ def watch_history(repository: Path, revisions: str | None, options: WatchOptions
             texts: dict[str, str | None] = {} if first is None else dict(history.files(first))
             start = Forest.of(options.language).update(texts)
         follow = _follow(options, start.forest)
-        _begin(
-            follow,
-            start.mistakes,
-            options,
-            f"{counted(len(start.forest.files), 'file')} before {commits[0].short}",
-        )
+        report = WatchReport(follow, options.why_depth, is_json=options.is_json, is_quiet=options.is_quiet)
+        files = counted(len(start.forest.files), "file")
+        _begin(report, start.mistakes, options, f"{files} before {commits[0].short}")
         for commit in commits:
             begun = time.perf_counter()
             with activity(f"following {commit.short}"):
                 step = follow.update(history.changes(commit))
             milliseconds = 1000 * (time.perf_counter() - begun)
-            _tell(follow, step, f"{commit.short} {commit.subject}: {milliseconds:.0f} ms", options)
+            report.step(step, f"{commit.short} {commit.subject}: {milliseconds:.0f} ms")
         if options.sarif is not None:
             write_sarif(options.sarif, follow.findings())
 
@@ -136,38 +142,21 @@ class _Files:
         self._seen = now
 
 
-def _begin(follow: Follow, mistakes: tuple[Diagnostic, ...], options: WatchOptions, title: str) -> None:
-    show(follow.db.warnings)
-    show(mistakes)
-    findings = follow.findings()
-    _line(f"# {title}, {len(findings):,} found")
-    if not options.is_quiet:
-        _print(findings, "  ", follow, options.why_depth)
+def _begin(
+    report: WatchReport, mistakes: tuple[Diagnostic, ...], options: WatchOptions, title: str
+) -> list[Finding]:
+    """Report what is found at the beginning, and return it."""
+    findings = report.start(mistakes, title)
     if options.sarif is not None:
         write_sarif(options.sarif, findings, mistakes)
+    return findings
 
 
-def _tell(follow: Follow, step: FollowStep, title: str, options: WatchOptions) -> None:
-    show(step.mistakes)
-    _line(
-        f"# {title}, {counted(len(step.script), 'edit')}, {len(step.inserted)} new, {len(step.deleted)} gone"
+def _no_folder(folder: Path) -> Diagnostic:
+    hint = (
+        f"`{folder}` is a file; name the folder it is in" if folder.exists() else "name one with --tree DIR"
     )
-    if not options.is_quiet or step.inserted or step.deleted:
-        _print(step.deleted, "- ")
-        _print(step.inserted, "+ ", follow, options.why_depth)
-
-
-def _print(findings: Sequence[Finding], sign: str, follow: Follow | None = None, why_depth: int = 0) -> None:
-    """Print findings, and why those of the present hold if that is asked for."""
-    for finding in findings:
-        _line(f"{sign}{finding}")
-        if follow is not None and why_depth:
-            _line(textwrap.indent(follow.why(finding, why_depth), "    "))
-
-
-def _line(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    return Diagnostic(code="no-such-folder", message=f"there is no folder `{folder}`", hint=hint)
 
 
 def _by_file(mistakes: tuple[Diagnostic, ...]) -> dict[str, Diagnostic]:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from tidelog.cli.guard import guarded
+from tidelog.cli.parameters import OutputFormat
 
 
 @guarded
@@ -28,7 +29,12 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         Path | None,
         typer.Option("--sarif", metavar="FILE", help="Keep what is found in this file, as SARIF."),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Look at the files once and end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Look at the files once; exit 1 if anything is found.")
+    ] = False,
+    exit_zero: Annotated[
+        bool, typer.Option("--exit-zero", help="With --once: exit 0 whatever is found.")
+    ] = False,
     interval: Annotated[
         float | None,
         typer.Option(
@@ -49,8 +55,11 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     ] = None,
     why: Annotated[
         int,
-        typer.Option("--why", metavar="DEPTH", min=0, help="Say why, this many rules deep, with lines."),
+        typer.Option("--why", metavar="DEPTH", min=0, help="Say why of each finding, this many rules deep."),
     ] = 0,
+    output_format: Annotated[
+        OutputFormat, typer.Option("--format", help="How to print; json is an object for each epoch.")
+    ] = OutputFormat.TEXT,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Do not list what was found at the beginning.")
     ] = False,
@@ -62,6 +71,8 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         raise typer.BadParameter("--range goes with --git")
     if git is not None and once:
         raise typer.BadParameter("--once goes with --tree; a history ends by itself")
+    if exit_zero and not once:
+        raise typer.BadParameter("--exit-zero goes with --once")
     if interval is not None and (git is not None or once):
         raise typer.BadParameter("--interval is for a folder that is watched")
     from tidelog.cli.watch import (  # noqa: PLC0415 - starts quickly otherwise
@@ -81,6 +92,8 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         program.parent if facts is None else facts,
         tuple(functions or ()),
         why,
+        output_format is OutputFormat.JSON,
+        exit_zero,
     )
     if tree is not None:
         watch_folder(tree, options)
