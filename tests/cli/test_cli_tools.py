@@ -106,6 +106,33 @@ def test_plan_prints_the_program_by_strata(tidelog: Command) -> None:
     assert "a(1)" in out
 
 
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        (["run"], "tidelog run [OPTIONS] PROGRAM"),
+        (["why"], "tidelog why [OPTIONS] STORE|PROGRAM FACT"),
+        (["tree", "diff"], "tidelog tree diff [OPTIONS] OLD NEW"),
+    ],
+)
+def test_usage_is_plain(tidelog: Command, command: list[str], usage: str) -> None:
+    """What must be given stands without brackets, in the help and in messages."""
+    _, out, _ = tidelog(*command, "-h")
+    status, _, err = tidelog(*command)
+
+    assert usage in out
+    assert usage in err
+    assert status == 2
+
+
+def test_arguments_too_many_are_named(tidelog: Command) -> None:
+    """The message says what the command takes."""
+    status, _, err = tidelog("run", "good.dl", "bad.dl")
+
+    assert status == 2
+    assert "takes PROGRAM; leave out" in err
+    assert "`bad.dl`" in err
+
+
 @pytest.mark.parametrize("word", ["version", "--version"])
 def test_version_is_printed(tidelog: Command, word: str) -> None:
     """The version is the package's."""

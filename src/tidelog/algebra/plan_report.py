@@ -12,6 +12,7 @@ from tidelog.plan.statistics import Statistics
 from tidelog.plan.stratum import for_evaluation, plan_stratum
 from tidelog.program.nodes import Program, Rule, RuleId, Stratum
 from tidelog.program.printing import print_rule
+from tidelog.program.suggest import counted
 
 # A program may hold thousands of facts; the first few tell what they look like.
 _FACTS_SHOWN = 3
@@ -80,7 +81,8 @@ def _graph(stratum: Stratum, program: Program) -> Iterator[str]:
     """Yield how a stratum runs that is a graph."""
     graph = plan_paths(stratum, program)
     if graph is not None and graph.arcs:
-        yield f"  a graph: {len(graph.bases)} rules give base values and {len(graph.arcs)} arcs; best paths"
+        bases, arcs = counted(len(graph.bases), "rule"), counted(len(graph.arcs), "rule")
+        yield f"  a graph: {bases} for base values and {arcs} for arcs; best paths"
         yield "  the delta rules below run where values do not go one way along arcs"
 
 

@@ -38,6 +38,7 @@ from tidelog.cli.parameters import (
 from tidelog.cli.pipeline import pipeline_app
 from tidelog.cli.session_parameters import takes_session
 from tidelog.cli.tree import tree_app
+from tidelog.cli.usage import show_plain_usage
 from tidelog.cli.watch_command import watch
 from tidelog.progress import PROGRESS
 
@@ -426,3 +427,6 @@ def warm(jobs: Jobs = "auto") -> None:
 def version() -> None:
     """Print the version."""
     sys.stdout.write(f"tidelog {__version__}\n")
+
+
+show_plain_usage(app)

@@ -114,13 +114,17 @@ def _print_epoch(row: "EpochRow") -> None:
     bad = sum(sum(source.quarantined.values()) for source in row.sources)
     changes = ", ".join(f"{each.relation} +{each.inserted} -{each.deleted}" for each in row.outputs)
     quarantined = f", {bad} quarantined" if bad else ""
-    sys.stdout.write(f"epoch {row.epoch}: {row.cause}, {rows} rows{quarantined}; {changes}\n")
+    sys.stdout.write(f"epoch {row.epoch}: {row.cause}, {counted(rows, 'row')}{quarantined}; {changes}\n")
     sys.stdout.flush()
 
 
 def _summary(report: "Report", pipeline: "Pipeline") -> str:
     place = pipeline.job.state
-    again = f", {report.skipped} micro-batches delivered again" if report.skipped else ""
+    again = (
+        f", {report.skipped} micro-batch{'' if report.skipped == 1 else 'es'} delivered again"
+        if report.skipped
+        else ""
+    )
     return (
         f"{counted(report.epoch_count, 'epoch')}, {counted(report.rows, 'row')},"
         f" {report.quarantined_count} quarantined{again}; report in {place}/reports\n"

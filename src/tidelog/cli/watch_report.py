@@ -55,8 +55,8 @@ class WatchReport:
 
     def _object(self, title: str, inserted: Sequence[Finding], deleted: Sequence[Finding]) -> None:
         why = self.why_depth
-        told = [_as_dict(each) | ({"why": self.follow.why(each, why)} if why else {}) for each in inserted]
-        found = {"title": title, "inserted": told, "deleted": [_as_dict(each) for each in deleted]}
+        new = [_as_dict(each) | ({"why": self.follow.why(each, why)} if why else {}) for each in inserted]
+        found = {"title": title, "inserted": new, "deleted": [_as_dict(each) for each in deleted]}
         _line(json.dumps(found, ensure_ascii=False))
 
 

@@ -10,7 +10,7 @@ from tidelog.errors import Diagnostic, raise_if_any
 from tidelog.errors.arguments import Arguments
 from tidelog.program import nodes
 from tidelog.program.nodes import Program
-from tidelog.program.suggest import did_you_mean
+from tidelog.program.suggest import counted, did_you_mean
 from tidelog.program.walk_nodes import walk
 from tidelog.source import Span
 from tidelog.values import Value
@@ -151,9 +151,9 @@ def _mistakes(
         if not _takes(known[name], count):
             yield Diagnostic(
                 code="wrong-function-arity",
-                message=f"the function of `{name}` does not take {count} arguments",
+                message=f"the function of `{name}` does not take {counted(count, 'argument')}",
                 span=span,
-                hint=f"`{name}` is declared with {count} parameters",
+                hint=f"`{name}` is declared with {counted(count, 'parameter')}",
             )
 
 

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Observer, SilentObserver, StratumStatistics
+from tidelog.program.suggest import counted
 from tidelog.progress import PROGRESS
 
 Phase = Literal["start", "parse", "load", "evaluate", "write"]
@@ -73,7 +74,7 @@ class SessionRecorder:
             now = time.perf_counter()
             rate = new_facts / max(now - self._last_report, 1e-6)
             self._last_report = now
-            facts = f"{total_facts:,} facts | {rate:,.0f}/s"
+            facts = f"{counted(total_facts, 'fact')} | {rate:,.0f}/s"
             PROGRESS.detail(f"{self._stratum} | iteration {iteration} | {facts}")
         self.observer.iteration_finished(stratum, iteration, new_facts, total_facts)
 

@@ -12,6 +12,7 @@ import numpy as np
 from tidelog.errors import TidelogError
 from tidelog.io.mistakes import Mistakes, TextPlace
 from tidelog.program.nodes import Relation
+from tidelog.program.suggest import counted
 from tidelog.values import Codec, Codes, Kind, TextError, Value, ValueType
 
 
@@ -130,7 +131,7 @@ class _FactReader:
                 self._mistakes.note("malformed-json", f"fact {number} is neither a list nor an object")
                 return None
         if len(items) != len(self._types):
-            message = f"fact {number} has {len(items)} values where {len(self._types)} should be"
+            message = f"fact {number} has {counted(len(items), 'value')} where {len(self._types)} should be"
             self._mistakes.note("wrong-column-count", message)
             return None
         return self._encode(items, number)

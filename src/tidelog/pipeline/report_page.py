@@ -5,6 +5,7 @@ from html import escape
 from typing import Final
 
 from tidelog.pipeline.report import EpochRow, Report
+from tidelog.program.suggest import counted
 
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem;
@@ -29,10 +30,10 @@ _STAGES: Final = ("read", "compare", "quarantine", "derive", "write", "commit", 
 
 def report_page(report: Report) -> str:
     """Return the page: totals, quarantine, and every epoch with its stages, strata and outputs."""
-    title = f"{report.job}: {report.epoch_count:,} epochs"
+    title = f"{report.job}: {counted(report.epoch_count, 'epoch')}"
     totals = (
         f"<p>{escape(report.engine)} engine, {escape(report.started)} to {escape(report.ended or 'now')},"
-        f" {report.rows:,} rows read, {report.quarantined_count:,} quarantined,"
+        f" {counted(report.rows, 'row')} read, {report.quarantined_count:,} quarantined,"
         f" {report.skipped:,} micro-batches delivered again</p>"
     )
     parts = [f"<h1>{escape(title)}</h1>", totals]

@@ -14,6 +14,7 @@ from tidelog.program.flatten_rules import PLAIN, Alternative, ConjunctiveRule, F
 from tidelog.program.infer_types import infer_types
 from tidelog.program.resolve_terms import TermPlace, TermResolver
 from tidelog.program.scope_aggregates import scope_aggregates
+from tidelog.program.suggest import counted
 from tidelog.program.type_environment import UNKNOWN
 from tidelog.program.walk_nodes import aggregates_in, needed_variables, relations_read
 from tidelog.program.written_names import made_name
@@ -274,7 +275,8 @@ class _RuleResolver(TermResolver):
         elif len(declared.parameters) != 2 or term.init is None:
             self.report(
                 "wrong-operand-count",
-                f"`@{name}` takes {len(declared.parameters)} operands; an aggregate needs one that takes two",
+                f"`@{name}` takes {counted(len(declared.parameters), 'operand')};"
+                " an aggregate needs one that takes two",
                 term.span,
                 "it gets the value so far and the next target; without an init it is a class and takes one",
             )
