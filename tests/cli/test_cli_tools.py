@@ -42,6 +42,47 @@ def test_check_reports_all_mistakes_of_all_programs(tidelog: Command) -> None:
     assert out.startswith("3 programs checked: 3 errors")
 
 
+def test_check_goes_on_after_mistakes_in_the_syntax(tidelog: Command) -> None:
+    """Names, arities and types of what could be read are checked, but for what a torn declaration names."""
+    Path("torn.dl").write_text(
+        ".decl edge(x: number y: number)\n.decl node(x: number)\n.decl path(x: number, y: number)\n"
+        "path(x, y) :- edge(x, y).\npath(x, z) :- edge(y z).\npath(x, w) :- node(x).\n"
+        'nod(1).\nnode(1, 2).\nnode("a").\n'
+    )
+
+    status, out, err = tidelog("check", "torn.dl")
+
+    assert status == 1
+    assert [line.split(": ")[:2] for line in err.splitlines() if line.startswith("torn.dl")] == [
+        ["torn.dl:1:22", "error[syntax]"],
+        ["torn.dl:5:22", "error[syntax]"],
+        ["torn.dl:6:9", "error[unbound-variable]"],
+        ["torn.dl:7:1", "error[undeclared-relation]"],
+        ["torn.dl:8:1", "error[wrong-arity]"],
+        ["torn.dl:9:6", "error[type-clash]"],
+    ]
+    assert out == "1 program checked: 6 errors, 0 warnings\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#include "gone.dl"\n.decl a(x: number)\na(x) :- b(x).\n',
+        ".type T = A {x: number} | B {y number}\n.decl a(t: T)\na($B(1)).\n",
+        ".comp C { .decl a(x number) }\n.init c = C\nc.a(1).\n",
+    ],
+    ids=["include", "type", "component"],
+)
+def test_check_reports_no_echoes_of_what_is_lost(tidelog: Command, text: str) -> None:
+    """What a missing file or a torn declaration would have declared is not called undeclared."""
+    Path("torn.dl").write_text(text)
+
+    status, _, err = tidelog("check", "torn.dl")
+
+    assert status == 1
+    assert err.count("error[") == 1
+
+
 def test_check_shows_warnings_unless_told_not_to(tidelog: Command) -> None:
     """A warning does not change the status."""
     Path("odd.dl").write_text(".decl a(x: number)\n.decl b(x: number)\n.output a\na(1) :- b(x).\n")

@@ -1,8 +1,10 @@
 """`tidelog check`: every mistake, without running anything."""
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import typer
 
@@ -11,7 +13,11 @@ from tidelog.cli.programs import read_program
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.program import build_program
 from tidelog.program.suggest import counted
-from tidelog.syntax import parse
+from tidelog.source import Span
+from tidelog.syntax.parser import in_order, parse_what_can_be
+from tidelog.syntax.tree import SyntaxTree
+
+_WORD: Final = re.compile(r"[?\w]+")
 
 
 def check_programs(
@@ -41,8 +47,39 @@ def check_programs(
 def _diagnostics(
     program: Path, include_path: tuple[Path, ...], defines: Mapping[str, str]
 ) -> tuple[Diagnostic, ...]:
+    """Return what is wrong with a program.
+
+    What could be read around mistakes in the syntax is checked too, but for items that use a name which
+    may have been declared where a mistake is. Warnings wait until the whole can be read.
+    """
     try:
-        _, warnings = build_program(parse(read_program(program), include_path=include_path, defines=defines))
+        read = parse_what_can_be(read_program(program), include_path=include_path, defines=defines)
     except TidelogError as error:
         return error.diagnostics
-    return warnings
+    try:
+        _, found = build_program(read.tree)
+    except TidelogError as error:
+        found = error.diagnostics
+    if not read.diagnostics:
+        return found
+    unsure = [] if read.lost is None else _spans_with(read.lost, read.tree)
+    more = (
+        []
+        if read.lost is None
+        else [
+            each
+            for each in found
+            if each.severity is Severity.ERROR and not any(_is_within(each.span, span) for span in unsure)
+        ]
+    )
+    return in_order([*read.diagnostics, *more])
+
+
+def _spans_with(names: frozenset[str], tree: SyntaxTree) -> list[Span]:
+    """Return the places of items that use one of the names."""
+    return [item.span for item in tree.items if not names.isdisjoint(_WORD.findall(item.span.text))]
+
+
+def _is_within(span: Span | None, whole: Span) -> bool:
+    is_there = span is not None and span.source is whole.source
+    return span is not None and is_there and whole.start <= span.start and span.end <= whole.end

@@ -140,7 +140,10 @@ def _mistakes(
                 message=f"no Python function is given for the functor `{name}`",
                 span=span,
                 hint=did_you_mean(
-                    name, known, f"decorate one with @tidelog.functor, or pass functions={{{name!r}: ...}}"
+                    name,
+                    known,
+                    f"pass functions={{{name!r}: ...}}, or decorate one with @tidelog.functor;"
+                    " on the command line name its file: --functions FILE",
                 ),
             )
             continue

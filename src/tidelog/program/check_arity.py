@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tidelog.errors import Diagnostic
 from tidelog.program.draft import Draft
 from tidelog.program.flat_terms import literals_of
-from tidelog.program.suggest import counted
+from tidelog.program.suggest import wrong_arity
 from tidelog.syntax.walk_tree import deep_atoms
 
 
@@ -16,12 +16,4 @@ def check_arity(draft: Draft) -> Iterator[Diagnostic]:
             relation = draft.declarations.relations.get(atom.relation)
             if relation is None or relation.arity == len(atom.terms):
                 continue
-            columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
-            declared = () if relation.span is None else (("declared here", relation.span),)
-            yield Diagnostic(
-                code="wrong-arity",
-                message=f"`{atom.relation}` has {counted(relation.arity, 'column')}, not {len(atom.terms)}",
-                span=atom.span,
-                hint=f"it is declared as `{atom.relation}({columns})`",
-                related=declared,
-            )
+            yield wrong_arity(relation, len(atom.terms), atom.span)

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from tidelog.errors import Diagnostic
 from tidelog.errors.arguments import written
 from tidelog.source import Span
+
+if TYPE_CHECKING:
+    from tidelog.program.nodes import Relation
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
@@ -32,6 +36,18 @@ def undeclared_relation(
         message=f"there is no relation `{text}`",
         span=span,
         hint=did_you_mean(text, names, otherwise),
+    )
+
+
+def wrong_arity(relation: "Relation", found: int, span: Span | None = None) -> Diagnostic:
+    """Return the diagnostic for an atom or a fact that has too many or too few terms."""
+    columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
+    return Diagnostic(
+        code="wrong-arity",
+        message=f"`{relation.name}` has {counted(relation.arity, 'column')}, not {found}",
+        span=span,
+        hint=f"it is declared as `{relation.name}({columns})`",
+        related=() if relation.span is None else (("declared here", relation.span),),
     )
 
 

@@ -10,7 +10,7 @@ from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 from tidelog.program.flatten_rules import PLAIN
 from tidelog.program.nodes import Program, Relation
-from tidelog.program.suggest import counted, did_you_mean, undeclared_relation
+from tidelog.program.suggest import counted, did_you_mean, undeclared_relation, wrong_arity
 from tidelog.source import Span
 from tidelog.syntax import parse_atom, print_node, tree
 from tidelog.values import Branch, Codec, Kind, Value
@@ -61,17 +61,6 @@ def find_relation(atom: tree.Atom, program: Program, *, is_asked: bool = False) 
     if relation.arity != len(atom.terms):
         return wrong_arity(relation, len(atom.terms), atom.span)
     return relation
-
-
-def wrong_arity(relation: Relation, found: int, span: Span | None = None) -> Diagnostic:
-    """Return the diagnostic for a fact that has too many or too few values."""
-    columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
-    return Diagnostic(
-        code="wrong-arity",
-        message=f"`{relation.name}` has {counted(relation.arity, 'column')}, not {found}",
-        span=span,
-        hint=f"it is declared as `{relation.name}({columns})`",
-    )
 
 
 def encode_atoms(

@@ -6,8 +6,14 @@ from tidelog.errors import Diagnostic, TidelogError
 
 
 def missing(path: Path) -> TidelogError:
-    """Return the error for a folder that holds no store."""
-    return _error("no-store", f"there is no store in `{path}`", "give the program too, and one is made there")
+    """Return the error for a folder that is not there, or holds no store."""
+    hint = "`tidelog run PROGRAM --store DIR` makes one, and so does `tidelog.open(program, store=DIR)`"
+    if path.is_file():
+        return _error("no-store", f"`{path}` is a file, and a store is a folder", hint)
+    if path.exists():
+        return _error("no-store", f"there is no store in `{path}`", hint)
+    hint = f"give the program too, and a store is made there: `tidelog run PROGRAM --store {path}`"
+    return _error("no-store", f"there is no folder `{path}`", hint)
 
 
 def existing(path: Path) -> TidelogError:

@@ -25,6 +25,7 @@ from tidelog.syntax.tree import (
     Rule,
     Subsumption,
 )
+from tidelog.values.types import PRIMITIVES
 
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
@@ -32,7 +33,14 @@ _RELATION_DIRECTIVES: Final = frozenset(f".{kind.value}" for kind in DirectiveKi
 
 
 class ItemParser(DeclarationParser):
-    """Reads the items of a program or of a component, reporting every mistake on the way."""
+    """Reads the items of a program or of a component, reporting every mistake on the way.
+
+    `lost` are names that declarations with a mistake would have declared.
+    """
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        super().__init__(tokens)
+        self.lost: set[str] = set()
 
     def items(self, *, is_component: bool = False) -> tuple[list[Item], list[str]]:
         """Return the items up to the end (or the closing brace) and the `.override` names.
@@ -62,6 +70,7 @@ class ItemParser(DeclarationParser):
                 self.diagnostics.append(error.diagnostic)
                 self.nesting = level
                 self._skip_item(start, is_component=is_component)
+                self._note_lost(start)
                 with suppress(ParseError):  # a plan belongs to the rule that was skipped
                     self._plan()
         return items, overrides
@@ -314,6 +323,14 @@ class ItemParser(DeclarationParser):
                 and self._is_end_of_item()
             ):
                 return
+
+    def _note_lost(self, start: int) -> None:
+        """Keep the names in a declaration that was skipped, but for those of its columns."""
+        if self.tokens[start].kind in ("directive", "."):
+            for place in range(start, self.position):
+                token, following = self.tokens[place], self.tokens[place + 1]
+                if token.kind == "word" and following.kind != ":" and token.text not in PRIMITIVES:
+                    self.lost.add(token.text)
 
     def _is_end_of_item(self) -> bool:
         """Return whether the dot just passed ended an item rather than joined a qualified name."""

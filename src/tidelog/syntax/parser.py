@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, raise_if_any
 from tidelog.source import Source
 from tidelog.syntax.items import ItemParser
@@ -29,14 +30,36 @@ def parse(
 
         parse(Source("a.dl", "edge(1, 2).")).items -> (Rule(heads=(Atom("edge", ...),)),)
     """
-    tokens, found = preprocess(source, include_path=include_path, defines=defines or {})
+    read = parse_what_can_be(source, include_path=include_path, defines=defines)
+    raise_if_any(read.diagnostics)
+    return read.tree
+
+
+@dataclass(frozen=True, slots=True)
+class ReadText:
+    """The items of a text that could be read, and what is wrong with the others.
+
+    `lost` are the words of declarations among those; it is None if an `#include` or a macro is wrong,
+    since any name may be lost then.
+    """
+
+    tree: SyntaxTree
+    diagnostics: tuple[Diagnostic, ...]
+    lost: frozenset[str] | None
+
+
+def parse_what_can_be(
+    source: Source, *, include_path: Sequence[Path] = (), defines: Mapping[str, str] | None = None
+) -> ReadText:
+    """Return the items of a text around its mistakes."""
+    tokens, preprocessed = preprocess(source, include_path=include_path, defines=defines or {})
     tokens, judged = judge(tokens)
-    found = [*found, *judged]
+    found = [*preprocessed, *judged]
     parser = ItemParser(tokens)
     items, _ = parser.items()
     found.extend(without_echoes(parser.diagnostics, found))
-    raise_if_any(_in_order(found))
-    return SyntaxTree(tuple(items))
+    lost = None if preprocessed else frozenset(parser.lost)
+    return ReadText(SyntaxTree(tuple(items)), in_order(found), lost)
 
 
 def judge(tokens: Sequence[Token]) -> tuple[list[Token], list[Diagnostic]]:
@@ -104,7 +127,7 @@ def _bad_character(token: Token) -> Diagnostic:
     )
 
 
-def _in_order(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+def in_order(found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Return the diagnostics as they stand in the text, one source after the other."""
     sources: dict[int, int] = {}
     for diagnostic in found:
@@ -115,7 +138,7 @@ def _in_order(found: Sequence[Diagnostic]) -> list[Diagnostic]:
         span = diagnostic.span
         return (-1, 0) if span is None else (sources[id(span.source)], span.start)
 
-    return sorted(found, key=place)
+    return tuple(sorted(found, key=place))
 
 
 def without_echoes(mistakes: Sequence[Diagnostic], found: Sequence[Diagnostic]) -> list[Diagnostic]:

@@ -1,16 +1,16 @@
 """From the text of a query to its answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
 from tidelog.engine.protocol import Codes, SilentObserver
-from tidelog.errors import Severity, TidelogError
+from tidelog.errors import Diagnostic, Severity, TidelogError, raise_if_any
 from tidelog.program import build_program, nodes, walk_nodes
 from tidelog.program.nodes import Column, Program
-from tidelog.program.written_facts import ConstantReader
+from tidelog.program.written_facts import ConstantReader, find_relation
 from tidelog.source import Source
 from tidelog.syntax import tree, walk_tree
 from tidelog.syntax.query import ParsedQuery, parse_query
@@ -104,6 +104,7 @@ def _distinct(codes: Sequence[Codes]) -> list[Codes]:
 
 def _evaluate(query: ParsedQuery, snapshot: Snapshot) -> Answer:
     program, engine = snapshot.program, snapshot.engine
+    raise_if_any(_name_mistakes(query.body, program))
     name = _unused_name(program)
     span = query.body.span
     declared = declare_all(program, span)
@@ -131,6 +132,14 @@ def _evaluate(query: ParsedQuery, snapshot: Snapshot) -> Answer:
         asking.insert(relation, engine.match(relation, pattern))
     asking.evaluate(SilentObserver())
     return Answer(query.source.text, columns, snapshot.codec, asking.facts(name), asking.size(name))
+
+
+def _name_mistakes(body: tree.Body, program: Program) -> Iterator[Diagnostic]:
+    """Yield what is wrong with relations and numbers of terms, by the declarations as they were written."""
+    for atom in walk_tree.deep_atoms((body,)):
+        found = find_relation(atom, program, is_asked=True)
+        if isinstance(found, Diagnostic) and virtual_relation(atom.relation, program) is None:
+            yield found
 
 
 def _needs(body: tree.Body, snapshot: Snapshot) -> set[tuple[str, tuple[int | None, ...]]]:

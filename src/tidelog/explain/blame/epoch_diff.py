@@ -85,6 +85,12 @@ def _signed(sides: Iterable[Sides]) -> tuple[Int64s, Int64s]:
 
 
 def _unknown(before: int, after: int, known: Sequence[int]) -> Diagnostic:
+    if not known and after == 0:
+        return Diagnostic(
+            code="epoch-not-kept",
+            message="there was no epoch yet: nothing changed since the program was evaluated",
+            hint="apply changes first; `tidelog blame PROGRAM CHANGES` takes change scripts",
+        )
     kept = f"epochs {known[0]} to {known[-1]}" if known else "no epoch"
     return Diagnostic(
         code="epoch-not-kept",

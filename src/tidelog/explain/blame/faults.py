@@ -1,6 +1,7 @@
 """Faults and changes as users name them, looked up among the facts that differ between two epochs."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from tidelog.program.nodes import Program
 from tidelog.program.written_facts import read_pattern
 from tidelog.syntax import tree
 from tidelog.values import Codec
+from tidelog.views.delta import Delta, fact_count
 from tidelog.views.fact_text import write_fact
 
 
@@ -38,9 +40,17 @@ class FaultFinder:
         return Pattern(written.relation.name, written.codes, _equal_places(written.atom))
 
     def faults(
-        self, unwanted: SomeFaults | None, missing: SomeFaults | None, diff: EpochDiff, ground: Ground
+        self,
+        unwanted: SomeFaults | None,
+        missing: SomeFaults | None,
+        diff: EpochDiff,
+        ground: Ground,
+        history: Sequence[Delta] = (),
     ) -> Faults:
-        """Return the facts that are meant; all mistakes are raised together."""
+        """Return the facts that are meant; all mistakes are raised together.
+
+        Who asks about the wrong epochs is told in which of the history a fact changed.
+        """
         found: list[Diagnostic] = []
         patterns: list[Pattern] = []
         keys: dict[bool, dict[Key, None]] = {True: {}, False: {}}
@@ -55,7 +65,8 @@ class FaultFinder:
                 if is_unwanted and None in pattern.codes:
                     patterns.append(pattern)
                 if not matching:
-                    found.append(_no_fault(text, pattern, diff, ground, is_unwanted=is_unwanted))
+                    mistake = _no_fault(text, pattern, diff, ground, is_unwanted=is_unwanted)
+                    found.append(replace(mistake, hint=_when(pattern, history, is_unwanted=is_unwanted)))
         if not found and not keys[True] and not keys[False]:
             found.append(_nothing_asked())
         if found:
@@ -120,12 +131,25 @@ def _no_fault(
         verb = "holds" if holds else "does not hold"
         message = f"`{text}` {verb} in epoch {diff.after}"
         if holds == is_unwanted:
-            message += f", as it did in epoch {diff.before}" if holds else f" and not in {diff.before}"
-    return Diagnostic(
-        code="no-fault",
-        message=message,
-        hint="name an unwanted fact that appeared or a missing one that vanished, or other epochs",
-    )
+            message += (
+                f", as it did in epoch {diff.before}" if holds else f", and did not in epoch {diff.before}"
+            )
+    return Diagnostic(code="no-fault", message=message)
+
+
+def _when(pattern: Pattern, history: Sequence[Delta], *, is_unwanted: bool) -> str:
+    """Return a hint that names the last epoch in which a fact appeared or vanished."""
+    for delta in reversed(history):
+        inserted, deleted = delta.sides(pattern.relation)
+        columns = inserted if is_unwanted else deleted
+        if not fact_count(columns):
+            continue
+        rows = np.stack(columns, axis=1)[:, : len(pattern.codes)]
+        if next(pattern.matching(rows), None) is not None:
+            what = "appeared" if is_unwanted else "vanished"
+            epoch = delta.epoch
+            return f"it {what} in epoch {epoch}: ask about that one, with epoch={epoch} or --epoch {epoch}"
+    return "name an unwanted fact that appeared or a missing one that vanished, or other epochs"
 
 
 def _no_text(found: object) -> Diagnostic:

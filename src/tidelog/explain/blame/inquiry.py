@@ -227,7 +227,8 @@ def _inquiry(epochs: Explained, question: FaultQuestion) -> Iterator[Inquiry]:
 def inquire(epochs: Explained, diff: EpochDiff, trial: TrialEngine, question: FaultQuestion) -> Inquiry:
     """Return the case of a question; the trial engine is in the newer epoch."""
     finder = FaultFinder(trial.engine.program, trial.codec or epochs.handle.codec)
-    faults = finder.faults(question.unwanted, question.missing, diff, Ground(trial.engine))
+    history = epochs.history.deltas
+    faults = finder.faults(question.unwanted, question.missing, diff, Ground(trial.engine), history)
     return Inquiry(_make_case(epochs, diff, trial, faults), diff, trial, finder)
 
 

@@ -8,8 +8,8 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import written
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.rules import RuleBook
-from tidelog.program.suggest import undeclared_relation
-from tidelog.program.written_facts import read_pattern, wrong_arity
+from tidelog.program.suggest import undeclared_relation, wrong_arity
+from tidelog.program.written_facts import read_pattern
 from tidelog.values import Codec, Value
 from tidelog.values.functors import canonical_value
 

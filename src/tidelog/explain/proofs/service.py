@@ -104,8 +104,14 @@ class ProofService:
     def _held(self, asked: AskedFact) -> GroundAtom:
         atom = self.read(asked)
         if not self.explorer().prover.holds(atom):
-            raise TidelogError([_absent(atom)])
+            raise TidelogError([_absent(atom, has_facts=self._has_facts())])
         return atom
+
+    def _has_facts(self) -> bool:
+        """Say whether an input relation has a fact, or there is none that could be read."""
+        snapshot = self._epochs.snapshot
+        inputs = {each.relation for each in snapshot.program.directives if each.kind == "input"}
+        return not inputs or any(snapshot.engine.size(name) for name in inputs)
 
     def _missing(self, asked: AskedFact) -> GroundAtom:
         atom = self.read(asked)
@@ -158,10 +164,11 @@ class ProofService:
             self._explorer = None
 
 
-def _absent(atom: GroundAtom) -> Diagnostic:
-    return Diagnostic(
-        code="fact-absent", message=f"{atom} does not hold", hint="ask `why_not` what is missing for it"
-    )
+def _absent(atom: GroundAtom, *, has_facts: bool) -> Diagnostic:
+    hint = "ask `why_not` what is missing for it"
+    if not has_facts:
+        hint = "no input facts were read: name their folder with -F DIR, in Python with facts=..."
+    return Diagnostic(code="fact-absent", message=f"{atom} does not hold", hint=hint)
 
 
 def _present(atom: GroundAtom) -> Diagnostic:
