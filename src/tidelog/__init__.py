@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tidelog.explain.proofs.refutation import NearMiss, Refutation
     from tidelog.explain.proofs.rules import QuotedRule
     from tidelog.explain.proofs.semiring import Semiring
+    from tidelog.notebook.magic import NotebookShell
     from tidelog.program.nodes import Program
     from tidelog.program.text import WrittenRule
     from tidelog.session import Change, Session, aggregate, functor
@@ -135,6 +136,13 @@ _HOMES: Final = {
     "open_tree": ("tidelog.analysis.open_tree", "open_tree"),
     "read_program": ("tidelog.session.prepare", "read_program"),
 }
+
+
+def load_ipython_extension(shell: "NotebookShell") -> None:
+    """Give a notebook its cells: `%load_ext tidelog`, then `%%tidelog`."""
+    from tidelog.notebook.magic import register  # noqa: PLC0415 - only a notebook has cells
+
+    register(shell)
 
 
 def __getattr__(name: str) -> object:

@@ -16,7 +16,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, TextIO
+from io import StringIO
+from typing import TYPE_CHECKING, Final, TextIO
+
+if TYPE_CHECKING:
+    from IPython.display import DisplayHandle
 
 # Most work is done before this; it should not flicker.
 _PATIENCE_SECONDS: Final = 1.0
@@ -29,6 +33,31 @@ class _Activity:
         self.words = words
         self.detail = ""
         self.begun = time.monotonic()
+
+
+class _NotebookLine(StringIO):
+    """The line of a notebook: a display of its own, so that nothing stays in the file when it is erased."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._display: DisplayHandle | None = None
+
+    def write(self, text: str) -> int:
+        """Show the line that a terminal would show."""
+        from IPython.display import display  # noqa: PLC0415 - there is a notebook, or nobody calls this
+
+        line = {"text/plain": text.strip()}
+        if self._display is None:
+            self._display = display(line, raw=True, display_id=True)
+        else:
+            self._display.update(line, raw=True)
+        if not text.strip():
+            # The next line belongs to another cell.
+            self._display = None
+        return len(text)
+
+
+_NOTEBOOK_LINE: Final = _NotebookLine()
 
 
 class Progress:
@@ -56,7 +85,7 @@ class Progress:
     @contextmanager
     def activity(self, words: str) -> Iterator[None]:
         """Say what is being done while the block, or the function so decorated, runs."""
-        stream = self._terminal or (sys.stderr if "ipykernel" in sys.modules else None)
+        stream = self._terminal or (_NOTEBOOK_LINE if "ipykernel" in sys.modules else None)
         if stream is None:
             yield
             return
@@ -107,7 +136,7 @@ class Progress:
                     self._draw(self.line())
 
     def _draw(self, line: str) -> None:
-        """Put a line in the place of the one shown; a notebook can erase only by overwriting."""
+        """Put a line in the place of the one shown."""
         if self._stream is None or not (line or self._shown):
             return
         import shutil  # noqa: PLC0415 - as above

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -96,15 +97,27 @@ def test_a_pipe_stays_as_it_is():
 
 
 def test_a_notebook(monkeypatch: pytest.MonkeyPatch):
-    """In a notebook the line is part of the cell."""
-    cell, progress = io.StringIO(), Progress(patience_seconds=0.0)
+    """In a notebook the line is a display of its cell, which is left empty; the next cell has its own."""
+    progress = Progress(patience_seconds=0.0)
+    displays: list[list[str]] = []
+
+    def display(data: dict[str, str], **_options: object) -> SimpleNamespace:
+        lines = [data["text/plain"]]
+        displays.append(lines)
+        return SimpleNamespace(update=lambda new, **_options: lines.append(new["text/plain"]))
+
     monkeypatch.setitem(sys.modules, "ipykernel", progress_module)
-    monkeypatch.setattr(sys, "stderr", cell)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
 
     with progress.activity("evaluating"):
-        _wait_for(lambda: "evaluating" in cell.getvalue())
+        _wait_for(lambda: len(displays) == 1 and len(displays[0]) > 1)
+    with progress.activity("writing"):
+        _wait_for(lambda: len(displays) == 2)
 
-    assert cell.getvalue().endswith("\r")
+    first, second = displays
+    assert (first[0].split()[0], first[-1]) == ("evaluating", "")
+    assert (second[0].split()[0], second[-1]) == ("writing", "")
 
 
 def test_a_long_line_is_cut(monkeypatch: pytest.MonkeyPatch):

@@ -18,7 +18,24 @@ from tidelog.program.suggest import counted
 _FACTS_SHOWN = 3
 
 
-def report_plan(program: Program, statistics: Statistics, measured: Sequence[MeasuredPlan] = ()) -> str:
+class PlanReport(str):
+    """A plan as text; a notebook shows a part to open for each stratum."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        from html import escape  # noqa: PLC0415 - only needed in notebooks
+
+        sections = (section.partition("\n") for section in self.split("\n\n") if section)
+        return "".join(
+            f'<details open=""><summary>{escape(title)}</summary><pre>{escape(body)}</pre></details>'
+            for title, _, body in sections
+        )
+
+
+def report_plan(
+    program: Program, statistics: Statistics, measured: Sequence[MeasuredPlan] = ()
+) -> PlanReport:
     """Return for each stratum its rules, each with its algebra and the operators of its delta rules.
 
     The statistics tell the sizes of input relations, as far as they are known. If the program was evaluated,
@@ -31,7 +48,7 @@ def report_plan(program: Program, statistics: Statistics, measured: Sequence[Mea
         _stratum(number, stratum, program, statistics, by_rule)
         for number, stratum in enumerate(program.strata)
     )
-    return "\n".join("\n".join(section) + "\n" for section in sections)
+    return PlanReport("\n".join("\n".join(section) + "\n" for section in sections))
 
 
 def _stratum(

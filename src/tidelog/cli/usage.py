@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 class PlainCommand(TyperCommand):
     """A command whose usage has `PROGRAM` where Typer writes `{PROGRAM}`."""
 
-    def collect_usage_pieces(self, ctx: "Context") -> list[str]:
+    def collect_usage_pieces(self, ctx: "Context") -> list[str]:  # type: ignore[override]  # Typer makes no other
         """Return the words behind the name of the command."""
         return [piece.removeprefix("{").removesuffix("}") for piece in super().collect_usage_pieces(ctx)]
 
-    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:  # type: ignore[override]  # as above
         """Read the arguments; those too many are named together with what there is."""
         ctx.allow_extra_args = True
         rest = super().parse_args(ctx, args)

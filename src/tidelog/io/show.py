@@ -1,4 +1,4 @@
-"""The first facts of a relation as a small table, in text or HTML."""
+"""The first facts of a relation as a small table."""
 
 from collections.abc import Sequence
 
@@ -30,24 +30,6 @@ def aligned(table: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]
-
-
-def as_html(name: str, columns: Sequence[str], types: Sequence[str], facts: Sequence[Fact], size: int) -> str:
-    """Return the same as an HTML table; every text from the user is escaped."""
-    from html import escape  # noqa: PLC0415 - only needed in notebooks
-
-    heads = "".join(
-        f"<th>{escape(column)}<br><small>{escape(type_name)}</small></th>"
-        for column, type_name in zip(columns, types, strict=True)
-    )
-    rows = "".join(
-        f"<tr>{''.join(f'<td>{escape(value_text(value))}</td>' for value in fact)}</tr>" for fact in facts
-    )
-    more = f"<p>... and {size - len(facts):,} more</p>" if size > len(facts) else ""
-    return (
-        f"<div><p><strong>{escape(name)}</strong>: {counted(size, 'fact')}</p>"
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{more}</div>"
-    )
 
 
 def value_text(value: Value) -> str:

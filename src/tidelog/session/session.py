@@ -21,6 +21,7 @@ from tidelog.explain.blame.wishes import (
     Wishes,
 )
 from tidelog.explain.guards.guards import Guard, Guards, read_guards
+from tidelog.io.html import relations_html
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import undeclared_relation
 from tidelog.program.text import SomeRules, WrittenRule
@@ -541,6 +542,11 @@ class Session:
             return "<closed session>"
         sizes = ", ".join(f"{name}: {len(self[name]):,}" for name in self.relations)
         return f"<session {sizes}>"
+
+    def _repr_html_(self) -> str | None:
+        if self._is_closed:
+            return None
+        return relations_html(self.epoch, self.schema, [len(self[name]) for name in self.relations])
 
     def _choose(self, strategy: str | Strategy | None, max_update_share: float | None) -> MaintenanceSettings:
         return choose_strategy(self._maintenance, strategy, max_update_share, self._epochs.request.engine)

@@ -10,11 +10,12 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import StratumReport
 from tidelog.engine.protocol import Codes
 from tidelog.errors import TidelogError
+from tidelog.io.html import html_table
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import undeclared_relation
 from tidelog.values import Codec, Fact
 from tidelog.values.arrow import pa
-from tidelog.views.delta_text import delta_html, delta_text, strategy_text
+from tidelog.views.delta_text import change_lines, delta_html, delta_text, strategy_text
 from tidelog.views.facts import FixedFacts
 from tidelog.views.virtual import virtual_relation, virtual_sides
 
@@ -87,6 +88,9 @@ class RelationDelta:
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self._inserted):,} inserted, {len(self._deleted):,} deleted>"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self)[1:-1], ("changes",), [(line,) for line in change_lines(self, 20)])
 
 
 @dataclass(frozen=True, slots=True)

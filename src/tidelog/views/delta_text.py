@@ -1,11 +1,11 @@
 """A delta as people read it: a change script, a table, and the reasons for what was done."""
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from tidelog.engine.epoch import StratumReport
+from tidelog.io.html import html_table
 from tidelog.program.suggest import counted
 from tidelog.views.fact_text import write_fact
 
@@ -76,18 +76,13 @@ def strategy_text(epoch: int, strata: Sequence[StratumReport]) -> str:
 
 
 def delta_html(delta: "Delta") -> str:
-    """Return the title, a table of the relations that changed, and what each stratum took."""
-    rows = "".join(
-        f"<tr><td>{escape(name)}</td><td>{len(each.inserted):,}</td><td>{len(each.deleted):,}</td>"
-        f"<td>{'<br>'.join(escape(line) for line in change_lines(each, 5))}</td></tr>"
+    """Return the title, a table of the relations that changed, and the changes without effect."""
+    rows = (
+        (name, len(each.inserted), len(each.deleted), "\n".join(change_lines(each, 5)))
         for name, each in delta.items()
     )
-    notes = "".join(f"<p>{escape(line)}</p>" for line in without_effect_lines(delta.without_effect, 5))
-    return (
-        f"<div><p><strong>{escape(delta_title(delta))}</strong></p>"
-        "<table><thead><tr><th>relation</th><th>inserted</th><th>deleted</th><th>changes</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table>{notes}</div>"
-    )
+    notes = list(without_effect_lines(delta.without_effect, 5))
+    return html_table(delta_title(delta), ("relation", "inserted", "deleted", "changes"), rows, notes)
 
 
 def _facts(count: int) -> str:

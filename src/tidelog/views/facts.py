@@ -12,7 +12,8 @@ import numpy.typing as npt
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, described, is_whole, written
-from tidelog.io.show import as_html, as_text
+from tidelog.io.html import facts_html
+from tidelog.io.show import as_text
 from tidelog.program.nodes import Column
 from tidelog.program.suggest import counted, did_you_mean
 from tidelog.values import Codec, Fact, TypeTable, Value
@@ -223,7 +224,7 @@ class FactSet(AbstractSet[Fact]):
         return as_text(self.name, self.columns, self.head(), len(self))
 
     def _repr_html_(self) -> str:
-        return as_html(self.name, self.columns, self.types, self.head(), len(self))
+        return facts_html(self.name, self.columns, self.types, self.head(), len(self))
 
     def _holds(self, fact: Sequence[int]) -> bool:
         columns = self.codes()

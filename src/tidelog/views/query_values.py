@@ -22,11 +22,7 @@ def bind_values(query: ParsedQuery, values: Mapping[str, object], program: Progr
     A branch of the program is hidden by a value of the same name. Every name must be given a value, and
     every value must be asked for.
     """
-    asked = {
-        node.name: node.span
-        for node in walk((query.body,))
-        if isinstance(node, tree.BranchTerm) and not node.terms
-    }
+    asked = asked_names(query)
     branches = {branch.name for each in program.types.values() for branch in each.branches}
     missing = [_missing(name, span) for name, span in asked.items() if name not in branches | values.keys()]
     unused = [
@@ -44,6 +40,12 @@ def bind_values(query: ParsedQuery, values: Mapping[str, object], program: Progr
     if not values:
         return query
     return ParsedQuery(query.source, map_body(query.body, lambda atom: map_atom(atom, change), change))
+
+
+def asked_names(query: ParsedQuery) -> dict[str, Span]:
+    """Return the names after `$`, with their places; a branch without terms is one too."""
+    nodes = (node for node in walk((query.body,)) if isinstance(node, tree.BranchTerm) and not node.terms)
+    return {node.name: node.span for node in nodes}
 
 
 def _as_term(value: object, name: str, span: Span, depth: int = 0) -> tree.Term:

@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from io import StringIO
 
 from tidelog.io.show import aligned, value_text
 from tidelog.values import Fact
@@ -43,24 +44,13 @@ def _texts(fact: Fact) -> list[str]:
     return [value_text(value) for value in fact]
 
 
-class _Line:
-    """A file that keeps the last line written to it, without its end."""
-
-    text = ""
-
-    def write(self, text: str) -> None:
-        self.text = text[:-1]
-
-
 def _csv_lines(columns: Sequence[str], facts: Iterable[Fact]) -> Iterator[str]:
-    line = _Line()
-    writer = csv.writer(line, lineterminator="\n")
-    writer.writerow(columns)
-    yield line.text
-    for fact in facts:
+    for fact in (columns, *facts):
+        line = StringIO()
         # A text stands as it is: quotes keep its newlines.
-        writer.writerow([value if isinstance(value, str) else value_text(value) for value in fact])
-        yield line.text
+        cells = (value if isinstance(value, str) else value_text(value) for value in fact)
+        csv.writer(line, lineterminator="\n").writerow(cells)
+        yield line.getvalue()[:-1]
 
 
 def _json_lines(columns: Sequence[str], facts: Iterable[Fact]) -> Iterator[str]:
