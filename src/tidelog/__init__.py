@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tidelog.explain.proofs.refutation import NearMiss, Refutation
     from tidelog.explain.proofs.rules import QuotedRule
     from tidelog.explain.proofs.semiring import Semiring
-    from tidelog.notebook.magic import NotebookShell
     from tidelog.program.nodes import Program
     from tidelog.program.text import WrittenRule
     from tidelog.session import Change, Session, aggregate, functor
@@ -138,11 +137,9 @@ _HOMES: Final = {
 }
 
 
-def load_ipython_extension(shell: "NotebookShell") -> None:
+def load_ipython_extension(shell: object) -> None:
     """Give a notebook its cells: `%load_ext tidelog`, then `%%tidelog`."""
-    from tidelog.notebook.magic import register  # noqa: PLC0415 - only a notebook has cells
-
-    register(shell)
+    import_module("tidelog.notebook.magic").register(shell)
 
 
 def __getattr__(name: str) -> object:
