@@ -210,7 +210,7 @@ def test_a_missing_folder_is_named(tmp_path):
         io.read_relation(EDGE, Directive("input", "edge", {}), Codec(TYPES), tmp_path / "gone")
 
     (diagnostic,) = caught.value.diagnostics
-    assert diagnostic.hint == f"there is no folder `{tmp_path / 'gone'}`"
+    assert diagnostic.hint == f"there is no folder `{tmp_path / 'gone'}`; name the one that has the facts"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.files import reason_of, unreadable_hint
 from tidelog.explain.blame.answers import Violation
 from tidelog.explain.guards.guards import GuardError
 from tidelog.session import Session
@@ -125,9 +126,8 @@ def script_lines(script: Path, name: str) -> Iterator[str]:
     try:
         file = script.open("rb")
     except OSError as cause:
-        raise TidelogError(
-            [Diagnostic(code="unreadable-script", message=f"cannot read {name}: {cause.strerror or cause}")]
-        ) from cause
+        message, hint = f"cannot read {name}: {reason_of(cause)}", unreadable_hint(script, cause)
+        raise TidelogError([Diagnostic(code="unreadable-script", message=message, hint=hint)]) from cause
     with file:
         yield from _decoded(iter(file), name)
 

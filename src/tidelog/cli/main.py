@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from copy import copy
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -20,8 +21,15 @@ COMMANDS: Final = (
     "status",
     "check",
     "fmt",
+    "help",
+    "pipeline",
     "plan",
+    "tree",
     "version",
+    "warm",
+    "watch",
+    "why",
+    "why-not",
 )
 # A shell that completes a command line sets it.
 _COMPLETING: Final = "_TIDELOG_COMPLETE"
@@ -69,11 +77,13 @@ def _name_of(command: "CommandInfo") -> str:
 
 
 def as_command(arguments: list[str]) -> list[str]:
-    """Return the arguments with `run` put first where no command was named.
+    """Return the arguments with `run` put first where a file was named and no command; `help` is `--help`.
 
     `tidelog prog.dl -F facts` and `tidelog -F facts prog.dl` mean what they mean to Soufflé.
     """
+    if arguments[:1] == ["help"]:
+        return [*arguments[1:2], "--help"]
     if not arguments or arguments[0] in (*COMMANDS, *_OWN_OPTIONS):
         return arguments
-    is_program = arguments[0].endswith(".dl") or arguments[0].startswith("-")
+    is_program = arguments[0].endswith(".dl") or arguments[0].startswith("-") or Path(arguments[0]).is_file()
     return ["run", *arguments] if is_program else arguments

@@ -122,5 +122,8 @@ def parse_jobs(text: str) -> int | None:
 def parse_macros(macros: Iterable[str] | None) -> dict[str, str]:
     """Return macros by name; `-M "A=1 B"` defines two, and a name alone is 1, as in C."""
     words = [word for macro in macros or () for word in macro.split()]
-    pairs = (word.partition("=") for word in words)
+    pairs = [word.partition("=") for word in words]
+    for word, (name, _, _) in zip(words, pairs, strict=True):
+        if not name.isidentifier():
+            raise typer.BadParameter(f"{word!r} is not a macro; write NAME=VALUE")
     return {name: value if equals else "1" for name, equals, value in pairs}

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import typer
 
@@ -16,7 +17,7 @@ from tidelog.cli.shell_help import help_for
 from tidelog.cli.shell_output import ShellOutput, mistake, say
 from tidelog.cli.shell_proofs import ProofCommands
 from tidelog.cli.start import spare_pandas
-from tidelog.errors import TidelogError
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.suggest import counted, did_you_mean
 from tidelog.session import Session
 from tidelog.source import Source
@@ -24,6 +25,8 @@ from tidelog.syntax.changes import WrittenChange, WrittenTransaction, parse_chan
 from tidelog.syntax.scanner import DIRECTIVES, Token, scan
 from tidelog.syntax.statements import is_unfinished
 from tidelog.views import Delta
+
+_SQL: Final = frozenset({"select", "with", "create", "update", "drop", "from"})
 
 
 def run_shell(options: SessionOptions) -> None:
@@ -124,7 +127,7 @@ class Shell:
             self._change(text)
         elif command:
             self._commands[command](text[len(word) :].strip())
-        elif any(token.kind == ":-" for token in tokens) or tokens[0].kind == "directive":
+        elif tokens[0].kind == "directive" or _has_arrow(tokens):
             self._print(lambda: self._session.add_rules(text))
         elif text.startswith((":", ".")) or _is_like_command(tokens):
             self._no_command(word)
@@ -143,6 +146,8 @@ class Shell:
         if name in self._session:
             hint = f"`facts {name}` shows its facts; a query has terms: {name}(...)"
             raise mistake("unknown-command", f"`{name}` is a relation, not a command", hint)
+        if name.lower() in _SQL:
+            raise mistake("unknown-command", "this is SQL", "a query is written path(1, x), x > 3")
         known = [*self._commands, "commit", ":quit", *(f".{directive}" for directive in DIRECTIVES)]
         raise mistake(
             "unknown-command",
@@ -246,7 +251,11 @@ class Shell:
     def _query(self, text: str) -> None:
         if not text:
             raise mistake("bad-query", "there is no query", "for example: query path(1, x)")
-        self._output.answer(self._session.query(text))
+        try:
+            answer = self._session.query(text)
+        except TidelogError as error:
+            raise TidelogError(map(_with_hint, error.diagnostics)) from None
+        self._output.answer(answer)
 
     def _relations(self, _: str) -> None:
         self._output.relations([self._session[name] for name in self._session.relations])
@@ -279,13 +288,31 @@ class Shell:
             say(f"no rule derives {name}: it has only input facts")
 
     def _remove(self, rest: str) -> None:
+        if not rest.isdecimal() and "(" not in rest:
+            what = f"`{rest}` is not the number of a rule" if rest else "there is no rule to remove"
+            raise mistake("no-such-rule", what, "`rules` lists them; for example: remove 3")
         rules: int | str = int(rest) if rest.isdecimal() else rest
         self._print(lambda: self._session.remove_rules(rules))
 
 
+def _has_arrow(tokens: Sequence[Token]) -> bool:
+    """Say whether a line is a rule, perhaps with another arrow than `:-` behind its head."""
+    kinds = " ".join(token.kind for token in tokens)
+    return ":-" in kinds or ") < - word" in kinds
+
+
+def _with_hint(found: Diagnostic) -> Diagnostic:
+    """Return a mistake in a query, which says how one is written if nothing better is known."""
+    if found.code != "syntax" or found.hint is not None:
+        return found
+    return replace(found, hint="a query is written path(1, x); :help lists the commands")
+
+
 def _is_like_command(tokens: Sequence[Token]) -> bool:
-    """Say whether a line is a word alone, or two words: no query is."""
-    first, *others = [token for token in tokens if token.kind != "."]
+    """Say whether a line is a word alone, two words, or SQL: no query is."""
+    first, *others = [token for token in tokens if token.kind != "."] or tokens
+    if first.text.lower() in _SQL and others and others[0].kind != "(":
+        return True
     return (
         first.kind == "word"
         and first.text not in {"?", "true", "false"}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidelog.explain.blame.answers import InputChange, Repair
 
 _EPOCHS: Final = re.compile(r"(.*?)\s+(?:at\s+(\d+)|between\s+(\d+)\s+and\s+(\d+))\s*$", re.DOTALL)
+_BAD_EPOCHS: Final = re.compile(r"\)\s+(?:at|between)\b")
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,8 @@ def read_fault(text: str) -> Fault:
         epoch = int(found[2]) if found[2] else (int(found[3]), int(found[4]))
     if not text.strip():
         raise mistake("not-a-fact", "there is no fact to ask about", "for example: blame path(1, 3)")
+    if found is None and _BAD_EPOCHS.search(text):
+        raise mistake("epoch-not-kept", "epochs are numbers", "write for example at 4, or between 2 and 4")
     unwanted: list[str] = []
     missing: list[str] = []
     body = parse_query(Source("shell", text)).body

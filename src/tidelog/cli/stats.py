@@ -10,7 +10,7 @@ from tidelog import __version__
 from tidelog.engine.memory import peak_memory_bytes
 from tidelog.engine.protocol import Settings
 from tidelog.engine.recorder import SessionRecorder
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.io.staging import unwritable
 
 PHASES: Final = ("start", "parse", "load", "evaluate", "write")
 
@@ -35,13 +35,7 @@ def write_stats(
     try:
         Path(target).write_text(text, encoding="utf-8")
     except OSError as cause:
-        raise TidelogError(
-            [
-                Diagnostic(
-                    code="unwritable-file", message=f"`{target}` cannot be written: {cause.strerror or cause}"
-                )
-            ]
-        ) from cause
+        raise unwritable(Path(target), cause) from cause
 
 
 def _stats(

@@ -17,6 +17,10 @@ def load_functions(files: Sequence[Path]) -> dict[str, Callable[..., Value]]:
     """
     functions: dict[str, Callable[..., Value]] = {}
     for file in files:
+        if not file.is_file():
+            message = f"cannot read {file}: {'it is a folder' if file.is_dir() else 'there is no such file'}"
+            hint = "name a Python file that defines the functions"
+            raise TidelogError([Diagnostic(code="functions-failed", message=message, hint=hint)])
         try:
             names = runpy.run_path(str(file))
         except Exception as cause:

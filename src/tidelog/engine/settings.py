@@ -28,6 +28,6 @@ def make_settings(
     if iteration_limit is not None:
         if not is_whole(iteration_limit) or iteration_limit < 1:
             message = f"{described(iteration_limit)} is not a number of iterations"
-            raise TidelogError([Diagnostic(code="bad-iteration-limit", message=message)])
+            raise TidelogError([Diagnostic("bad-iteration-limit", message, hint="give 1 or more")])
         settings = replace(settings, iteration_limit=iteration_limit)
     return settings

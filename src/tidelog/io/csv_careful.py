@@ -13,7 +13,7 @@ from tidelog.io.places import CsvLayout
 from tidelog.io.quotes import quoted_lines, unquote
 from tidelog.program.nodes import Relation
 from tidelog.program.suggest import counted
-from tidelog.values import Codec, Codes, TextError
+from tidelog.values import Codec, Codes, Kind, TextError
 
 _BAD_BYTES: Final = re.compile("[\udc80-\udcff]")
 
@@ -55,6 +55,7 @@ def _lines(data: bytes, layout: CsvLayout) -> Iterator[tuple[int, str]]:
 class _LineReader:
     def __init__(self, relation: Relation, layout: CsvLayout, codec: Codec, mistakes: Mistakes) -> None:
         self._types = [column.type for column in relation.columns]
+        self._name = relation.name
         self._names = [column.name for column in relation.columns]
         self._layout = layout
         self._codec = codec
@@ -94,7 +95,7 @@ class _LineReader:
                 place = TextPlace(line, text, start, end)
                 if end - start == len(value):
                     place = TextPlace(line, text, start + error.start, start + error.end)
-                self._mistakes.report(error.code, message, place)
+                self._mistakes.report(error.code, message, place, _value_hint(self._codec, type_name))
         return codes if is_right else None
 
     def _split(self, text: str, line: int) -> list[Field] | None:
@@ -113,11 +114,23 @@ class _LineReader:
         if len(fields) < wanted or (is_exact and len(fields) > wanted):
             start = fields[wanted][1] if len(fields) > wanted else len(text)
             message = f"{counted(len(fields), 'column')} where {counted(wanted, 'column')} should be"
-            hint = f"separate columns with {_shown(self._layout.delimiter)}"
+            hint = self._delimiter_hint(text, len(fields), wanted)
             place = TextPlace(line, text, start, max(len(text), start + 1))
             self._mistakes.report("wrong-column-count", message, place, hint)
             return None
         return fields if positions is None else [fields[position] for position in positions]
+
+    def _delimiter_hint(self, text: str, found: int, wanted: int) -> str:
+        """Return what to do about a line with too few or too many columns."""
+        delimiter = _shown(self._layout.delimiter)
+        others = [each for each in (",", "\t", ";", "|") if text.count(each) == wanted - 1 > 0]
+        if found == 1 and others:
+            parameter = '"\\t"' if others[0] == "\t" else f'"{others[0]}"'
+            return (
+                f"separate columns with {delimiter}, or declare `.input {self._name}(delimiter={parameter})`"
+            )
+        names = ", ".join(self._names)
+        return f"separate columns with {delimiter}; `{self._name}` has {names or 'no columns'}"
 
     def _split_quoted(self, text: str, line: int) -> list[Field] | None:
         fields = []
@@ -148,6 +161,18 @@ def has_empty_texts(relation: Relation, codec: Codec) -> bool:
     """Say whether an empty line is a fact: that of one column with the empty text."""
     types = [column.type for column in relation.columns]
     return len(types) == 1 and codec.is_symbol(types[0])
+
+
+def _value_hint(codec: Codec, type_name: str) -> str | None:
+    """Return how a value of a number's type is written."""
+    match codec.resolve(type_name).kind:
+        case Kind.NUMBER:
+            return "write a whole number such as -3; a text needs a column of type symbol"
+        case Kind.UNSIGNED:
+            return "write a whole number from 0 on; a text needs a column of type symbol"
+        case Kind.FLOAT:
+            return "write a number such as 2.5; a text needs a column of type symbol"
+    return None
 
 
 def _shown(delimiter: str) -> str:

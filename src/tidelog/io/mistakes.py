@@ -70,7 +70,9 @@ def missing_file(path: Path, span: Span | None = None) -> TidelogError:
         names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
         otherwise = f"put the facts there, or name the folder that has them; `{path.parent}` does not"
     except FileNotFoundError:
-        names, otherwise = [], f"there is no folder `{path.parent}`"
+        names, otherwise = [], f"there is no folder `{path.parent}`; name the one that has the facts"
+    except NotADirectoryError:
+        names, otherwise = [], f"`{path.parent}` is a file; name the folder that it is in"
     except (OSError, ValueError):
         names, otherwise = [], f"the folder `{path.parent}` cannot be read"
     hint = did_you_mean(path.name, names, otherwise)

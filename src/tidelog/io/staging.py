@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.files import reason_of, unwritable_hint
 
 
 class Staging:
@@ -117,9 +118,9 @@ class Staging:
 
 def unwritable(output: Path, error: Exception) -> TidelogError:
     """Return the error for an output that cannot be written."""
-    reason = getattr(error, "strerror", None) or str(error)
-    message = f"`{output}` cannot be written: {reason}"
-    return TidelogError([Diagnostic(code="unwritable-file", message=message)])
+    message = f"`{output}` cannot be written: {reason_of(error)}"
+    hint = unwritable_hint(output, error)
+    return TidelogError([Diagnostic(code="unwritable-file", message=message, hint=hint)])
 
 
 def _print(content: BinaryIO) -> None:

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.files import reason_of, unreadable_hint
 from tidelog.pipeline.job import (
     ENGINES,
     BadRows,
@@ -42,12 +43,12 @@ def read_job(path: Path) -> Job:
         raise TidelogError([_unreadable(path, "it is not UTF-8")]) from cause
     except (OSError, ValueError) as cause:
         # A name that no file can have, with a null byte in it, is a `ValueError`.
-        raise TidelogError([_unreadable(path, getattr(cause, "strerror", None) or str(cause))]) from cause
+        raise TidelogError([_unreadable(path, reason_of(cause), unreadable_hint(path, cause))]) from cause
     return parse_job(text, name=str(path), folder=path.parent)
 
 
-def _unreadable(path: Path, words: str) -> Diagnostic:
-    return Diagnostic(code="unreadable-job", message=f"cannot read the job {path}: {words}")
+def _unreadable(path: Path, words: str, hint: str | None = None) -> Diagnostic:
+    return Diagnostic(code="unreadable-job", message=f"cannot read the job {path}: {words}", hint=hint)
 
 
 def parse_job(text: str, *, name: str = "job.toml", folder: Path | None = None) -> Job:

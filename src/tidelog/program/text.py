@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from tidelog import syntax
 from tidelog.dataclass import dataclass
@@ -14,6 +15,7 @@ from tidelog.source import Source, Span
 from tidelog.syntax import parse, tree
 
 RuleItem = tree.Rule | tree.Subsumption
+_LISTED: Final = "`db.rules` lists the rules and their ids, and so does `rules` in the shell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,9 @@ class ProgramText:
             if not equal:
                 texts = [rule.text for rule in self.rules[:1000]]
                 hint = did_you_mean(
-                    syntax.print_node(item), texts, "`db.rules` lists the rules and their ids"
+                    syntax.print_node(item),
+                    texts,
+                    _LISTED,
                 )
                 found.append(
                     _no_rule(f"the program has no rule `{syntax.print_node(item)}`", item.span, hint)
@@ -220,5 +224,5 @@ def _without(items: Iterable[tree.Item], is_next_removed: Callable[[], bool]) ->
 
 
 def _no_rule(message: str, span: Span | None = None, hint: str | None = None) -> Diagnostic:
-    hint = hint or "`db.rules` lists the rules and their ids"
+    hint = hint or _LISTED
     return Diagnostic(code="no-such-rule", message=message, span=span, hint=hint)

@@ -18,7 +18,8 @@ def missing(path: Path) -> TidelogError:
 
 def existing(path: Path) -> TidelogError:
     """Return the error for making a store where one is, or where other files are."""
-    return _error("store-exists", f"`{path}` is not empty", "choose a new folder for a new store")
+    what = "is a file, and a store is a folder" if path.is_file() else "is not empty"
+    return _error("store-exists", f"`{path}` {what}", "choose a new folder for a new store")
 
 
 def in_use(path: Path, writer: str) -> TidelogError:

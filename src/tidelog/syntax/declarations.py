@@ -99,7 +99,8 @@ class DeclarationParser(BodyParser):
         while self.accept(","):
             fields.append(self._field())
         if self.token.kind != closing:
-            self.fail_expected(f"`,` or `{closing}`")
+            is_next = self.token.kind == "word"
+            self.fail_expected(f"`,` or `{closing}`", "is a `,` missing?" if is_next else None)
         self.advance()
         return tuple(fields)
 

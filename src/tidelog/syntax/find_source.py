@@ -1,11 +1,11 @@
 """The text of a program, from wherever the user has it."""
 
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.errors.arguments import bad_argument, is_path
+from tidelog.errors.arguments import bad_argument
+from tidelog.errors.files import reason_of, unreadable_hint
 from tidelog.source import Source, Span
 
 
@@ -40,14 +40,10 @@ def read_source(path: Path) -> Source:
 
 
 def _unreadable(path: Path, cause: OSError | ValueError) -> Diagnostic:
-    folder = path.parent
-    names = [file.name for file in folder.iterdir()] if is_path(folder) and folder.is_dir() else []
-    near = get_close_matches(path.name, names, n=1)
-    return Diagnostic(
-        code="unreadable-program",
-        message=f"cannot read {path}: {getattr(cause, 'strerror', None) or cause}",
-        hint=f"did you mean {folder / near[0]}?" if near and near[0] != path.name else None,
-    )
+    hint = unreadable_hint(path, cause)
+    if isinstance(cause, FileNotFoundError) and not path.suffix and hint and not hint.startswith("did"):
+        hint = "name a program, a .dl file, or the folder of a store"
+    return Diagnostic(code="unreadable-program", message=f"cannot read {path}: {reason_of(cause)}", hint=hint)
 
 
 def _bad_encoding(path: Path, content: bytes, cause: UnicodeDecodeError) -> Diagnostic:

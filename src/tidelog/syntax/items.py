@@ -156,6 +156,8 @@ class ItemParser(DeclarationParser):
         """Pass the final dot; where a new line shows that only the dot is missing, say so and go on."""
         if self.accept("."):
             return
+        if self.token.kind in ("<", "->", "=", ":"):
+            raise ParseError(self.expected(what, "a rule is written `head :- body.`"))
         if not self.token.is_fresh or self.token.kind not in ("word", "directive", "end"):
             is_next = self.token.kind in ("word", "!", "(")
             hint = "is a `,` missing?" if is_next else "facts and rules end with `.`"

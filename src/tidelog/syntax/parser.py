@@ -118,6 +118,7 @@ def _bad_character(token: Token) -> Diagnostic:
         "#": "preprocessor lines begin with `#`, and nothing else may stand before it",
         "##": "`##` joins words only inside a macro",
         "~": "the bit operator is `bnot`",
+        "'": "a string begins here and does not end; close it",
     }
     return Diagnostic(
         code="bad-character",

@@ -163,7 +163,7 @@ class _Preprocessor:
 
     def _unknown_line(self, word: Token) -> None:
         close = get_close_matches(word.text, _LINES, n=1)
-        hint = f"did you mean `#{close[0]}`?" if close else None
+        hint = f"did you mean `#{close[0]}`?" if close else "a comment begins with `//`"
         self._bad_line(word, f"`#{word.text}` is not a preprocessor line", hint)
 
     def _conditional(self, word: Token, rest: list[Token]) -> None:

@@ -146,9 +146,8 @@ def _when(pattern: Pattern, history: Sequence[Delta], *, is_unwanted: bool) -> s
             continue
         rows = np.stack(columns, axis=1)[:, : len(pattern.codes)]
         if next(pattern.matching(rows), None) is not None:
-            what = "appeared" if is_unwanted else "vanished"
-            epoch = delta.epoch
-            return f"it {what} in epoch {epoch}: ask about that one, with epoch={epoch} or --epoch {epoch}"
+            what, at = "appeared" if is_unwanted else "vanished", delta.epoch
+            return f"it {what} in epoch {at}: ask with epoch={at}, --epoch {at} or, in the shell, `at {at}`"
     return "name an unwanted fact that appeared or a missing one that vanished, or other epochs"
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import RelationChange
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.files import reason_of, unreadable_hint
 from tidelog.explain.blame.answers import Violation
 from tidelog.views import Delta
 
@@ -50,10 +51,8 @@ def read_guards(text: str | Path, *, is_strict: bool = False) -> tuple[Guard, ..
         lines = text.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as cause:
         # Not UTF-8, or a name that no file can have.
-        reason = getattr(cause, "strerror", None) or str(cause)
-        raise TidelogError(
-            [Diagnostic(code="unreadable-guards", message=f"cannot read {text}: {reason}")]
-        ) from cause
+        message, hint = f"cannot read {text}: {reason_of(cause)}", unreadable_hint(text, cause)
+        raise TidelogError([Diagnostic("unreadable-guards", message, hint=hint)]) from cause
     written = (line.partition("//")[0].strip() for line in lines)
     return tuple(_read(line, is_strict=is_strict) for line in written if line)
 

@@ -72,6 +72,8 @@ def _read_text(text: str, book: RuleBook) -> GroundAtom:
 
 def _about_one_fact(found: Diagnostic) -> Diagnostic:
     """Return the diagnostic, which tells who left a variable how to find facts to ask about."""
+    if found.code == "syntax" and found.hint is None:
+        return replace(found, hint="a fact is written for example path(1, 'a')")
     if found.code != "not-a-constant":
         return found
     return replace(found, hint=f"{found.hint}; a query finds the facts that one can ask about")
