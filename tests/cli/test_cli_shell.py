@@ -255,6 +255,8 @@ ROADS = {"road": [("Bern", "New York", 10), ("Bonn", "Bern", 12), ("it's", "Bonn
     [
         ("", "expl", ["explain", "explainnegation"]),
         ("", "roa", ["road"]),
+        ("", ".mo", [".mode "]),
+        ("", "com", ["commit."]),
         ("why ", "re", ["reach"]),
         ("road(", '"B', ['"Bern"', '"Bonn"']),
         ("road(", "'B", ["'Bern'", "'Bonn'"]),
@@ -328,7 +330,7 @@ def test_the_timer(run: Run) -> None:
     out, err = run(".timer on", "path(1, 2)", ".timer", ".timer off", "path(1, 2)")
 
     assert out == "true\ntimer: on\ntrue\n"
-    assert [line.endswith(" s") for line in err.splitlines()] == [True] * 3
+    assert [line.endswith(" ms") for line in err.splitlines()] == [True] * 2
 
 
 def test_files_are_read(run: Run, tmp_path: Path) -> None:

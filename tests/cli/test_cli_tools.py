@@ -10,7 +10,7 @@ from typer.main import get_command
 from support.command_line import Command, make_command
 from tidelog import __version__
 from tidelog.cli.app import app
-from tidelog.cli.main import only_needed
+from tidelog.cli.main import COMMANDS, only_needed
 
 GOOD = ".decl a(x: number)\n.output a\na(1).\n"
 BAD = ".decl a(x: number)\n.output a\na(y) :- a(x).\nb(1).\n"
@@ -163,6 +163,11 @@ def test_usage_is_plain(tidelog: Command, command: list[str], usage: str) -> Non
     assert usage in out
     assert usage in err
     assert status == 2
+
+
+def test_every_command_is_known_before_it_is_looked_up() -> None:
+    """A file of the same name in the folder is not run in its place."""
+    assert set(COMMANDS) >= set(get_command(app).commands)
 
 
 def test_arguments_too_many_are_named(tidelog: Command) -> None:

@@ -220,6 +220,15 @@ def test_nothing_has_a_colour(notebook: Notebook) -> None:
         assert " color:" not in page
 
 
+def test_blame_and_repair_keep_their_lines(notebook: Notebook) -> None:
+    """What is to blame, and what to take back, is shown as the shell shows it."""
+    notebook.run("%%tidelog db\n.decl a(x: symbol)\n.input a\n.decl b(x: symbol)\nb(x) :- a(x).\n+a('<').")
+
+    pages = notebook.pages("""display(db.blame("b('<')"), db.repair("b('<')"))""")
+
+    assert all("<pre>" in page and "a(&quot;&lt;&quot;)" in page for page in pages)
+
+
 def test_a_session_that_is_closed_has_no_table() -> None:
     """A notebook falls back to its text."""
     db = tidelog.open(".decl a(x: number)")

@@ -34,7 +34,9 @@ class Completion:
             begun = before[start:].lstrip() + text
             values = self._constants(*column, quote="'" if begun.startswith("'") else '"')
             return sorted(value[len(begun) - len(text) :] for value in values if value.startswith(begun))
-        return sorted({word for word in self._words(before.strip(), text) if word.startswith(text)})
+        fitting = sorted({word for word in self._words(before.strip(), text) if word.startswith(text)})
+        is_command = len(fitting) == 1 and not before.strip() and fitting[0] in self._commands
+        return [f"{fitting[0]} "] if is_command and not fitting[0].endswith(".") else fitting
 
     def _words(self, before: str, text: str) -> Sequence[str]:
         match before:

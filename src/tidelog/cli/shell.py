@@ -142,7 +142,7 @@ class Shell:
         return name if name in self._commands and not rest.lstrip().startswith(("(", ":-")) else ""
 
     def _no_command(self, word: str) -> NoReturn:
-        name = word.rstrip(".")
+        name = word.rstrip(".") or word
         if name in self._session:
             hint = f"`facts {name}` shows its facts; a query has terms: {name}(...)"
             raise mistake("unknown-command", f"`{name}` is a relation, not a command", hint)

@@ -82,11 +82,11 @@ class ShellOutput:
     @contextmanager
     def timed(self) -> Iterator[None]:
         """Write how long the block took to stderr, if `.timer` is on."""
-        begun = time.perf_counter()
+        was_timed, begun = self._is_timed, time.perf_counter()
         yield
-        if self._is_timed:
+        if was_timed and self._is_timed:
             sys.stdout.flush()
-            sys.stderr.write(f"{time.perf_counter() - begun:.3f} s\n")
+            sys.stderr.write(f"{1000 * (time.perf_counter() - begun):.1f} ms\n")
 
     def _set_form(self, text: str) -> None:
         if text:

@@ -53,3 +53,8 @@ def _cells(row: Sequence[object]) -> str:
 
 def _lines(text: str) -> str:
     return "<br>".join(map(escape, text.split("\n")))
+
+
+def text_html(text: str) -> str:
+    """Return a text whose lines and columns stay."""
+    return f"<pre>{escape(text)}</pre>"

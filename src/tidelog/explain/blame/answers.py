@@ -8,6 +8,7 @@ from typing import Protocol
 from tidelog.dataclass import dataclass
 from tidelog.explain.blame.steps import StoryStep
 from tidelog.explain.blame.story import step_json, step_lines
+from tidelog.io.html import text_html
 from tidelog.program.suggest import counted
 from tidelog.values import Fact
 from tidelog.views.fact_json import fact_json
@@ -122,6 +123,9 @@ class Blame:
             lines += ["", *step_lines(proof)]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
+    def _repr_html_(self) -> str:
+        return text_html(str(self))
+
     def to_json(self) -> str:
         """Return the answer as JSON text."""
         return _json(self.to_dict())
@@ -222,6 +226,9 @@ class Repair:
         if self.is_optimal:
             return f"cost {self.cost:g}, the least possible"
         return f"cost {self.cost:g}, at least {self.bound:g} is needed"
+
+    def _repr_html_(self) -> str:
+        return text_html(str(self))
 
     def to_json(self) -> str:
         """Return the answer as JSON text."""
