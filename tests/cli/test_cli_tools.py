@@ -70,8 +70,9 @@ def test_check_goes_on_after_mistakes_in_the_syntax(tidelog: Command) -> None:
         '#include "gone.dl"\n.decl a(x: number)\na(x) :- b(x).\n',
         ".type T = A {x: number} | B {y number}\n.decl a(t: T)\na($B(1)).\n",
         ".comp C { .decl a(x number) }\n.init c = C\nc.a(1).\n",
+        ".decl a(x: number)\na(n) :- n = mean : { a(x) }.\n",
     ],
-    ids=["include", "type", "component"],
+    ids=["include", "type", "component", "aggregate"],
 )
 def test_check_reports_no_echoes_of_what_is_lost(tidelog: Command, text: str) -> None:
     """What a missing file or a torn declaration would have declared is not called undeclared."""

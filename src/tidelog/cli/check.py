@@ -56,30 +56,21 @@ def _diagnostics(
         read = parse_what_can_be(read_program(program), include_path=include_path, defines=defines)
     except TidelogError as error:
         return error.diagnostics
+    is_whole = not any(each.severity is Severity.ERROR for each in read.diagnostics)
+    if not is_whole and read.lost is None:
+        return read.diagnostics
     try:
         _, found = build_program(read.tree)
     except TidelogError as error:
         found = error.diagnostics
-    if not read.diagnostics:
+    if is_whole:
         return found
-    unsure = [] if read.lost is None else _spans_with(read.lost, read.tree)
-    more = (
-        []
-        if read.lost is None
-        else [
-            each
-            for each in found
-            if each.severity is Severity.ERROR and not any(_is_within(each.span, span) for span in unsure)
-        ]
-    )
-    return in_order([*read.diagnostics, *more])
+    unsure = _spans_with(read.lost or frozenset(), read.tree)
+    errors = (each for each in found if each.severity is Severity.ERROR)
+    sure = (each for each in errors if not any(span.covers(each.span) for span in unsure))
+    return in_order([*read.diagnostics, *sure])
 
 
 def _spans_with(names: frozenset[str], tree: SyntaxTree) -> list[Span]:
     """Return the places of items that use one of the names."""
     return [item.span for item in tree.items if not names.isdisjoint(_WORD.findall(item.span.text))]
-
-
-def _is_within(span: Span | None, whole: Span) -> bool:
-    is_there = span is not None and span.source is whole.source
-    return span is not None and is_there and whole.start <= span.start and span.end <= whole.end

@@ -55,6 +55,11 @@ class Span:
         """Return the characters of the span."""
         return self.source.text[self.start : self.end]
 
+    def covers(self, other: "Span | None") -> bool:
+        """Say whether another span lies in this one."""
+        is_near = other is not None and other.source is self.source
+        return other is not None and is_near and self.start <= other.start and other.end <= self.end
+
     def to(self, other: "Span") -> "Span":
         """Return the span from the start of this one to the end of `other`.
 

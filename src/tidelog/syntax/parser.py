@@ -1,5 +1,6 @@
 """From text to tree."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,9 @@ from tidelog.source import Source
 from tidelog.syntax.items import ItemParser
 from tidelog.syntax.preprocess import preprocess
 from tidelog.syntax.scanner import Token
-from tidelog.syntax.tree import SyntaxTree
+from tidelog.syntax.tree import Rule, SyntaxTree
 
+_WORD: Final = re.compile(r"[?\w]+")
 _BAD: Final = frozenset({"bad", "#", "##"})
 
 
@@ -51,15 +53,18 @@ class ReadText:
 def parse_what_can_be(
     source: Source, *, include_path: Sequence[Path] = (), defines: Mapping[str, str] | None = None
 ) -> ReadText:
-    """Return the items of a text around its mistakes."""
+    """Return the items of a text around its mistakes; an item with a mistake in it is left out."""
     tokens, preprocessed = preprocess(source, include_path=include_path, defines=defines or {})
     tokens, judged = judge(tokens)
     found = [*preprocessed, *judged]
     parser = ItemParser(tokens)
     items, _ = parser.items()
     found.extend(without_echoes(parser.diagnostics, found))
-    lost = None if preprocessed else frozenset(parser.lost)
-    return ReadText(SyntaxTree(tuple(items)), in_order(found), lost)
+    wrong = [item for item in items if any(item.span.covers(each.span) for each in found)]
+    lost = parser.lost.union(*(_WORD.findall(item.span.text) for item in wrong if not isinstance(item, Rule)))
+    places = {id(item) for item in wrong}
+    tree = SyntaxTree(tuple(item for item in items if id(item) not in places))
+    return ReadText(tree, in_order(found), None if preprocessed else frozenset(lost))
 
 
 def judge(tokens: Sequence[Token]) -> tuple[list[Token], list[Diagnostic]]:
