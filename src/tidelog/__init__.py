@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tidelog.explain.proofs.semiring import Semiring
     from tidelog.program.nodes import Program
     from tidelog.program.text import WrittenRule
-    from tidelog.session import Change, Session, aggregate, functor
+    from tidelog.session import Change, OpenOptions, Session, aggregate, functor
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
     from tidelog.session.prepare import read_program
     from tidelog.session.subscriptions import DeltaStream, Subscription
@@ -65,6 +65,7 @@ __all__ = [
     "Metric",
     "NearMiss",
     "Observer",
+    "OpenOptions",
     "Program",
     "Proof",
     "QuotedRule",
@@ -113,6 +114,7 @@ _HOMES: Final = {
     "Metric": ("tidelog.explain.proofs.metric", "Metric"),
     "NearMiss": ("tidelog.explain.proofs.refutation", "NearMiss"),
     "Observer": ("tidelog.engine.protocol", "Observer"),
+    "OpenOptions": ("tidelog.session", "OpenOptions"),
     "Program": ("tidelog.program.nodes", "Program"),
     "Proof": ("tidelog.explain.proofs.proof", "Proof"),
     "QuotedRule": ("tidelog.explain.proofs.rules", "QuotedRule"),

@@ -1,11 +1,13 @@
 """A session over a tree: the relations that a program names, declared and filled."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast, overload
 
-from tidelog.errors.arguments import Arguments, is_path, paths
-from tidelog.session.open import open_session
+from tidelog.errors.arguments import Arguments, is_path
+from tidelog.session.open import SomeProgram, open_session
+from tidelog.session.options import Named, OpenOptions, combine_options, show_options
 from tidelog.session.session import Session
 from tidelog.source import Source
 from tidelog.syntax import parse, print_tree
@@ -15,34 +17,45 @@ from tidelog.trees.forest import Forest
 from tidelog.trees.tree import Tree
 
 
+class OpeningTree(Protocol[Named]):
+    """What `open_tree` is to a type checker, which reads the options from `OpenOptions`."""
+
+    @overload
+    def __call__(
+        self, program: SomeProgram, tree: Tree | Forest, /, *args: Named.args, **options: Named.kwargs
+    ) -> Session: ...
+
+    @overload
+    def __call__(self, program: SomeProgram, tree: Tree | Forest, *, options: OpenOptions) -> Session: ...
+
+
+def _opening(_: Callable[Named, OpenOptions]) -> Callable[[Callable[..., Session]], OpeningTree[Named]]:
+    """Return what makes a function one that takes these options by name."""
+    return lambda function: cast("OpeningTree[Named]", show_options(function))
+
+
+@_opening(OpenOptions)
 def open_tree(
-    program: str | Path,
-    tree: Tree | Forest,
-    *,
-    facts: Path | str | Mapping[str, object] | None = None,
-    include_path: Sequence[Path | str] = (),
-    defines: Mapping[str, str] | None = None,
-    **options: Any,  # those of `open_session`, which checks them
+    program: SomeProgram, tree: Tree | Forest, *, options: OpenOptions | None = None, **named: Any
 ) -> Session:
     """Return a session over the program and the facts of a tree or forest.
 
     The program need not declare the relations of the tree: those that it names and does not declare
     are declared for it. `facts` are those of the program's other inputs, by relation or in a folder.
-    The other options are those of `tidelog.open`.
+    The options are those of `tidelog.open`.
 
         db = tidelog.open_tree("unused.dl", forest)
         db.apply(forest.update({"a.py": text}).script)
     """
+    chosen = combine_options(options, named)
+    facts = chosen.facts
     with Arguments() as arguments:
         arguments.expect("tree", tree, "a Tree or a Forest", is_right=isinstance(tree, Tree | Forest))
         is_facts = facts is None or isinstance(facts, Mapping) or is_path(facts)
         wanted = "a folder, or a mapping from relations to facts"
         arguments.expect("facts", facts, wanted, is_right=is_facts)
-        wanted = "a mapping from names to texts"
-        arguments.mapping("defines", defines, wanted, of=lambda each: isinstance(each, str), is_optional=True)
     source = find_source(program)
-    folders = paths("include_path", include_path)
-    items = parse(source, include_path=folders, defines=defines).items
+    items = parse(source, include_path=chosen.include_folders, defines=chosen.defines).items
     known = _declared(items)
     texts = {id(item.span.source): item.span.source.text for item in items}
     generated = Source("tree", tree.declarations("\n".join(texts.values())))
@@ -51,8 +64,7 @@ def open_tree(
     whole = Source(source.name, f"{source.text}\n{print_tree(syntax.SyntaxTree(tuple(added)))}")
     own = tree.facts(known | _declared(added))
     other = _files(items, Path(facts)) if isinstance(facts, (str, Path)) else facts or {}
-    whole_facts = {**other, **own}
-    return open_session(whole, facts=whole_facts, include_path=include_path, defines=defines, **options)
+    return open_session(whole, options=replace(chosen, facts={**other, **own}))
 
 
 def _files(items: Iterable[syntax.Item], folder: Path) -> dict[str, object]:

@@ -10,18 +10,12 @@ import typer
 from tidelog import __version__
 from tidelog.cli.guard import guarded
 from tidelog.cli.parameters import (
-    Engine,
-    EngineChoice,
     Epochs,
     Fact,
     Format,
-    Functions,
     Includes,
-    IterationLimit,
     Jobs,
     Macros,
-    MaxUpdateShare,
-    MemoryLimit,
     Method,
     Missing,
     NoWarnings,
@@ -30,13 +24,12 @@ from tidelog.cli.parameters import (
     Program,
     Programs,
     Scripts,
-    Strategy,
     Unwanted,
     parse_jobs,
     parse_macros,
 )
 from tidelog.cli.pipeline import pipeline_app
-from tidelog.cli.session_parameters import takes_session
+from tidelog.cli.session_parameters import EPOCHS, READING, takes_options, takes_run, takes_session
 from tidelog.cli.tree import tree_app
 from tidelog.cli.usage import show_plain_usage
 from tidelog.cli.watch_command import watch
@@ -44,6 +37,7 @@ from tidelog.progress import PROGRESS
 
 if TYPE_CHECKING:
     from tidelog.cli.sessions import SessionOptions
+    from tidelog.session.options import OpenOptions
 
 app = typer.Typer(
     name="tidelog",
@@ -56,34 +50,21 @@ app = typer.Typer(
 
 @app.command()
 @guarded
+@takes_run
 def run(  # noqa: PLR0913 - one parameter per option of the command line
+    options: "OpenOptions",
     program: Program,
     *,
-    fact_dir: Annotated[
-        Path | None,
-        typer.Option("-F", "--fact-dir", metavar="DIR", help="Where the input facts are; here by default."),
-    ] = None,
     output_dir: Annotated[
         Path, typer.Option("-D", "--output-dir", metavar="DIR", help="Where outputs go; - is stdout.")
     ] = Path(),
-    store: Annotated[
-        Path | None,
-        typer.Option("--store", metavar="DIR", help="Keep the state in this folder, or go on from it."),
-    ] = None,
-    jobs: Jobs = "auto",
     stats: Annotated[
         str | None, typer.Option("--stats", metavar="FILE", help="Write statistics as JSON; - is stdout.")
     ] = None,
-    engine: Engine = EngineChoice.LOCAL,
     master: Annotated[
         str | None,
         typer.Option("--master", metavar="URL", help="With --engine spark: the cluster, as local[4]."),
     ] = None,
-    memory_limit: MemoryLimit = None,
-    iteration_limit: IterationLimit = None,
-    functions: Functions = None,
-    include: Includes = None,
-    macro: Macros = None,
     no_warn: NoWarnings = False,
     no_progress: Annotated[bool, typer.Option("--no-progress", help="Show no progress.")] = False,
     compile_: Annotated[bool, typer.Option("-c", "--compile", hidden=True)] = False,
@@ -94,29 +75,12 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     del compile_  # kernels are always compiled; the option is there for scripts written for Soufflé
     if no_progress:
         PROGRESS.show_on(None)
-    run_program(
-        RunOptions(
-            program=program,
-            fact_directory=fact_dir,
-            output_directory=output_dir,
-            store=store,
-            jobs=parse_jobs(jobs),
-            stats=stats,
-            engine=engine.value,
-            master=master,
-            memory_limit=memory_limit,
-            iteration_limit=iteration_limit,
-            functions=tuple(functions or ()),
-            include_path=tuple(include or ()),
-            defines=parse_macros(macro),
-            shows_warnings=not no_warn,
-        )
-    )
+    run_program(RunOptions(program, options, output_dir, stats, master, shows_warnings=not no_warn))
 
 
 @app.command()
 @guarded
-@takes_session
+@takes_session(*EPOCHS)
 def apply(  # noqa: PLR0913 - one parameter per option of the command line
     session: "SessionOptions",
     scripts: Annotated[
@@ -124,8 +88,6 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
         typer.Argument(help="Change scripts; - is stdin, read as it comes.", metavar="CHANGES..."),
     ],
     *,
-    strategy: Strategy = None,
-    max_update_share: MaxUpdateShare = None,
     explain_strategy: Annotated[
         bool, typer.Option("--explain-strategy", help="Say what was done to each stratum, and why.")
     ] = False,
@@ -146,7 +108,7 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
     is_json = output_format is OutputFormat.JSON
     apply_changes(
         ApplyOptions(
-            replace(session, strategy=strategy, max_update_share=max_update_share),
+            session,
             tuple(scripts),
             explain_strategy,
             is_json,
@@ -160,22 +122,19 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
 
 @app.command()
 @guarded
-@takes_session
+@takes_session(*EPOCHS)
 def shell(
     session: "SessionOptions",
-    *,
-    strategy: Strategy = None,
-    max_update_share: MaxUpdateShare = None,
 ) -> None:
     """Change facts and rules and ask queries, line by line."""
     from tidelog.cli.shell import run_shell  # noqa: PLC0415 - starts quickly otherwise
 
-    run_shell(replace(session, strategy=strategy, max_update_share=max_update_share, takes_rules=True))
+    run_shell(replace(session, takes_rules=True))
 
 
 @app.command()
 @guarded
-@takes_session
+@takes_session()
 def serve(  # noqa: PLR0913 - one parameter per option of the command line
     session: "SessionOptions",
     *,
@@ -212,7 +171,7 @@ app.command()(watch)
 
 @app.command()
 @guarded
-@takes_session
+@takes_session()
 def blame(  # noqa: PLR0913 - one parameter per option of the command line
     session: "SessionOptions",
     scripts: Scripts = None,
@@ -240,7 +199,7 @@ def blame(  # noqa: PLR0913 - one parameter per option of the command line
 
 @app.command()
 @guarded
-@takes_session
+@takes_session()
 def repair(  # noqa: PLR0913 - one parameter per option of the command line
     session: "SessionOptions",
     scripts: Scripts = None,
@@ -324,38 +283,30 @@ def fmt(
 
 @app.command()
 @guarded
-def plan(  # noqa: PLR0913 - one parameter per option of the command line
+@takes_options(*READING)
+def plan(
+    options: "OpenOptions",
     program: Program,
     *,
-    fact_dir: Annotated[
-        Path | None,
-        typer.Option("-F", "--fact-dir", metavar="DIR", help="Choose orders by the sizes of these facts."),
-    ] = None,
     measure: Annotated[
         bool,
         typer.Option("--measure", help="Evaluate the program, and print what each operator yielded."),
     ] = False,
-    functions: Functions = None,
-    include: Includes = None,
-    macro: Macros = None,
 ) -> None:
     """Print what the engine will run, or with --measure what it ran: algebra, operators, orders, indexes."""
-    from tidelog.cli.plan import PlanOptions, print_plan  # noqa: PLC0415 - starts quickly otherwise
+    if measure:
+        from tidelog.cli.plan_measure import measure_plan  # noqa: PLC0415 - loads the engine
 
-    options = PlanOptions(
-        program, fact_dir, tuple(functions or ()), tuple(include or ()), parse_macros(macro)
-    )
-    if not measure:
-        print_plan(options)
+        measure_plan(program, options)
         return
-    from tidelog.cli.plan_measure import measure_plan  # noqa: PLC0415 - loads the engine
+    from tidelog.cli.plan import print_plan  # noqa: PLC0415 - starts quickly otherwise
 
-    measure_plan(options)
+    print_plan(program, options)
 
 
 @app.command()
 @guarded
-@takes_session
+@takes_session()
 def why(  # noqa: PLR0913 - one parameter per option of the command line
     session: "SessionOptions",
     fact: Fact,
@@ -389,7 +340,7 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
 
 @app.command("why-not")
 @guarded
-@takes_session
+@takes_session()
 def why_not(  # noqa: PLR0913 - one parameter per option of the command line
     session: "SessionOptions",
     fact: Fact,

@@ -8,21 +8,6 @@ from typing import Annotated
 import typer
 
 
-class EngineChoice(StrEnum):
-    """The engines, as the command line names them."""
-
-    LOCAL = "local"
-    REFERENCE = "reference"
-    SPARK = "spark"
-
-
-class SessionEngineChoice(StrEnum):
-    """The engines of commands that work on a session; Spark's runs programs, and sessions in Python."""
-
-    LOCAL = "local"
-    REFERENCE = "reference"
-
-
 class OutputFormat(StrEnum):
     """Forms of what a command prints."""
 
@@ -45,12 +30,6 @@ Scripts = Annotated[
 ]
 Fact = Annotated[str, typer.Argument(help="A fact, as path(1, 'a').", metavar="FACT")]
 
-Facts = Annotated[
-    Path | None,
-    typer.Option(
-        "-F", "--fact-dir", "--facts", metavar="DIR", help="Where a program's input facts are; none without."
-    ),
-]
 Includes = Annotated[
     list[Path] | None,
     typer.Option("-I", "--include-dir", metavar="DIR", help="A folder for #include; may be repeated."),
@@ -59,35 +38,7 @@ Macros = Annotated[
     list[str] | None,
     typer.Option("-M", "--macro", metavar="NAME=VALUE", help="Define a macro; may be repeated."),
 ]
-Functions = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--functions", metavar="FILE", help="A Python file with @tidelog.functor functions; repeatable."
-    ),
-]
-Engine = Annotated[EngineChoice, typer.Option("--engine", help="What runs the program.")]
-SessionEngine = Annotated[SessionEngineChoice, typer.Option("--engine", help="What runs the program.")]
 Jobs = Annotated[str, typer.Option("-j", "--jobs", metavar="N", help="Number of threads; auto is all cores.")]
-MemoryLimit = Annotated[
-    str | None,
-    typer.Option("--memory-limit", metavar="SIZE", help="Stop beyond this much memory, such as 4G."),
-]
-IterationLimit = Annotated[
-    int | None,
-    typer.Option("--iteration-limit", metavar="N", help="Stop a stratum after this many iterations."),
-]
-Strategy = Annotated[
-    str | None,
-    typer.Option("--strategy", metavar="NAME", help="How epochs are applied; auto by default."),
-]
-MaxUpdateShare = Annotated[
-    float | None,
-    typer.Option(
-        "--max-update-share",
-        metavar="F",
-        help="Share of a recompute's work that an update may take; 0.2 by default.",
-    ),
-]
 Unwanted = Annotated[
     list[str] | None,
     typer.Option("--unwanted", "-u", metavar="FACT", help="A fact, or a pattern, that appeared; repeatable."),

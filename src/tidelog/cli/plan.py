@@ -1,41 +1,28 @@
 """`tidelog plan`: what will run."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from tidelog.algebra.plan_report import report_plan
 from tidelog.cli.programs import read_program
-from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io import read_relation
 from tidelog.plan.passes import keep_wanted
 from tidelog.plan.statistics import KnownSizes
 from tidelog.program import build_program
 from tidelog.program.nodes import Program
-from tidelog.syntax import parse
+from tidelog.session.options import OpenOptions
+from tidelog.session.prepare import Request, read_text
 from tidelog.values import Codec
 
 
-@dataclass(frozen=True, slots=True)
-class PlanOptions:
-    """What the command line asked for."""
-
-    program: Path
-    fact_directory: Path | None
-    functions: tuple[Path, ...]
-    include_path: tuple[Path, ...]
-    defines: Mapping[str, str]
-
-
-def print_plan(options: PlanOptions) -> None:
+def print_plan(path: Path, options: OpenOptions) -> None:
     """Print for each stratum its rules as algebra, the operators of its delta rules, and its indexes.
 
     With a folder of facts, orders are chosen by the sizes of the inputs in it.
     """
-    text = parse(read_program(options.program), include_path=options.include_path, defines=options.defines)
-    program, _ = build_program(text)
-    sizes = {} if options.fact_directory is None else _input_sizes(program, options.fact_directory)
+    program, _ = build_program(read_text(Request(read_program(path), options)).tree)
+    sizes = _input_sizes(program, options.facts) if isinstance(options.facts, Path) else {}
     sys.stdout.write(report_plan(keep_wanted(program), KnownSizes(sizes)))
 
 

@@ -1,42 +1,35 @@
 """`tidelog plan --measure`: what ran, and what it was expected to do."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from tidelog.algebra.plan_report import report_plan
-from tidelog.cli.plan import PlanOptions
 from tidelog.cli.programs import read_program
 from tidelog.cli.start import spare_pandas
-from tidelog.engine.function_files import load_functions
 from tidelog.engine.local import LocalEngine
-from tidelog.engine.protocol import Settings
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.plan.measured import Measurements
 from tidelog.plan.passes import keep_wanted
 from tidelog.plan.statistics import KnownSizes
 from tidelog.session.load import load_facts
+from tidelog.session.options import OpenOptions
 from tidelog.session.prepare import Request, prepare
 from tidelog.values import Codec
 
 
-def measure_plan(options: PlanOptions) -> None:
+def measure_plan(path: Path, options: OpenOptions) -> None:
     """Evaluate the program on one thread and print the plans that ran, with what their operators yielded."""
     spare_pandas()
-    request = Request(
-        read_program(options.program),
-        options.fact_directory or Path(),
-        settings=Settings(jobs=1),
-        functions=load_functions(options.functions),
-        include_path=options.include_path,
-        defines=options.defines,
-    )
+    options = replace(options, facts=options.facts or Path(), jobs=1)
+    request = Request(read_program(path), options)
     recorder = SessionRecorder()
     prepared = prepare(request, recorder)
     program = keep_wanted(prepared.program)
     codec = Codec(program.types)
-    engine = LocalEngine(program, codec, request.settings, prepared.functions)
+    engine = LocalEngine(program, codec, options.settings, prepared.functions)
     engine.measurements = Measurements()
-    load_facts(program, request.facts, codec, engine)
+    load_facts(program, options.facts, codec, engine)
     engine.evaluate(recorder)
     sizes = KnownSizes({name: float(engine.size(name)) for name in program.relations})
     sys.stdout.write(report_plan(program, sizes, engine.measurements.plans))

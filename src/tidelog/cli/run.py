@@ -1,7 +1,6 @@
 """`tidelog run`: read, evaluate, write, and say what it took."""
 
 import sys
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +10,11 @@ from tidelog.cli.programs import read_program
 from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
 from tidelog.dataclass import dataclass
-from tidelog.engine.function_files import load_functions
-from tidelog.engine.protocol import Settings
 from tidelog.engine.recorder import SessionRecorder
-from tidelog.engine.settings import make_settings
 from tidelog.errors.arguments import Arguments
 from tidelog.plan.passes import keep_wanted
 from tidelog.session.once import evaluate_once
+from tidelog.session.options import OpenOptions
 from tidelog.session.prepare import Request, prepare
 from tidelog.session.write import print_sizes, write_outputs
 from tidelog.views import Snapshot
@@ -28,18 +25,10 @@ class RunOptions:
     """What the command line asked for; the output directory `-` is stdout."""
 
     program: Path
-    fact_directory: Path | None
+    options: OpenOptions
     output_directory: Path
-    store: Path | None
-    jobs: int | None
     stats: str | None
-    engine: str
     master: str | None
-    memory_limit: str | None
-    iteration_limit: int | None
-    functions: tuple[Path, ...]
-    include_path: tuple[Path, ...]
-    defines: Mapping[str, str]
     shows_warnings: bool
 
 
@@ -52,10 +41,10 @@ def run_program(options: RunOptions) -> None:
     recorder = SessionRecorder()
     if options.stats is not None:
         recorder.add("start", seconds_since_start())
-    settings = make_settings(options.jobs, options.memory_limit, options.iteration_limit)
+    settings = options.options.settings
     try:
         with ExitStack() as held:
-            snapshot = _evaluate(options, settings, recorder, held)
+            snapshot = _evaluate(options, recorder, held)
             with recorder.phase("write"):
                 write_outputs(snapshot, options.output_directory)
                 print_sizes(snapshot, sys.stdout)
@@ -69,29 +58,21 @@ def run_program(options: RunOptions) -> None:
         write_stats(options.stats, recorder, settings, sizes, is_complete=True)
 
 
-def _evaluate(
-    options: RunOptions, settings: Settings, recorder: SessionRecorder, held: ExitStack
-) -> Snapshot:
+def _evaluate(options: RunOptions, recorder: SessionRecorder, held: ExitStack) -> Snapshot:
     """Return what the program derives; a store stays open until `held` is left."""
-    _check(options)
-    has_facts = options.store is not None and _holds_facts(options.store)
-    request = Request(
-        read_program(options.program),
-        None if has_facts else options.fact_directory or Path(),
-        options.engine,
-        settings,
-        load_functions(options.functions),
-        options.include_path,
-        options.defines,
-        store=options.store,
-    )
-    if options.engine == "spark":
+    chosen = options.options
+    has_facts = chosen.store_folder is not None and _holds_facts(chosen.store_folder)
+    _check(options, has_facts=has_facts)
+    request = Request(read_program(options.program), chosen)
+    if not has_facts:
+        request = request.changed(facts=chosen.facts or Path())
+    if chosen.engine == "spark":
         from tidelog.engine.spark.opening import spark_for_command  # noqa: PLC0415 - most runs need no Spark
 
         # Spark takes seconds to start: mistakes in the program are told before.
         prepare(request, SessionRecorder())
         request = replace(request, spark=held.enter_context(spark_for_command(options.master)))
-    if request.store is not None:
+    if chosen.store is not None:
         from tidelog.session.open import start_session  # noqa: PLC0415 - most runs keep no state
 
         session = held.enter_context(start_session(request, recorder))
@@ -101,7 +82,7 @@ def _evaluate(
     prepared = prepare(request, recorder)
     if options.shows_warnings:
         show(prepared.warnings)
-    if options.engine != "reference":
+    if chosen.engine != "reference":
         # Nobody can ask a finished run for other relations; the oracle runs what was written.
         prepared = replace(prepared, program=keep_wanted(prepared.program))
     return evaluate_once(prepared, recorder)
@@ -113,17 +94,17 @@ def _holds_facts(store: Path) -> bool:
     return Store.exists(store)
 
 
-def _check(options: RunOptions) -> None:
+def _check(options: RunOptions, *, has_facts: bool) -> None:
     """Raise if an option would be ignored."""
-    has_facts = options.store is not None and _holds_facts(options.store)
+    chosen = options.options
     with Arguments() as arguments:
         arguments.refuse(
-            if_any={"-F": has_facts and options.fact_directory is not None},
-            because=f"the store `{options.store}` has its facts already",
+            if_any={"-F": has_facts and chosen.facts is not None},
+            because=f"the store `{chosen.store}` has its facts already",
             hint="leave it out to go on from the store; `tidelog apply` changes its facts",
         )
         arguments.refuse(
-            if_any={"--master": options.master is not None and options.engine != "spark"},
-            because=f"the engine is `{options.engine}`",
+            if_any={"--master": options.master is not None and chosen.engine != "spark"},
+            because=f"the engine is `{chosen.engine}`",
             hint="give --engine spark as well",
         )

@@ -1,84 +1,174 @@
-"""The options that say which session a command works on; every such command has the same ones."""
+"""The options of a session on the command line; every command that has one of them declares it here."""
 
 import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Concatenate, ParamSpec
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec
 
-from tidelog.cli.parameters import (
-    Facts,
-    Functions,
-    Includes,
-    IterationLimit,
-    Jobs,
-    Macros,
-    MemoryLimit,
-    NoWarnings,
-    SessionEngine,
-    SessionEngineChoice,
-    Target,
-    parse_jobs,
-    parse_macros,
-)
+import typer
+
+from tidelog.cli.parameters import Includes, Jobs, Macros, NoWarnings, Target, parse_jobs, parse_macros
 
 if TYPE_CHECKING:
     from tidelog.cli.sessions import SessionOptions
+    from tidelog.session.options import OpenOptions
 
-Parameters = ParamSpec("Parameters")
+Own = ParamSpec("Own")
+Command = Callable[..., None]
+
+
+class EngineChoice(StrEnum):
+    """The engines, as the command line names them."""
+
+    LOCAL = "local"
+    REFERENCE = "reference"
+    SPARK = "spark"
+
+
+class SessionEngineChoice(StrEnum):
+    """The engines of commands that work on a session; Spark's runs programs, and sessions in Python."""
+
+    LOCAL = "local"
+    REFERENCE = "reference"
+
+
+def _options(  # noqa: PLR0913 - one parameter per option of the command line
+    *,
+    fact_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "-F",
+            "--fact-dir",
+            "--facts",
+            metavar="DIR",
+            help="Where the facts are; beside the program by default.",
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="DIR", help="Keep the state in this folder, or go on from it."),
+    ] = None,
+    jobs: Jobs = "auto",
+    engine: Annotated[
+        SessionEngineChoice, typer.Option("--engine", help="What runs the program.")
+    ] = SessionEngineChoice.LOCAL,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option("--memory-limit", metavar="SIZE", help="Stop beyond this much memory, such as 4G."),
+    ] = None,
+    iteration_limit: Annotated[
+        int | None,
+        typer.Option("--iteration-limit", metavar="N", help="Stop a stratum after this many iterations."),
+    ] = None,
+    functions: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--functions", metavar="FILE", help="A Python file with @tidelog.functor functions; repeatable."
+        ),
+    ] = None,
+    include: Includes = None,
+    macro: Macros = None,
+    strategy: Annotated[
+        str, typer.Option("--strategy", metavar="NAME", help="How epochs are applied.")
+    ] = "auto",
+    max_update_share: Annotated[
+        float,
+        typer.Option(
+            "--max-update-share", metavar="F", help="Share of a recompute's work that an update may take."
+        ),
+    ] = 0.2,
+) -> "OpenOptions":
+    """Return the options; without `-F` the facts are None, for whoever knows the program to say where."""
+    from tidelog.engine.function_files import load_functions  # noqa: PLC0415 - starts quickly otherwise
+    from tidelog.session.options import OpenOptions  # noqa: PLC0415 - as above
+
+    return OpenOptions(
+        facts=fact_dir,
+        engine=engine.value,
+        jobs=parse_jobs(jobs),
+        memory_limit=memory_limit,
+        iteration_limit=iteration_limit,
+        functions=load_functions(functions or ()),
+        include_path=include or (),
+        defines=parse_macros(macro),
+        strategy=strategy,
+        max_update_share=max_update_share,
+        store=store,
+    )
+
+
+_PARAMETERS: Final = inspect.signature(_options).parameters
+# How programs are read, which is all that commands without a session need.
+READING: Final = ("fact_dir", "functions", "include", "macro")
+_RUNNING: Final = ("fact_dir", "jobs", "engine", "memory_limit", "iteration_limit", *READING[1:])
+# How epochs are applied.
+EPOCHS: Final = ("strategy", "max_update_share")
+
+
+def takes_options(
+    *names: str,
+) -> Callable[[Callable[Concatenate["OpenOptions", Own], None]], Command]:
+    """Return what puts the options of these names in place of a command's first parameter.
+
+    @takes_options(*READING)
+    def plan(options: "OpenOptions", program: Program, *, measure: bool = False) -> None: ...
+    """
+    shared = [_PARAMETERS[name] for name in names]
+    return lambda command: _with_parameters(command, [], shared, lambda values: _options(**values))
+
+
+def takes_run(command: Callable[Concatenate["OpenOptions", Own], None]) -> Command:
+    """Return a command that runs a program once, on any engine, with those options."""
+    engines = Annotated[EngineChoice, typer.Option("--engine", help="What runs the program.")]
+    shared = [_PARAMETERS[name] for name in ("store", *_RUNNING)]
+    shared = [each.replace(annotation=engines) if each.name == "engine" else each for each in shared]
+    return _with_parameters(command, [], shared, lambda values: _options(**values))
 
 
 def takes_session(
-    command: Callable[Concatenate["SessionOptions", Parameters], None],
-) -> Callable[..., None]:
-    """Return the command with the options of a session in place of its first parameter.
+    *names: str,
+) -> Callable[[Callable[Concatenate["SessionOptions", Own], None]], Command]:
+    """Return what puts a store or program, its options and those of these names in place of the first one.
 
-    Typer reads options from a signature, so the result's has them before and behind the command's own:
+    @takes_session(*EPOCHS)
+    def shell(session: "SessionOptions") -> None: ...
+    """
 
-        @takes_session
-        def shell(session: "SessionOptions", *, strategy: Strategy = None) -> None: ...
+    def build(values: Mapping[str, Any]) -> "SessionOptions":
+        from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - starts quickly otherwise
+
+        options = _options(**{name: value for name, value in values.items() if name in _PARAMETERS})
+        return SessionOptions(values["target"], options, shows_warnings=not values["no_warn"])
+
+    named = inspect.Parameter.KEYWORD_ONLY
+    target = inspect.Parameter("target", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Target)
+    silent = inspect.Parameter("no_warn", named, default=False, annotation=NoWarnings)
+    shared = [*(_PARAMETERS[name] for name in (*names, *_RUNNING)), silent]
+    return lambda command: _with_parameters(command, [target], shared, build)
+
+
+def _with_parameters(
+    command: Callable[..., None],
+    first: list[inspect.Parameter],
+    shared: list[inspect.Parameter],
+    build: Callable[[Mapping[str, Any]], object],
+) -> Command:
+    """Return a command whose first argument is built from shared parameters.
+
+    Typer reads options from a signature, so the result's has them before and behind the command's own.
     """
     own = list(inspect.signature(command).parameters.values())[1:]
-    shared = list(inspect.signature(_session_options).parameters.values())
     positional = [each for each in own if each.kind is not inspect.Parameter.KEYWORD_ONLY]
     options = [each for each in own if each.kind is inspect.Parameter.KEYWORD_ONLY]
-    merged = [shared[0], *positional, *options, *shared[1:]]
+    merged = [*first, *positional, *options, *shared]
     names = {each.name for each in own}
 
     def run(**values: object) -> None:
-        session = _session_options(
-            **{name: value for name, value in values.items() if name not in names}  # type: ignore[arg-type]  # Typer made them of these types
-        )
-        command(session, **{name: values[name] for name in names})  # type: ignore[arg-type, call-arg]  # as above
+        built = build({name: value for name, value in values.items() if name not in names})
+        command(built, **{name: values[name] for name in names})
 
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
     run.__annotations__ = {each.name: each.annotation for each in merged}
     run.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]  # read by inspect
     return run
-
-
-def _session_options(  # noqa: PLR0913 - one parameter per option of the command line
-    target: Target,
-    *,
-    fact_dir: Facts = None,
-    jobs: Jobs = "auto",
-    engine: SessionEngine = SessionEngineChoice.LOCAL,
-    memory_limit: MemoryLimit = None,
-    iteration_limit: IterationLimit = None,
-    functions: Functions = None,
-    include: Includes = None,
-    macro: Macros = None,
-    no_warn: NoWarnings = False,
-) -> "SessionOptions":
-    from tidelog.cli.sessions import SessionOptions  # noqa: PLC0415 - starts quickly otherwise
-
-    return SessionOptions(
-        target,
-        fact_dir,
-        engine.value,
-        parse_jobs(jobs),
-        memory_limit,
-        iteration_limit,
-        tuple(functions or ()),
-        tuple(include or ()),
-        parse_macros(macro),
-        shows_warnings=not no_warn,
-    )

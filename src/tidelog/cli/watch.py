@@ -12,10 +12,10 @@ from tidelog.cli.guard import MISTAKE
 from tidelog.cli.start import spare_pandas
 from tidelog.cli.watch_report import WatchReport
 from tidelog.dataclass import dataclass
-from tidelog.engine.function_files import load_functions
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.program.suggest import counted
 from tidelog.progress import activity
+from tidelog.session.options import OpenOptions
 from tidelog.trees.forest import Forest, read_text
 from tidelog.trees.git_history import GitHistory
 from tidelog.trees.languages import find_language
@@ -27,13 +27,11 @@ class WatchOptions:
 
     program: Path
     language: str
-    include_path: tuple[Path, ...] = ()
+    options: OpenOptions
     sarif: Path | None = None
     interval_seconds: float = 0.3
     is_once: bool = False
     is_quiet: bool = False
-    facts: Path | None = None
-    functions: tuple[Path, ...] = ()
     why_depth: int = 0
     is_json: bool = False
     exits_with_zero: bool = False
@@ -101,14 +99,7 @@ def watch_history(repository: Path, revisions: str | None, options: WatchOptions
 
 
 def _follow(options: WatchOptions, forest: Forest) -> Follow:
-    functions = load_functions(options.functions)
-    return Follow(
-        options.program,
-        forest,
-        include_path=options.include_path,
-        facts=options.facts,
-        functions=functions or None,
-    )
+    return Follow(options.program, forest, options=options.options)
 
 
 class _Files:

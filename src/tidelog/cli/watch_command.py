@@ -1,16 +1,23 @@
 """The options of `tidelog watch`."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tidelog.cli.guard import guarded
 from tidelog.cli.parameters import OutputFormat
+from tidelog.cli.session_parameters import READING, takes_options
+
+if TYPE_CHECKING:
+    from tidelog.session.options import OpenOptions
 
 
 @guarded
+@takes_options(*READING)
 def watch(  # noqa: PLR0913 - each is an option of its own
+    chosen: "OpenOptions",
     program: Annotated[Path, typer.Argument(help="The analysis, a .dl file.", metavar="PROGRAM")],
     *,
     tree: Annotated[
@@ -40,18 +47,6 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         typer.Option(
             "--interval", metavar="SECONDS", min=0.01, help="How often to look for saves; 0.3 by default."
         ),
-    ] = None,
-    include: Annotated[
-        list[Path] | None,
-        typer.Option("-I", "--include-dir", metavar="DIR", help="A folder for #include; may be repeated."),
-    ] = None,
-    facts: Annotated[
-        Path | None,
-        typer.Option("-F", "--fact-dir", metavar="DIR", help="Other inputs; beside the program by default."),
-    ] = None,
-    functions: Annotated[
-        list[Path] | None,
-        typer.Option("--functions", metavar="FILE", help="Python file with functors; may be repeated."),
     ] = None,
     why: Annotated[
         int,
@@ -84,13 +79,11 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     options = WatchOptions(
         program,
         language,
-        tuple(include or ()),
+        replace(chosen, facts=chosen.facts or program.parent),
         sarif,
         0.3 if interval is None else interval,
         once,
         quiet,
-        program.parent if facts is None else facts,
-        tuple(functions or ()),
         why,
         output_format is OutputFormat.JSON,
         exit_zero,

@@ -5,8 +5,8 @@ from typing import Final
 
 from tidelog.engine.memory import parse_memory_size
 from tidelog.engine.protocol import Settings
-from tidelog.errors import Diagnostic, TidelogError
-from tidelog.errors.arguments import described, is_whole
+from tidelog.errors import Diagnostic
+from tidelog.errors.arguments import Arguments, described, is_whole
 
 # More threads than any machine has are a mistake.
 _MOST_JOBS: Final = 4_096
@@ -17,17 +17,20 @@ def make_settings(
 ) -> Settings:
     """Return the settings a user chose; None leaves the default."""
     settings = Settings()
-    if jobs is not None:
-        if not is_whole(jobs) or not 1 <= jobs <= _MOST_JOBS:
+    with Arguments() as arguments:
+        if jobs is not None and not (is_whole(jobs) and 1 <= jobs <= _MOST_JOBS):
             message = f"{described(jobs)} is not a number of threads"
             hint = f"give a whole number from 1 to {_MOST_JOBS:,}"
-            raise TidelogError([Diagnostic(code="bad-jobs", message=message, hint=hint)])
-        settings = replace(settings, jobs=jobs)
-    if memory_limit is not None:
-        settings = replace(settings, memory_limit_bytes=parse_memory_size(memory_limit))
-    if iteration_limit is not None:
-        if not is_whole(iteration_limit) or iteration_limit < 1:
+            arguments.diagnostics.append(Diagnostic(code="bad-jobs", message=message, hint=hint))
+        elif jobs is not None:
+            settings = replace(settings, jobs=jobs)
+        if memory_limit is not None:
+            with arguments.noting():
+                settings = replace(settings, memory_limit_bytes=parse_memory_size(memory_limit))
+        if iteration_limit is not None and not (is_whole(iteration_limit) and iteration_limit >= 1):
             message = f"{described(iteration_limit)} is not a number of iterations"
-            raise TidelogError([Diagnostic("bad-iteration-limit", message, hint="give 1 or more")])
-        settings = replace(settings, iteration_limit=iteration_limit)
+            hint = "give a whole number of at least 1"
+            arguments.diagnostics.append(Diagnostic(code="bad-iteration-limit", message=message, hint=hint))
+        elif iteration_limit is not None:
+            settings = replace(settings, iteration_limit=iteration_limit)
     return settings

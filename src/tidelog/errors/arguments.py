@@ -1,7 +1,8 @@
 """Arguments of calls that are not what they should be, as diagnostics and not as tracebacks."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -40,6 +41,14 @@ class Arguments:
         for name, is_input in if_any.items():
             if is_input:
                 self.diagnostics.append(no_effect(name, because, hint))
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Note the mistakes that are raised within, and go on."""
+        try:
+            yield
+        except TidelogError as error:
+            self.diagnostics += error.diagnostics
 
     def text(self, name: str, value: object) -> None:
         """Expect a text."""

@@ -9,8 +9,8 @@ from tidelog.pipeline.job import Job
 from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import did_you_mean, undeclared_relation
-from tidelog.program.text import ProgramText
-from tidelog.session.prepare import Request, prepare_text
+from tidelog.session.options import OpenOptions
+from tidelog.session.prepare import Request, prepare_text, read_text
 from tidelog.source import Source as Text
 from tidelog.syntax.find_source import read_source
 from tidelog.values import Kind, Value
@@ -18,12 +18,15 @@ from tidelog.values import Kind, Value
 
 @dataclass(frozen=True, slots=True)
 class CheckedJob:
-    """A job whose program was built and has the relations that the job speaks of."""
+    """A job whose program was built and has the relations that the job speaks of.
+
+    `options` are those of its session, without facts and state.
+    """
 
     job: Job
     text: Text
     program: Program
-    functions: Mapping[str, Callable[..., Value]]
+    options: OpenOptions
     warnings: tuple[Diagnostic, ...]
 
     @property
@@ -47,12 +50,18 @@ def bind_job(job: Job, own_functions: Mapping[str, Callable[..., Value]] | None 
     """
     text = read_source(job.place(job.program))
     functions = {**load_functions([job.place(file) for file in job.functions]), **(own_functions or {})}
-    include = tuple(job.place(folder) for folder in job.include)
     inputs = tuple(dict.fromkeys(source.relation for source in job.sources))
-    request = Request(text, functions=functions, include_path=include, defines=job.defines)
-    written = ProgramText.read([text], include, job.defines)
+    is_spark = job.engine == "spark"
+    options = OpenOptions(
+        engine="spark" if is_spark else "local",
+        functions=functions,
+        include_path=[job.place(folder) for folder in job.include],
+        defines=job.defines,
+        spark_options=job.spark_options if is_spark else None,
+    )
+    request = Request(text, options)
     # Sources that name no relation of the program are told below, with their lines.
-    prepared = prepare_text(request, written, ())
+    prepared = prepare_text(request, read_text(request), ())
     known = [name for name in inputs if name in prepared.program.relations]
     program = name_inputs(prepared.program, known)
     mistakes = [*_check_relations(job, program), *_check_outputs(job)]
@@ -62,7 +71,7 @@ def bind_job(job: Job, own_functions: Mapping[str, Callable[..., Value]] | None 
     warnings = tuple(
         each for each in prepared.warnings if not (each.code == "no-source" and each.span in spans)
     )
-    return CheckedJob(job, text, program, functions, warnings)
+    return CheckedJob(job, text, program, options, warnings)
 
 
 def _check_relations(job: Job, program: Program) -> Iterator[Diagnostic]:

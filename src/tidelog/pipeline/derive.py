@@ -1,6 +1,7 @@
 """What derives a pipeline's outputs: a session, on the local engine or on Spark's workers."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -190,17 +191,13 @@ class SessionDeriver:
     def _open(self, facts: Mapping[str, object]) -> "Session":
         """Return the session that goes on from the state; if there is none, a new one over the facts."""
         job = self._bound.job
-        return open_session(
-            job.place(job.program),
-            facts=facts,
-            engine="spark" if self._is_spark else "local",
-            spark=self._spark if self._is_spark else None,
-            spark_options={"storage": str(self._folder), **job.spark_options} if self._is_spark else None,
-            store=None if self._is_spark else self._folder,
-            functions=self._bound.functions,
-            include_path=[job.place(each) for each in job.include],
-            defines=job.defines,
-        )
+        options = replace(self._bound.options, facts=facts)
+        if self._is_spark:
+            place = {"storage": str(self._folder), **job.spark_options}
+            options = replace(options, spark=self._spark, spark_options=place)
+        else:
+            options = replace(options, store=self._folder)
+        return open_session(job.place(job.program), options=options)
 
     def _data(self, name: str, frame: "DataFrame | None", *, is_load: bool = False) -> object:
         """Return facts as a session takes them; workers encode the texts of a load."""

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintainedEngine
 from tidelog.engine.protocol import Engine, Observer, Settings, UserFunctions
-from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.inputs import find_changeable
 from tidelog.program.nodes import Program
 from tidelog.values import Codec
@@ -78,7 +77,7 @@ class EngineHandle:
         return self.kind.passes(program)
 
 
-def find_engine(name: str, spark: object = None) -> EngineKind:
+def find_engine(name: EngineName, spark: object = None) -> EngineKind:
     """Return the named sort of engine.
 
     Engines are imported when they are chosen: the local one brings its compiler, which takes
@@ -92,15 +91,7 @@ def find_engine(name: str, spark: object = None) -> EngineKind:
             return _reference()
         case "spark":
             return _spark(spark)
-    raise TidelogError(
-        [
-            Diagnostic(
-                code="unknown-engine",
-                message=f"there is no engine `{name}`",
-                hint=f"choose one of {', '.join(get_args(EngineName))}",
-            )
-        ]
-    )
+    assert_never(name)
 
 
 def _local() -> EngineKind:

@@ -10,18 +10,18 @@ from tidelog.views import Snapshot
 
 def evaluate_once(prepared: Prepared, recorder: SessionRecorder) -> Snapshot:
     """Return what a program derives, from an engine that will not follow changes."""
-    request, program, functions = prepared.request, prepared.program, prepared.functions
+    options, program, functions = prepared.request.options, prepared.program, prepared.functions
     with recorder.phase("start"):
-        kind = find_engine(request.engine, request.spark)
+        kind = find_engine(options.engine, prepared.request.spark)
     with recorder.phase("load"):
         codec = Codec(program.types)
-        engine = kind.evaluate(kind.passes(program), codec, request.settings, functions)
-        load_facts(program, request.facts, codec, engine)
+        engine = kind.evaluate(kind.passes(program), codec, options.settings, functions)
+        load_facts(program, options.facts, codec, engine)
     with recorder.phase("evaluate"):
         engine.evaluate(recorder)
     return Snapshot(
         program,
         codec,
         engine,
-        lambda other: kind.evaluate(kind.passes(other), codec, request.settings, functions),
+        lambda other: kind.evaluate(kind.passes(other), codec, options.settings, functions),
     )

@@ -1,81 +1,62 @@
 """From a request to a session: new, or where a store left off."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, cast, overload
 
-from tidelog.engine.epoch import MaintenanceSettings
-from tidelog.engine.protocol import Observer
 from tidelog.engine.recorder import SessionRecorder
-from tidelog.engine.settings import make_settings
-from tidelog.engine.strategy import choose_strategy
 from tidelog.errors import Diagnostic, Severity, TidelogError
-from tidelog.errors.arguments import Arguments, paths
-from tidelog.explain.proofs.provenance import HEIGHT, check_provenance
+from tidelog.explain.proofs.provenance import HEIGHT
 from tidelog.program.text import ProgramText
 from tidelog.session.changes import NetChange
 from tidelog.session.deltas import make_delta, rule_delta
-from tidelog.session.engines import EngineHandle, EngineName, find_engine
+from tidelog.session.engines import EngineHandle, EngineKind, find_engine
 from tidelog.session.epochs import Epochs, fingerprint
 from tidelog.session.load import load_facts
-from tidelog.session.prepare import Prepared, Request, prepare, prepare_text
+from tidelog.session.options import Named, OpenOptions, combine_options, show_options
+from tidelog.session.prepare import Prepared, Request, prepare, prepare_text, read_text
 from tidelog.session.session import Session
 from tidelog.source import Source
 from tidelog.store import Store
 from tidelog.store.log import LoggedEpoch
 from tidelog.syntax.find_source import find_source
-from tidelog.values import Codec, Value
+from tidelog.values import Codec
 from tidelog.views.delta import NO_RULES
 from tidelog.views.history import History
 
-if TYPE_CHECKING:
-    from tidelog.explain.proofs.metric import Metric
+SomeProgram = str | Path | Source
 
 
-def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a default
-    program: str | Path | Source | None = None,
-    *,
-    facts: Path | str | Mapping[str, object] | None = None,
-    engine: EngineName = "local",
-    jobs: int | None = None,
-    memory_limit: int | str | None = None,
-    iteration_limit: int | None = None,
-    functions: Mapping[str, Callable[..., Value]] | None = None,
-    include_path: Sequence[Path | str] = (),
-    defines: Mapping[str, str] | None = None,
-    observer: Observer | None = None,
-    strategy: str = "auto",
-    max_update_share: float = 0.2,
-    store: Path | str | None = None,
-    read_only: bool = False,
-    provenance: "str | Metric | None" = None,
-    spark: object = None,
-    spark_options: Mapping[str, object] | None = None,
+class Opening(Protocol[Named]):
+    """What `open_session` is to a type checker, which reads the options from `OpenOptions`."""
+
+    @overload
+    def __call__(
+        self, program: SomeProgram | None, /, *args: Named.args, **options: Named.kwargs
+    ) -> Session: ...
+
+    @overload
+    def __call__(self, *args: Named.args, **options: Named.kwargs) -> Session: ...
+
+    @overload
+    def __call__(self, program: SomeProgram | None = None, *, options: OpenOptions) -> Session: ...
+
+
+def _opening(_: Callable[Named, OpenOptions]) -> Callable[[Callable[..., Session]], Opening[Named]]:
+    """Return what makes a function one that takes these options by name."""
+    return lambda function: cast("Opening[Named]", show_options(function))
+
+
+@_opening(OpenOptions)
+def open_session(
+    program: SomeProgram | None = None, *, options: OpenOptions | None = None, **named: Any
 ) -> Session:
     """Return a session over an evaluated program.
 
-    `program` is a file (a `Path`, or a string that ends in `.dl`) or the text of a program. `facts`
-    is a folder, read as the program's `.input` directives say, or a mapping from relations to facts:
-    tuples, a pandas or polars frame, anything that speaks Arrow, a mapping of columns, or the path
-    of a CSV, TSV, Parquet or JSON file. Without facts the inputs are empty. `jobs` is the number of
-    threads (all cores by default), `memory_limit` an amount such as `"4G"` beyond which the
-    evaluation stops, `iteration_limit` the iterations a stratum may take, `functions` Python
-    callables for `.functor` declarations (before those registered with `@tidelog.functor` and
-    `@tidelog.aggregate`), `include_path` folders for `#include`, `defines` macros,
-    `observer` receives progress. `strategy` says how epochs are applied, and
-    `max_update_share` what share of a recompute's work an update may take before it is given up for one.
-
-    `store` is a folder that keeps the program and its state. Where it holds a store already the
-    session goes on from there: the program may be left out, and `facts` are not read again.
-    `read_only` sees its last epoch while another process writes to it.
-
-    `provenance="height"` lets `why` give proofs of minimal height: iterations are counted through
-    strata, and kept so by every epoch. Another metric, `"nodes"` or a `Metric`, is minimised when a
-    proof is asked for.
-
-    With `engine="spark"`, `spark` is the Spark session whose workers take part, `facts` may be its
-    DataFrames, and `spark_options` are the fields of `tidelog.spark.SparkOptions`.
+    `program` is a file (a `Path`, or a string that ends in `.dl`) or the text of a program; it may be left
+    out for a store. The other arguments are those of `tidelog.OpenOptions`, which says what each means;
+    `options` has several of them, and one that is named goes before it.
 
     Raises `TidelogError` with all mistakes found.
 
@@ -84,66 +65,28 @@ def open_session(  # noqa: PLR0913 - each is a choice of its own, all have a def
         db.query("alias('a', x)")
         delta = db.apply(insert={"assign": [("a", "b")]})
     """
-    with Arguments() as arguments:
-        _check_arguments(arguments, functions, defines, store, read_only, provenance, observer)
-        arguments.text("engine", engine)
-        if engine != "spark":
-            only = "only the engine `spark` needs it"
-            arguments.refuse(
-                if_any={"spark": spark is not None, "spark_options": spark_options is not None}, because=only
-            )
-        arguments.refuse(if_any={"read_only": read_only and store is None}, because="there is no store")
-    options = None
-    if engine == "spark":
-        from tidelog.engine.spark.opening import choose_options, gather_frames  # noqa: PLC0415 - only for Spark
-
-        options = choose_options(spark, spark_options)
-        facts = gather_frames(facts)
-    request = Request(
-        None if program is None else find_source(program),
-        facts,
-        engine,
-        make_settings(jobs, memory_limit, iteration_limit),
-        functions,
-        paths("include_path", include_path),
-        defines,
-        choose_strategy(MaintenanceSettings(), strategy, max_update_share, engine),
-        None if store is None else Path(store),
-        read_only,
-        options,
-        provenance,
-    )
-    check_provenance(provenance)
-    return start_session(request, SessionRecorder(observer))
+    chosen = combine_options(options, named)
+    request = with_spark(Request(None if program is None else find_source(program), chosen))
+    return start_session(request, SessionRecorder(chosen.observer))
 
 
-def _check_arguments(  # noqa: PLR0913, PLR0917 - those of `open_session` that nothing else checks
-    arguments: Arguments,
-    functions: object,
-    defines: object,
-    store: object,
-    read_only: object,
-    provenance: object,
-    observer: object,
-) -> None:
-    wanted = "a mapping from names to functions"
-    arguments.mapping("functions", functions, wanted, of=callable, is_optional=True)
-    wanted = "a mapping from names to texts"
-    arguments.mapping("defines", defines, wanted, of=lambda each: isinstance(each, str), is_optional=True)
-    arguments.path("store", store, is_optional=True)
-    arguments.flag("read_only", read_only)
-    is_metric = provenance is None or isinstance(provenance, str) or hasattr(provenance, "combine")
-    arguments.expect("provenance", provenance, "the name of a metric or a Metric", is_right=is_metric)
-    needed = ("stratum_started", "iteration_finished", "stratum_finished")
-    is_observer = observer is None or all(callable(getattr(observer, name, None)) for name in needed)
-    arguments.expect("observer", observer, f"an object with {', '.join(needed)}", is_right=is_observer)
+def with_spark(request: Request) -> Request:
+    """Return the request with what Spark needs, if it is the engine."""
+    options = request.options
+    if options.engine != "spark":
+        return request
+    from tidelog.engine.spark.opening import choose_options, gather_frames  # noqa: PLC0415 - only for Spark
+
+    spark = choose_options(options.spark, options.spark_options)
+    return replace(request.changed(facts=gather_frames(options.facts)), spark=spark)
 
 
 def start_session(request: Request, recorder: SessionRecorder) -> Session:
     """Return the session of a request; the recorder knows how far it got if this raises."""
-    is_new = request.source is not None and not request.is_read_only
-    if request.store is not None and not (is_new and not Store.exists(request.store)):
-        return _reopen(request, request.store, recorder)
+    is_new = request.source is not None and not request.options.read_only
+    store = request.options.store_folder
+    if store is not None and not (is_new and not Store.exists(store)):
+        return _reopen(request, store, recorder)
     if request.source is None:
         raise TidelogError([_no_program()])
     return evaluate(prepare(request, recorder), recorder)
@@ -152,24 +95,23 @@ def start_session(request: Request, recorder: SessionRecorder) -> Session:
 def evaluate(prepared: Prepared, recorder: SessionRecorder) -> Session:
     """Return an evaluated session, whose store is new if the request names one."""
     request, program = prepared.request, prepared.program
+    options = request.options
     with recorder.phase("start"):
-        kind = find_engine(request.engine, request.spark)
-        if request.provenance == HEIGHT:
-            kind = kind.with_heights(prepared.inputs)
+        kind = _engine_kind(prepared)
     codec = Codec(program.types)
     store = None
-    if request.store is not None:
-        store = Store.create(request.store, prepared.text.sources, codec, inputs=prepared.inputs)
+    if options.store_folder is not None:
+        store = Store.create(options.store_folder, prepared.text.sources, codec, inputs=prepared.inputs)
     try:
         with recorder.phase("load"):
-            engine = kind.maintain(kind.passes(program), codec, request.settings, prepared.functions)
+            engine = kind.maintain(kind.passes(program), codec, options.settings, prepared.functions)
             resumed = _resume(engine) if request.spark is not None else None
             if resumed is None:
-                load_facts(program, request.facts, codec, engine)
+                load_facts(program, options.facts, codec, engine)
         with recorder.phase("evaluate"):
             if resumed is None:
                 engine.evaluate(recorder)
-        handle = EngineHandle(kind, codec, engine, request.settings, recorder.observer)
+        handle = EngineHandle(kind, codec, engine, options.settings, recorder.observer)
         epochs = Epochs(prepared, handle, store, resumed or 0)
         epochs.save()
     except BaseException:
@@ -179,8 +121,15 @@ def evaluate(prepared: Prepared, recorder: SessionRecorder) -> Session:
     return Session(epochs, recorder)
 
 
+def _engine_kind(prepared: Prepared) -> EngineKind:
+    """Return the sort of engine that a request asks for."""
+    request = prepared.request
+    kind = find_engine(request.options.engine, request.spark)
+    return kind.with_heights(prepared.inputs) if request.options.provenance == HEIGHT else kind
+
+
 def _reopen(request: Request, path: Path, recorder: SessionRecorder) -> Session:
-    store = Store.open(path, read_only=request.is_read_only)
+    store = Store.open(path, read_only=request.options.read_only)
     try:
         return _replay(request, store, recorder)
     except BaseException:
@@ -194,17 +143,15 @@ def _replay(request: Request, store: Store, recorder: SessionRecorder) -> Sessio
         if request.source is not None:
             _check_same_program(request, store)
         # A stored text needs no files and no macros.
-        plain = replace(request, include_path=(), defines=None, facts=None)
+        plain = request.changed(include_path=(), defines=None, facts=None)
         prepared = prepare_text(plain, ProgramText.read(store.snapshot_sources), store.inputs)
     with recorder.phase("start"):
-        kind = find_engine(request.engine, request.spark)
-        if request.provenance == HEIGHT:
-            kind = kind.with_heights(prepared.inputs)
+        kind = _engine_kind(prepared)
     with recorder.phase("load"):
         codec = Codec(prepared.program.types)
         loaded = store.load(codec)
         program = kind.passes(prepared.program)
-        engine = kind.maintain(program, codec, request.settings, prepared.functions)
+        engine = kind.maintain(program, codec, request.options.settings, prepared.functions)
         if loaded.fingerprint == fingerprint(program, kind):
             engine.import_state(loaded.state)
         else:
@@ -213,22 +160,22 @@ def _replay(request: Request, store: Store, recorder: SessionRecorder) -> Sessio
                 if relation.is_input.any():
                     engine.insert(name, [column[relation.is_input] for column in relation.columns])
             engine.evaluate(recorder)
-    handle = EngineHandle(kind, codec, engine, request.settings, recorder.observer)
+    handle = EngineHandle(kind, codec, engine, request.options.settings, recorder.observer)
     history = History()
     history.note_text(0, prepared.text)
     with recorder.phase("evaluate"):
         for epoch in loaded.epochs:
             prepared = _apply_again(epoch, prepared, handle, history)
-    if request.facts is not None:
+    if request.options.facts is not None:
         prepared = replace(prepared, warnings=(*prepared.warnings, _facts_not_read(store.path)))
     # Rules that are added later may include files.
-    prepared = replace(prepared, request=replace(request, facts=None))
+    prepared = replace(prepared, request=request.changed(facts=None))
     return Session(Epochs(prepared, handle, store, store.epoch, history), recorder)
 
 
 def _apply_again(epoch: LoggedEpoch, prepared: Prepared, handle: EngineHandle, history: History) -> Prepared:
     """Bring the engine to an epoch of the log; return the program that it has from there on."""
-    change, engine, maintenance = epoch.change, handle.engine, prepared.request.maintenance
+    change, engine, maintenance = epoch.change, handle.engine, prepared.request.options.maintenance
     changes, rules = dict(change.changes), NO_RULES
     inputs = tuple(dict.fromkeys([*prepared.inputs, *changes]))
     if change.sources is None:
@@ -255,8 +202,7 @@ def _apply_again(epoch: LoggedEpoch, prepared: Prepared, handle: EngineHandle, h
 
 
 def _check_same_program(request: Request, store: Store) -> None:
-    assert request.source is not None
-    text = ProgramText.read([request.source], request.include_path, request.defines)
+    text = read_text(request)
     if text.sources[0].text != store.sources[0].text:
         raise TidelogError(
             [

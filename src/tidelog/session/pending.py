@@ -119,16 +119,16 @@ class PendingEpoch(Gathering):
             self.rules(remove=self._text.newest(changes.rules.deleted), add=changes.rules.inserted)
 
     def _with(self, text: ProgramText, added: str | Path | Source) -> ProgramText:
-        request, source = self._before.request, find_source(added)
+        options, source = self._before.request.options, find_source(added)
         if source.text == added:
             source = Source(text.unused_name(), source.text)
-        return text.with_source(source, request.include_path, request.defines)
+        return text.with_source(source, options.include_folders, options.defines)
 
     def _prepare(self) -> Prepared:
         before = self._before
         # The functions that rules were evaluated with stay theirs, whatever was registered since.
-        known = {**(before.request.functions or {}), **before.functions, **self._new_functions}
-        return prepare_text(replace(before.request, functions=known), self._text, before.inputs)
+        known = {**(before.request.options.functions or {}), **before.functions, **self._new_functions}
+        return prepare_text(before.request.changed(functions=known), self._text, before.inputs)
 
     def _replaced_functions(self) -> Iterator[Diagnostic]:
         used = bind_functions(self._before.program, self._before.functions)

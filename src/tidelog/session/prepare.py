@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.functions import bind_functions
-from tidelog.engine.protocol import Settings
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.errors.arguments import Arguments, paths
@@ -15,7 +14,8 @@ from tidelog.program import build_program
 from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program
 from tidelog.program.text import ProgramText
-from tidelog.session.load import Facts, relations_with_facts
+from tidelog.session.load import relations_with_facts
+from tidelog.session.options import OpenOptions, check_defines
 from tidelog.source import Source
 from tidelog.syntax.find_source import find_source
 from tidelog.values import Value
@@ -23,22 +23,18 @@ from tidelog.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Everything `open` was asked for; its docstring says what each part means."""
+    """What is to be opened: a program, or None for that of a store, and how.
+
+    `spark` are the `SparkOptions` of a session on Spark, which is not imported for others.
+    """
 
     source: Source | None
-    facts: Facts = None
-    engine: str = "local"
-    settings: Settings = Settings()
-    functions: Mapping[str, Callable[..., Value]] | None = None
-    include_path: tuple[Path, ...] = ()
-    defines: Mapping[str, str] | None = None
-    maintenance: MaintenanceSettings = MaintenanceSettings()
-    store: Path | None = None
-    is_read_only: bool = False
-    # The `SparkOptions` of a session on Spark, which is not imported for others.
+    options: OpenOptions = OpenOptions()
     spark: object = None
-    # A metric of proofs: its name or a `explain.proofs.metric.Metric`.
-    provenance: object = None
+
+    def changed(self, **options: Any) -> "Request":
+        """Return the request with other options."""
+        return replace(self, options=replace(self.options, **options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +63,27 @@ def read_program(
     Raises `TidelogError` with all mistakes found.
     """
     with Arguments() as arguments:
-        wanted = "a mapping from names to texts"
-        arguments.mapping("defines", defines, wanted, of=lambda each: isinstance(each, str), is_optional=True)
+        check_defines(arguments, defines)
     text = ProgramText.read([find_source(program)], paths("include_path", include_path), defines)
     return build_program(text.tree)[0]
 
 
 def prepare(request: Request, recorder: SessionRecorder) -> Prepared:
     """Return the checked program of a request and the functions it needs."""
-    assert request.source is not None, "a program is needed"
     with recorder.phase("parse"):
-        text = ProgramText.read([request.source], request.include_path, request.defines)
-        return prepare_text(request, text, relations_with_facts(request.facts))
+        text = read_text(request)
+        return prepare_text(request, text, relations_with_facts(request.options.facts))
+
+
+def read_text(request: Request) -> ProgramText:
+    """Return the program of a request as it is written."""
+    assert request.source is not None, "a program is needed"
+    options = request.options
+    return ProgramText.read([request.source], options.include_folders, options.defines)
 
 
 def prepare_text(request: Request, text: ProgramText, inputs: Sequence[str]) -> Prepared:
     """Return another text, checked in the place of the request's program."""
-    _check_engine(request)
     try:
         program, warnings = build_program(text.tree)
     except TidelogError as error:
@@ -92,7 +92,7 @@ def prepare_text(request: Request, text: ProgramText, inputs: Sequence[str]) -> 
             each for each in error.diagnostics if not (inputs and _lacks_source(each))
         ) from None
     program = name_inputs(program, inputs)
-    functions = dict(bind_functions(program, request.functions))
+    functions = dict(bind_functions(program, request.options.functions))
     all_warnings = (*_without_inputs(warnings, program, inputs), *_about_store(request))
     return Prepared(request, text, program, all_warnings, functions, tuple(inputs))
 
@@ -107,17 +107,6 @@ def with_inputs(prepared: Prepared, names: Sequence[str]) -> Prepared:
     return replace(prepared, program=program, inputs=inputs, warnings=warnings)
 
 
-def _check_engine(request: Request) -> None:
-    """Raise if something is asked for that the engine cannot do."""
-    if request.engine != "reference":
-        return
-    with Arguments() as arguments:
-        arguments.refuse(
-            if_any={"memory_limit": request.settings.memory_limit_bytes is not None},
-            because="the engine `reference` does not watch its memory",
-        )
-
-
 def _without_inputs(
     warnings: Sequence[Diagnostic], program: Program, inputs: Sequence[str]
 ) -> tuple[Diagnostic, ...]:
@@ -127,7 +116,7 @@ def _without_inputs(
 
 
 def _about_store(request: Request) -> Iterator[Diagnostic]:
-    if request.store is not None and request.spark is not None:
+    if request.options.store is not None and request.spark is not None:
         yield Diagnostic(
             code="spark-store",
             message="a store keeps nothing of what workers derived: opening it evaluates the program again",

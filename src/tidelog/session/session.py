@@ -60,7 +60,7 @@ class Session:
     def __init__(self, epochs: Epochs, recorder: SessionRecorder) -> None:
         self._epochs = epochs
         self._recorder = recorder
-        self._maintenance = epochs.request.maintenance
+        self._maintenance = epochs.request.options.maintenance
         self._subscriptions = Subscriptions()
         self._guards = Guards()
         self._is_closed = False
@@ -316,7 +316,7 @@ class Session:
         """Return the rules as written and the facts of the present epoch, for tools that explain."""
         from tidelog.explain.proofs.service import ProofService  # noqa: PLC0415 - see above
 
-        return ProofService(self._epochs, self._epochs.request.provenance)
+        return ProofService(self._epochs, self._epochs.request.options.provenance)
 
     def why(
         self, fact: "AskedFact", *, depth: int | None = None, metric: "Metric | str | None" = None
@@ -516,7 +516,7 @@ class Session:
         """Write the whole state to the store, so that opening it again replays no epoch."""
         with self._epochs.lock:
             self._check_open()
-            if self._epochs.request.store is None:
+            if self._epochs.request.options.store is None:
                 raise TidelogError([_no_store()])
             self._epochs.save()
 
@@ -549,12 +549,14 @@ class Session:
         return relations_html(self.epoch, self.schema, [len(self[name]) for name in self.relations])
 
     def _choose(self, strategy: str | Strategy | None, max_update_share: float | None) -> MaintenanceSettings:
-        return choose_strategy(self._maintenance, strategy, max_update_share, self._epochs.request.engine)
+        return choose_strategy(
+            self._maintenance, strategy, max_update_share, self._epochs.request.options.engine
+        )
 
     @activity("applying changes")
     def _apply(self, pending: PendingEpoch, settings: MaintenanceSettings) -> Delta:
         if pending.has_rules and settings is not self._maintenance:
-            check_rule_strategy(settings.strategy, self._epochs.request.engine)
+            check_rule_strategy(settings.strategy, self._epochs.request.options.engine)
         if self._guards.strict:
             pending.check_program(self._epochs.prepared)
             net = pending.net(self._epochs.handle.engine)
