@@ -164,6 +164,7 @@ def test_mistakes_are_diagnostics(tidelog: Command, arguments: tuple[str, ...], 
 def test_a_pipe_is_a_stream(tmp_path: Path) -> None:
     """Each delta comes out before the next change goes in."""
     (tmp_path / "p.dl").write_text(PROGRAM)
+    (tmp_path / "edge.facts").touch()
     command = [sys.executable, "-m", "tidelog", "apply", "p.dl", "-", "-w"]
     with started(command, tmp_path, stderr=None) as process:
         assert process.stdin is not None
@@ -185,6 +186,7 @@ def test_the_output_of_one_is_the_input_of_another(tidelog: Command, store: str)
     Path("q.dl").write_text(
         ".decl path(x: number, y: symbol)\n.input path\n.decl n(x: number)\nn(x) :- path(x, _).\n"
     )
+    Path("path.facts").touch()
     _, out, _ = tidelog("apply", store, "-", stdin="+edge(3, 'c').")
 
     status, out, _ = tidelog("apply", "q.dl", "-", stdin=out)
@@ -211,6 +213,7 @@ def test_sessions_keep_to_an_iteration_limit(tidelog: Command) -> None:
     Path("n.dl").write_text(
         ".decl s(x: number)\n.input s\n.decl n(x: number)\nn(x) :- s(x).\nn(x + 1) :- n(x), x < 100.\n"
     )
+    Path("s.facts").touch()
 
     status, out, err = tidelog("apply", "n.dl", "-", "--iteration-limit", "50", stdin="+s(1).")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast, overload
 
 from tidelog.errors.arguments import Arguments, is_path
+from tidelog.session.load import FactsAndFolder
 from tidelog.session.open import SomeProgram, open_session
 from tidelog.session.options import Named, OpenOptions, combine_options, show_options
 from tidelog.session.session import Session
@@ -62,15 +63,18 @@ def open_tree(
     added = [item for item in parse(generated).items if not _name(item) & known]
     # After the program, so that its lines keep their numbers.
     whole = Source(source.name, f"{source.text}\n{print_tree(syntax.SyntaxTree(tuple(added)))}")
-    own = tree.facts(known | _declared(added))
-    other = _files(items, Path(facts)) if isinstance(facts, (str, Path)) else facts or {}
-    return open_session(whole, options=replace(chosen, facts={**other, **own}))
+    own: Mapping[str, object] = tree.facts(known | _declared(added))
+    if isinstance(facts, Mapping):
+        own = {**facts, **own}
+    elif facts is not None:
+        own = FactsAndFolder(own, Path(facts), _inputs(items) - set(own))
+    return open_session(whole, options=replace(chosen, facts=own))
 
 
-def _files(items: Iterable[syntax.Item], folder: Path) -> dict[str, object]:
-    """Return the files of a folder that hold the inputs of a program."""
+def _inputs(items: Iterable[syntax.Item]) -> set[str]:
+    """Return the relations that a program reads from files."""
     return {
-        item.relation: folder / dict(item.parameters).get("filename", f"{item.relation}.facts")
+        item.relation
         for item in items
         if isinstance(item, syntax.Directive) and item.kind is syntax.DirectiveKind.INPUT
     }

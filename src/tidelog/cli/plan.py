@@ -1,11 +1,13 @@
 """`tidelog plan`: what will run."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from tidelog.algebra.plan_report import report_plan
-from tidelog.cli.programs import read_program
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.cli.guard import show
+from tidelog.cli.programs import read_program, with_facts
+from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.io import read_relation
 from tidelog.plan.passes import keep_wanted
 from tidelog.plan.statistics import KnownSizes
@@ -19,28 +21,33 @@ from tidelog.values import Codec
 def print_plan(path: Path, options: OpenOptions) -> None:
     """Print for each stratum its rules as algebra, the operators of its delta rules, and its indexes.
 
-    With a folder of facts, orders are chosen by the sizes of the inputs in it.
+    Orders are chosen by the sizes of the inputs. Without `-F` a relation may lack its file, which is shown;
+    its size is guessed then.
     """
     program, _ = build_program(read_text(Request(read_program(path), options)).tree)
-    sizes = _input_sizes(program, options.facts) if isinstance(options.facts, Path) else {}
+    facts = with_facts(options, path).facts
+    assert isinstance(facts, Path), "the command line names a folder"
+    sizes = _input_sizes(program, facts, is_strict=options.facts is not None)
     sys.stdout.write(report_plan(keep_wanted(program), KnownSizes(sizes)))
 
 
-def _input_sizes(program: Program, folder: Path) -> dict[str, float]:
+def _input_sizes(program: Program, folder: Path, *, is_strict: bool) -> dict[str, float]:
     """Return the number of rows of each input; mistakes in all of them are reported together."""
     codec = Codec(program.types)
     sizes: dict[str, float] = {}
-    diagnostics: list[Diagnostic] = []
+    found: list[Diagnostic] = []
     for directive in program.directives:
         if directive.kind != "input":
             continue
         try:
             columns = read_relation(program.relations[directive.relation], directive, codec, folder)
         except TidelogError as error:
-            diagnostics += error.diagnostics
+            found += error.diagnostics
             continue
         if columns:
             sizes[directive.relation] = sizes.get(directive.relation, 0.0) + len(columns[0])
-    if diagnostics:
-        raise TidelogError(diagnostics)
+    missing = [each for each in found if each.code == "missing-fact-file" and not is_strict]
+    if len(found) > len(missing):
+        raise TidelogError(found)
+    show([replace(each, severity=Severity.WARNING) for each in missing])
     return sizes

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tidelog.algebra.plan_report import report_plan
-from tidelog.cli.programs import read_program
+from tidelog.cli.programs import read_program, with_facts
 from tidelog.cli.start import spare_pandas
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.recorder import SessionRecorder
@@ -21,7 +21,7 @@ from tidelog.values import Codec
 def measure_plan(path: Path, options: OpenOptions) -> None:
     """Evaluate the program on one thread and print the plans that ran, with what their operators yielded."""
     spare_pandas()
-    options = replace(options, facts=options.facts or Path(), jobs=1)
+    options = replace(with_facts(options, path), jobs=1)
     request = Request(read_program(path), options)
     recorder = SessionRecorder()
     prepared = prepare(request, recorder)

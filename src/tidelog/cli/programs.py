@@ -1,11 +1,22 @@
 """Programs named on the command line."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.source import Source
 from tidelog.syntax.find_source import read_source
+
+if TYPE_CHECKING:
+    from tidelog.session.options import OpenOptions
+
+
+def with_facts(options: "OpenOptions", program: Path) -> "OpenOptions":
+    """Return the options of a program whose facts are where `-F` says, beside the program by default."""
+    folder = Path() if str(program) == "-" else program.parent
+    return replace(options, facts=folder) if options.facts is None else options
 
 
 def read_program(path: Path) -> Source:

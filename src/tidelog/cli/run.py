@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tidelog.cli.guard import show
-from tidelog.cli.programs import read_program
+from tidelog.cli.programs import read_program, with_facts
 from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
 from tidelog.dataclass import dataclass
@@ -63,9 +63,8 @@ def _evaluate(options: RunOptions, recorder: SessionRecorder, held: ExitStack) -
     chosen = options.options
     has_facts = chosen.store_folder is not None and _holds_facts(chosen.store_folder)
     _check(options, has_facts=has_facts)
-    request = Request(read_program(options.program), chosen)
-    if not has_facts:
-        request = request.changed(facts=chosen.facts or Path())
+    wanted = chosen if has_facts else with_facts(chosen, options.program)
+    request = Request(read_program(options.program), wanted)
     if chosen.engine == "spark":
         from tidelog.engine.spark.opening import spark_for_command  # noqa: PLC0415 - most runs need no Spark
 

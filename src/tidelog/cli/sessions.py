@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tidelog.cli.guard import show
-from tidelog.cli.programs import read_program
+from tidelog.cli.programs import read_program, with_facts
 from tidelog.dataclass import dataclass
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.errors.arguments import Arguments
@@ -37,7 +37,7 @@ def open_target(session: SessionOptions) -> Session:
         _check_store(session)
         request = Request(None, replace(options, store=session.target, read_only=session.is_read_only))
     else:
-        request = Request(read_program(session.target), options)
+        request = Request(read_program(session.target), with_facts(options, session.target))
     opened = start_session(request, SessionRecorder())
     if session.shows_warnings:
         show(opened.warnings)

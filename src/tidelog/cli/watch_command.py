@@ -1,6 +1,5 @@
 """The options of `tidelog watch`."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +7,7 @@ import typer
 
 from tidelog.cli.guard import guarded
 from tidelog.cli.parameters import OutputFormat
+from tidelog.cli.programs import with_facts
 from tidelog.cli.session_parameters import READING, takes_options
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     options = WatchOptions(
         program,
         language,
-        replace(chosen, facts=chosen.facts or program.parent),
+        with_facts(chosen, program),
         sarif,
         0.3 if interval is None else interval,
         once,

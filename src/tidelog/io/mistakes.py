@@ -1,11 +1,12 @@
 """Mistakes in fact files, collected with the place of each."""
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.program.suggest import counted, did_you_mean
+from tidelog.program.suggest import counted
 from tidelog.source import Source, Span
 
 MOST_REPORTED: Final = 20
@@ -65,17 +66,26 @@ class Mistakes:
 
 
 def missing_file(path: Path, span: Span | None = None) -> TidelogError:
-    """Return the error for a fact file that is not there, with the closest name of its folder."""
+    """Return the error for a fact file that is not there, with the closest name of its folder.
+
+    A directive, at `span`, reads from a folder that can be another; else the file itself was named.
+    """
+    elsewhere = "name the folder that has it: -F DIR, or facts= in Python"
+    names: list[str] = []
     try:
         names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
-        otherwise = f"put the facts there, or name the folder that has them; `{path.parent}` does not"
+        hint = f"put it there, empty for no facts, or {elsewhere}" if span else "name a file that exists"
     except FileNotFoundError:
-        names, otherwise = [], f"there is no folder `{path.parent}`; name the one that has the facts"
+        hint = f"there is no folder `{path.parent}`{f'; {elsewhere}' if span else ''}"
     except NotADirectoryError:
-        names, otherwise = [], f"`{path.parent}` is a file; name the folder that it is in"
+        hint = f"`{path.parent}` is a file; name the folder that it is in"
     except (OSError, ValueError):
-        names, otherwise = [], f"the folder `{path.parent}` cannot be read"
-    hint = did_you_mean(path.name, names, otherwise)
+        hint = f"the folder `{path.parent}` cannot be read"
+    # By their stems: the suffixes are alike anyway.
+    stems = {Path(name).stem: name for name in names}
+    close = get_close_matches(path.stem, stems, n=1)
+    if close:
+        hint = f"did you mean `{stems[close[0]]}`?"
     message = f"there is no fact file `{path}`"
     return TidelogError([Diagnostic(code="missing-fact-file", message=message, span=span, hint=hint)])
 

@@ -1,7 +1,8 @@
 """Input facts, from a folder or from Python, into an engine."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 
@@ -13,6 +14,15 @@ from tidelog.values import Codec
 from tidelog.views import FactSet
 
 Facts = Path | str | Mapping[str, object] | None
+
+
+class FactsAndFolder(dict[str, object]):
+    """Facts by relation; those of `others` are read from a folder."""
+
+    def __init__(self, facts: Mapping[str, object], folder: Path, others: Collection[str]) -> None:
+        super().__init__(facts)
+        self.folder = folder
+        self.others = others
 
 
 def relations_with_facts(facts: object) -> tuple[str, ...]:
@@ -39,8 +49,10 @@ def load_facts(program: Program, facts: Facts, codec: Codec, engine: Engine) -> 
             return
         case Mapping():
             readers = _readers_of_mapping(program, facts, codec)
+            if isinstance(facts, FactsAndFolder):
+                readers = chain(readers, _readers_of_folder(program, facts.folder, codec, facts.others))
         case _:
-            readers = _readers_of_folder(program, Path(facts), codec)
+            readers = _readers_of_folder(program, Path(facts), codec, program.relations)
     diagnostics: list[Diagnostic] = []
     for name, read in readers:
         try:
@@ -83,9 +95,11 @@ def _readers_of_mapping(
         yield name, partial(columns_of, data, program.relations[name], program, codec)
 
 
-def _readers_of_folder(program: Program, folder: Path, codec: Codec) -> Iterator[tuple[str, Reader]]:
+def _readers_of_folder(
+    program: Program, folder: Path, codec: Codec, names: Collection[str]
+) -> Iterator[tuple[str, Reader]]:
     for directive in program.directives:
-        if directive.kind == "input":
+        if directive.kind == "input" and directive.relation in names:
             relation = program.relations[directive.relation]
             yield relation.name, partial(io.read_relation, relation, directive, codec, folder)
 

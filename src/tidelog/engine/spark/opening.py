@@ -66,7 +66,7 @@ def gather_frames(
     facts: Path | str | Mapping[str, object] | None,
 ) -> Path | str | Mapping[str, object] | None:
     """Return facts with every Spark frame as an Arrow table."""
-    if not isinstance(facts, Mapping):
+    if not isinstance(facts, Mapping) or not any(hasattr(each, "toArrow") for each in facts.values()):
         return facts
     from tidelog.engine.spark.gathering import gather  # noqa: PLC0415 - only with Spark
 
