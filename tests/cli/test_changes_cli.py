@@ -83,9 +83,7 @@ def test_apply_prints_each_delta_as_a_change_script(tidelog: Command, store: str
 
 def test_apply_prints_json(tidelog: Command, store: str) -> None:
     """One object per epoch, one epoch per line."""
-    _, out, _ = tidelog(
-        "apply", store, "-", "--output-format", "json", stdin="+edge(3, 'c').\ncommit.\ncommit."
-    )
+    _, out, _ = tidelog("apply", store, "-", "--format", "json", stdin="+edge(3, 'c').\ncommit.\ncommit.")
 
     first, second = map(json.loads, out.splitlines())
     assert first["epoch"] == 1
@@ -230,7 +228,7 @@ def test_status_tells_epoch_sizes_program_and_last_epochs(tidelog: Command, stor
 
     with open_session(store=store):
         status, out, _ = tidelog("status", store)
-        told = json.loads(tidelog("status", store, "--output-format", "json")[1])
+        told = json.loads(tidelog("status", store, "--format", "json")[1])
 
     assert status == 0
     assert "program  p.dl: 3 rules" in out
@@ -408,7 +406,7 @@ def test_the_shell_remembers_its_history(tmp_path: Path, monkeypatch: pytest.Mon
         ("why", "state", "edge(1, 'a')", "--limit", "2"),
         ("why", "state", "edge(1, 'a')", "--all", "--metric", "nodes"),
         ("repair", "state", "-u", "edge(1, 'a')", "--method", "ddmin", "--alternatives", "2"),
-        ("repair", "state", "-u", "edge(1, 'a')", "--interactive", "--output-format", "json"),
+        ("repair", "state", "-u", "edge(1, 'a')", "--interactive", "--format", "json"),
     ],
     ids=" ".join,
 )

@@ -26,7 +26,7 @@ def tidelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def test_blame_of_change_scripts(tidelog: Command) -> None:
     """A program with change scripts is asked about the last epoch, in text or JSON."""
     status, out, _ = tidelog("blame", "p.dl", "c.changes", "-F", ".", "-u", FAULT)
-    as_json = tidelog("blame", "p.dl", "c.changes", "-F", ".", "-u", FAULT, "--output-format", "json")[1]
+    as_json = tidelog("blame", "p.dl", "c.changes", "-F", ".", "-u", FAULT, "--format", "json")[1]
 
     assert status == 0
     assert '+load("userSession", "admin", "session")' in out
@@ -74,7 +74,7 @@ def test_costs_on_the_command_line(tidelog: Command) -> None:
     """Costs are given by name; a cost that is none is refused."""
     asked = ("repair", "p.dl", "c.changes", "-F", ".", "-u", FAULT)
 
-    out = tidelog(*asked, "--cost", "load=4", "--output-format", "json")[1]
+    out = tidelog(*asked, "--cost", "load=4", "--format", "json")[1]
 
     assert json.loads(out)["cost"] == 4
     assert tidelog(*asked, "--cost", "load")[0] == 2
@@ -89,7 +89,7 @@ def test_guards_of_apply(tidelog: Command) -> None:
     assert "guard-broken" in err
     assert "-load" in err
 
-    status, out, err = tidelog("apply", "s", "c.changes", "--guards", "g.guards", "--output-format", "json")
+    status, out, err = tidelog("apply", "s", "c.changes", "--guards", "g.guards", "--format", "json")
     assert status == 3
     assert json.loads(out)["violations"][0]["facts"] == ['alias("userSession", "sec")']
     assert "guard broken" in err
@@ -108,7 +108,7 @@ def test_a_refused_epoch_in_json(tidelog: Command) -> None:
     """Programs that read JSON learn which guards an epoch breaks, and what to leave out."""
     guarded = ("apply", "p.dl", "c.changes", "-F", ".", "--guards", "g.guards", "--strict")
 
-    status, out, _ = tidelog(*guarded, "--output-format", "json")
+    status, out, _ = tidelog(*guarded, "--format", "json")
 
     refused = json.loads(out)
     assert status == 3

@@ -33,6 +33,22 @@ class PlanReport(str):
         )
 
 
+def plan_json(program: Program, statistics: Statistics, measured: Sequence[MeasuredPlan] = ()) -> str:
+    """Return the same as JSON: for each stratum its relations and the lines of its plan."""
+    import json  # noqa: PLC0415 - most plans are printed as text
+
+    sections = report_plan(program, statistics, measured).split("\n\n")
+    strata = [
+        {
+            "relations": list(stratum.relations),
+            "recursive": stratum.is_recursive,
+            "plan": section.rstrip("\n").split("\n")[1:],
+        }
+        for stratum, section in zip(program.strata, sections, strict=True)
+    ]
+    return json.dumps({"strata": strata}, indent=2, ensure_ascii=False)
+
+
 def report_plan(
     program: Program, statistics: Statistics, measured: Sequence[MeasuredPlan] = ()
 ) -> PlanReport:

@@ -23,6 +23,8 @@ from tidelog.cli.parameters import (
     OutputFormat,
     Program,
     Programs,
+    ProofForm,
+    ProofFormat,
     Scripts,
     Unwanted,
     parse_jobs,
@@ -105,13 +107,12 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
     """Apply change scripts to a store or a program, epoch by epoch, and print what each changes."""
     from tidelog.cli.apply import ApplyOptions, apply_changes  # noqa: PLC0415 - starts quickly otherwise
 
-    is_json = output_format is OutputFormat.JSON
     apply_changes(
         ApplyOptions(
             session,
             tuple(scripts),
             explain_strategy,
-            is_json,
+            output_format,
             show_all,
             keep_going,
             tuple(guards or ()),
@@ -192,7 +193,7 @@ def blame(  # noqa: PLR0913 - one parameter per option of the command line
 
     faults = FaultOptions(
         tuple(unwanted or ()), tuple(missing or ()), parse_epoch(epoch), parse_method(method),
-        output_format is OutputFormat.JSON,
+        output_format,
     )  # fmt: skip
     print_blame(session, tuple(scripts or ()), faults)
 
@@ -232,7 +233,7 @@ def repair(  # noqa: PLR0913 - one parameter per option of the command line
 
     faults = FaultOptions(
         tuple(unwanted or ()), tuple(missing or ()), parse_epoch(epoch), parse_method(method),
-        output_format is OutputFormat.JSON,
+        output_format,
     )  # fmt: skip
     wishes = Wishes(
         alternatives, parse_costs(cost or []), tuple(untouchable or ()), tuple(reject or ()), seconds
@@ -249,18 +250,24 @@ def status(
     """Tell what a store holds: epoch, sizes, program, last epochs."""
     from tidelog.cli.status import print_status  # noqa: PLC0415 - starts quickly otherwise
 
-    print_status(store, is_json=output_format is OutputFormat.JSON)
+    print_status(store, output_format)
 
 
 @app.command()
 @guarded
 def check(
-    programs: Programs, *, include: Includes = None, macro: Macros = None, no_warn: NoWarnings = False
+    programs: Programs,
+    *,
+    include: Includes = None,
+    macro: Macros = None,
+    no_warn: NoWarnings = False,
+    output_format: Format = OutputFormat.TEXT,
 ) -> None:
     """Report every mistake in programs without running them."""
     from tidelog.cli.check import check_programs  # noqa: PLC0415 - starts quickly otherwise
 
-    check_programs(programs, tuple(include or ()), parse_macros(macro), shows_warnings=not no_warn)
+    folders, macros = tuple(include or ()), parse_macros(macro)
+    check_programs(programs, folders, macros, shows_warnings=not no_warn, form=output_format)
 
 
 @app.command()
@@ -292,16 +299,17 @@ def plan(
         bool,
         typer.Option("--measure", help="Evaluate the program, and print what each operator yielded."),
     ] = False,
+    output_format: Format = OutputFormat.TEXT,
 ) -> None:
     """Print what the engine will run, or with --measure what it ran: algebra, operators, orders, indexes."""
     if measure:
         from tidelog.cli.plan_measure import measure_plan  # noqa: PLC0415 - loads the engine
 
-        measure_plan(program, options)
+        measure_plan(program, options, output_format)
         return
     from tidelog.cli.plan import print_plan  # noqa: PLC0415 - starts quickly otherwise
 
-    print_plan(program, options)
+    print_plan(program, options, output_format)
 
 
 @app.command()
@@ -321,21 +329,13 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, metavar="N", help="With --all: at most this many.")
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    dot: Annotated[bool, typer.Option("--dot", help="Print a graph for Graphviz.")] = False,
-    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print a Mermaid flowchart.")] = False,
-    html: Annotated[bool, typer.Option("--html", help="Print an HTML page.")] = False,
+    output_format: ProofFormat = ProofForm.TEXT,
     output: Output = None,
 ) -> None:
     """Tell why a fact holds: its proof, with the rules as they were written."""
-    forms = {"json": json_, "dot": dot, "mermaid": mermaid, "html": html}
-    chosen = [name for name, is_chosen in forms.items() if is_chosen]
-    if len(chosen) > 1:
-        raise typer.BadParameter("choose one of --json, --dot, --mermaid and --html")
-    from tidelog.cli.why import ProofForm, WhyOptions, print_why  # noqa: PLC0415 - as above
+    from tidelog.cli.why import WhyOptions, print_why  # noqa: PLC0415 - as above
 
-    form = ProofForm(chosen[0]) if chosen else ProofForm.TEXT
-    print_why(WhyOptions(session, fact, form, depth, metric, show_all, limit, output))
+    print_why(WhyOptions(session, fact, output_format, depth, metric, show_all, limit, output))
 
 
 @app.command("why-not")
@@ -351,14 +351,13 @@ def why_not(  # noqa: PLR0913 - one parameter per option of the command line
     limit: Annotated[
         int, typer.Option("--limit", min=1, metavar="N", help="Near misses shown for each rule.")
     ] = 3,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    output_format: Format = OutputFormat.TEXT,
     output: Output = None,
 ) -> None:
     """Tell why a fact does not hold: how near each rule comes to deriving it."""
-    from tidelog.cli.why import ProofForm, WhyOptions, print_why_not  # noqa: PLC0415 - as above
+    from tidelog.cli.why import WhyOptions, print_why_not  # noqa: PLC0415 - as above
 
-    form = ProofForm.JSON if json_ else ProofForm.TEXT
-    print_why_not(WhyOptions(session, fact, form, depth, limit=limit, output=output))
+    print_why_not(WhyOptions(session, fact, ProofForm(output_format), depth, limit=limit, output=output))
 
 
 app.add_typer(pipeline_app, name="pipeline")

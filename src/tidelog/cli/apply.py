@@ -9,6 +9,7 @@ import typer
 
 from tidelog.cli.deltas import delta_json, delta_lines, shown_relations
 from tidelog.cli.guard import GUARD_BROKEN, INTERRUPTED, MISTAKE, show
+from tidelog.cli.parameters import OutputFormat
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
 from tidelog.dataclass import dataclass
@@ -28,7 +29,7 @@ class ApplyOptions:
     session: SessionOptions
     scripts: tuple[Path, ...]
     explains: bool
-    is_json: bool
+    form: OutputFormat
     shows_all: bool
     keeps_going: bool
     guards: tuple[Path, ...] = ()
@@ -89,7 +90,7 @@ def _check_guards(options: ApplyOptions) -> None:
 def _report_refusal(error: GuardError, session: Session, options: ApplyOptions) -> None:
     """Write the guards that an epoch would break to stderr, and as JSON where that is asked for."""
     _report(error.violations)
-    if options.is_json:
+    if options.form is OutputFormat.JSON:
         violations = [each.to_dict() for each in error.violations]
         refused = {"epoch": session.epoch + 1, "refused": True, "violations": violations}
         sys.stdout.write(json.dumps(refused) + "\n")
@@ -103,7 +104,7 @@ def _report(violations: Sequence[Violation]) -> None:
 
 def _print(delta: Delta, session: Session, options: ApplyOptions) -> None:
     shown = frozenset(session.relations) if options.shows_all else shown_relations(session.program)
-    if options.is_json:
+    if options.form is OutputFormat.JSON:
         sys.stdout.write(delta_json(delta, shown) + "\n")
     else:
         for line in delta_lines(delta, shown, explains=options.explains):

@@ -1,11 +1,12 @@
 """`tidelog blame`: which changes of an epoch caused faults."""
 
-import sys
 from pathlib import Path
 
 import typer
 
 from tidelog.cli.apply import read_transactions
+from tidelog.cli.output import formed, write_result
+from tidelog.cli.parameters import OutputFormat
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
 from tidelog.dataclass import dataclass
@@ -22,7 +23,7 @@ class FaultOptions:
     missing: tuple[str, ...]
     epoch: SomeEpochs | None
     method: Method
-    is_json: bool
+    form: OutputFormat
 
 
 def print_blame(options: SessionOptions, scripts: tuple[Path, ...], faults: FaultOptions) -> None:
@@ -30,8 +31,7 @@ def print_blame(options: SessionOptions, scripts: tuple[Path, ...], faults: Faul
     spare_pandas()
     with open_with_changes(options, scripts) as session:
         blame = session.blame(faults.unwanted, faults.missing, epoch=faults.epoch, method=faults.method)
-    text = blame.to_json() if faults.is_json else str(blame)
-    sys.stdout.write(text + "\n")
+    write_result(formed(blame, faults.form))
 
 
 def open_with_changes(options: SessionOptions, scripts: tuple[Path, ...]) -> Session:

@@ -1,5 +1,6 @@
 """`tidelog check`: every mistake, without running anything."""
 
+import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,8 +10,10 @@ from typing import Final
 import typer
 
 from tidelog.cli.guard import MISTAKE, show
+from tidelog.cli.parameters import OutputFormat
 from tidelog.cli.programs import read_program
 from tidelog.errors import Diagnostic, Severity, TidelogError
+from tidelog.errors.plain import plain_diagnostics
 from tidelog.program import build_program
 from tidelog.program.suggest import counted
 from tidelog.source import Span
@@ -26,6 +29,7 @@ def check_programs(
     defines: Mapping[str, str],
     *,
     shows_warnings: bool,
+    form: OutputFormat = OutputFormat.TEXT,
 ) -> None:
     """Show the diagnostics of all programs; exit with status 1 if one of them is an error."""
     found = [
@@ -34,12 +38,15 @@ def check_programs(
         for diagnostic in _diagnostics(program, include_path, defines)
         if shows_warnings or diagnostic.severity is Severity.ERROR
     ]
-    show(found)
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in found)
-    sys.stdout.write(
-        f"{counted(len(programs), 'program')} checked:"
-        f" {counted(errors, 'error')}, {counted(len(found) - errors, 'warning')}\n"
-    )
+    if form is OutputFormat.JSON:
+        sys.stdout.write(json.dumps(plain_diagnostics(found), indent=2, ensure_ascii=False) + "\n")
+    else:
+        show(found)
+        sys.stdout.write(
+            f"{counted(len(programs), 'program')} checked:"
+            f" {counted(errors, 'error')}, {counted(len(found) - errors, 'warning')}\n"
+        )
     if errors:
         raise typer.Exit(MISTAKE)
 

@@ -15,6 +15,16 @@ class OutputFormat(StrEnum):
     JSON = "json"
 
 
+class ProofForm(StrEnum):
+    """Forms of a proof: those of every result, two graphs and a page."""
+
+    TEXT = "text"
+    JSON = "json"
+    DOT = "dot"
+    MERMAID = "mermaid"
+    HTML = "html"
+
+
 Program = Annotated[
     Path, typer.Argument(help="The program, a .dl file; - reads it from stdin.", metavar="PROGRAM")
 ]
@@ -54,7 +64,8 @@ Epochs = Annotated[
 Method = Annotated[
     str, typer.Option("--method", metavar="NAME", help="reasons, or ddmin for delta debugging.")
 ]
-Format = Annotated[OutputFormat, typer.Option("--output-format", help="How to print.")]
+Format = Annotated[OutputFormat, typer.Option("--format", help="How to print.")]
+ProofFormat = Annotated[ProofForm, typer.Option("--format", help="How to print.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file; stdout without.")
 ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidelog.cli.guard import guarded, show
+from tidelog.cli.parameters import Format, OutputFormat
 from tidelog.program.suggest import counted
 
 if TYPE_CHECKING:
@@ -39,16 +40,17 @@ def run(
     rounds: Annotated[
         int | None, typer.Option("--rounds", min=1, help="End after this many rounds of an interval.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    output_format: Format = OutputFormat.TEXT,
 ) -> None:
     """Run a job; after a crash, go on from its last committed epoch."""
     pipeline = _read(job, master)
     show(pipeline.warnings)
     from tidelog.engine.spark.starting import interruptible  # noqa: PLC0415 - only for a run
 
+    is_json = output_format is OutputFormat.JSON
     with interruptible(), _stopped_by_signals(pipeline):
-        report = pipeline.run(rounds=rounds, on_epoch=None if json else _print_epoch)
-    sys.stdout.write(report.to_json() + "\n" if json else _summary(report, pipeline))
+        report = pipeline.run(rounds=rounds, on_epoch=None if is_json else _print_epoch)
+    sys.stdout.write(report.to_json() + "\n" if is_json else _summary(report, pipeline))
 
 
 @pipeline_app.command()

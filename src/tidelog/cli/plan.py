@@ -1,14 +1,17 @@
 """`tidelog plan`: what will run."""
 
-import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tidelog.algebra.plan_report import report_plan
+from tidelog.algebra.plan_report import plan_json, report_plan
 from tidelog.cli.guard import show
+from tidelog.cli.output import write_result
+from tidelog.cli.parameters import OutputFormat
 from tidelog.cli.programs import read_program, with_facts
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.io import read_relation
+from tidelog.plan.measured import MeasuredPlan
 from tidelog.plan.passes import keep_wanted
 from tidelog.plan.statistics import KnownSizes
 from tidelog.program import build_program
@@ -18,7 +21,7 @@ from tidelog.session.prepare import Request, read_text
 from tidelog.values import Codec
 
 
-def print_plan(path: Path, options: OpenOptions) -> None:
+def print_plan(path: Path, options: OpenOptions, form: OutputFormat) -> None:
     """Print for each stratum its rules as algebra, the operators of its delta rules, and its indexes.
 
     Orders are chosen by the sizes of the inputs. Without `-F` a relation may lack its file, which is shown;
@@ -28,7 +31,15 @@ def print_plan(path: Path, options: OpenOptions) -> None:
     facts = with_facts(options, path).facts
     assert isinstance(facts, Path), "the command line names a folder"
     sizes = _input_sizes(program, facts, is_strict=options.facts is not None)
-    sys.stdout.write(report_plan(keep_wanted(program), KnownSizes(sizes)))
+    write_plan(keep_wanted(program), KnownSizes(sizes), form)
+
+
+def write_plan(
+    program: Program, sizes: KnownSizes, form: OutputFormat, measured: Sequence[MeasuredPlan] = ()
+) -> None:
+    """Print a plan, of what will run or of what ran."""
+    report = plan_json if form is OutputFormat.JSON else report_plan
+    write_result(report(program, sizes, measured))
 
 
 def _input_sizes(program: Program, folder: Path, *, is_strict: bool) -> dict[str, float]:

@@ -1,10 +1,10 @@
 """`tidelog plan --measure`: what ran, and what it was expected to do."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
-from tidelog.algebra.plan_report import report_plan
+from tidelog.cli.parameters import OutputFormat
+from tidelog.cli.plan import write_plan
 from tidelog.cli.programs import read_program, with_facts
 from tidelog.cli.start import spare_pandas
 from tidelog.engine.local import LocalEngine
@@ -18,7 +18,7 @@ from tidelog.session.prepare import Request, prepare
 from tidelog.values import Codec
 
 
-def measure_plan(path: Path, options: OpenOptions) -> None:
+def measure_plan(path: Path, options: OpenOptions, form: OutputFormat) -> None:
     """Evaluate the program on one thread and print the plans that ran, with what their operators yielded."""
     spare_pandas()
     options = replace(with_facts(options, path), jobs=1)
@@ -32,4 +32,4 @@ def measure_plan(path: Path, options: OpenOptions) -> None:
     load_facts(program, options.facts, codec, engine)
     engine.evaluate(recorder)
     sizes = KnownSizes({name: float(engine.size(name)) for name in program.relations})
-    sys.stdout.write(report_plan(program, sizes, engine.measurements.plans))
+    write_plan(program, sizes, form, engine.measurements.plans)

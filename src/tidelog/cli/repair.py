@@ -7,6 +7,8 @@ import typer
 
 from tidelog.cli.blame import FaultOptions, open_with_changes
 from tidelog.cli.guard import GUARD_BROKEN
+from tidelog.cli.output import formed, write_result
+from tidelog.cli.parameters import OutputFormat
 from tidelog.cli.sessions import SessionOptions
 from tidelog.cli.start import spare_pandas
 from tidelog.dataclass import dataclass
@@ -31,7 +33,7 @@ def print_repair(options: SessionOptions, scripts: tuple[Path, ...], asked: Repa
     spare_pandas()
     with Arguments() as arguments:
         arguments.refuse(
-            if_any={"--output-format json": asked.asks and asked.faults.is_json},
+            if_any={"--format json": asked.asks and asked.faults.form is OutputFormat.JSON},
             because="`--interactive` asks in words",
         )
     with open_with_changes(options, scripts) as session:
@@ -39,10 +41,12 @@ def print_repair(options: SessionOptions, scripts: tuple[Path, ...], asked: Repa
         if asked.asks:
             repair = _agree(session, asked, repair)
         else:
-            _show(repair, asked)
+            write_result(formed(repair, asked.faults.form))
         if repair and asked.applies:
             delta = session.apply(repair)
-            sys.stdout.write(f"applied as epoch {delta.epoch}\n")
+            # What is not part of the object would break it.
+            stream = sys.stderr if asked.faults.form is OutputFormat.JSON else sys.stdout
+            stream.write(f"applied as epoch {delta.epoch}\n")
     if not repair:
         raise typer.Exit(GUARD_BROKEN)
 
@@ -60,7 +64,7 @@ def _agree(session: Session, asked: RepairOptions, repair: Repair) -> Repair:
     """Propose repairs until one is taken or none is left."""
     rejected: list[str | InputChange | Repair] = []
     while True:
-        _show(repair, asked)
+        write_result(formed(repair, asked.faults.form))
         if not repair:
             return repair
         for number, change in enumerate(repair, start=1):
@@ -79,11 +83,6 @@ def _agree(session: Session, asked: RepairOptions, repair: Repair) -> Repair:
                 sys.stdout.write("\n")
                 raise typer.Exit(GUARD_BROKEN)
         repair = _find(session, asked, rejected)
-
-
-def _show(repair: Repair, asked: RepairOptions) -> None:
-    is_json = asked.faults.is_json
-    sys.stdout.write((repair.to_json() if is_json else str(repair)) + "\n")
 
 
 def parse_costs(texts: list[str]) -> dict[str, float]:

@@ -1,9 +1,10 @@
 """`tidelog status`: what a store holds."""
 
 import json
-import sys
 from pathlib import Path
 
+from tidelog.cli.output import write_result
+from tidelog.cli.parameters import OutputFormat
 from tidelog.program.suggest import counted
 from tidelog.program.text import ProgramText
 from tidelog.store import PastEpoch, Status, Store
@@ -11,7 +12,7 @@ from tidelog.store import PastEpoch, Status, Store
 _LAST_EPOCHS = 10
 
 
-def print_status(path: Path, *, is_json: bool) -> None:
+def print_status(path: Path, form: OutputFormat) -> None:
     """Print the epoch, the sizes, the program and the last epochs of a store.
 
     Only the snapshot's description and the log are read, so that it is quick for any store; a
@@ -25,8 +26,8 @@ def print_status(path: Path, *, is_json: bool) -> None:
         store.close()
     rules = len(ProgramText.read(sources).rules)
     names = [source.name for source in sources]
-    text = _json(path, status, names, rules) if is_json else _text(path, status, names, rules)
-    sys.stdout.write(text + "\n")
+    is_json = form is OutputFormat.JSON
+    write_result((_json if is_json else _text)(path, status, names, rules))
 
 
 def _text(path: Path, status: Status, names: list[str], rules: int) -> str:

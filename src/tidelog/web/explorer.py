@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tidelog.engine.protocol import Codes
 from tidelog.errors import TidelogError
+from tidelog.errors.plain import plain_diagnostics
 from tidelog.program.nodes import Column, Relation
 from tidelog.session import Session
 from tidelog.values import Value
@@ -12,7 +13,7 @@ from tidelog.web.cache import ArrayCache
 from tidelog.web.epochs import delta_listing, find_delta, plain_epoch, plain_timeline
 from tidelog.web.pages import Listing, Pager, PageRequest, plain_columns
 from tidelog.web.questions import Questions
-from tidelog.web.replies import Plain, mistake, plain_diagnostics
+from tidelog.web.replies import Plain, mistake
 from tidelog.web.settings import WebSettings
 from tidelog.web.sources import plain_rules
 from tidelog.web.suggestions import suggest_values

@@ -1,11 +1,12 @@
 """What goes over the wire: JSON, and diagnostics as JSON."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from tidelog.errors import Diagnostic, TidelogError, render
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.plain import plain_diagnostics
 
 # Plain data for JSON: what an explorer's method returns.
 Plain = Mapping[str, object]
@@ -40,27 +41,6 @@ def error_reply(error: TidelogError) -> Response:
     """Return the reply for a mistake: all its diagnostics, and a status that fits the first."""
     status = _STATUS.get(error.diagnostics[0].code, 400) if error.diagnostics else 400
     return json_reply({"diagnostics": plain_diagnostics(error.diagnostics)}, status)
-
-
-def plain_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[dict[str, object]]:
-    """Return diagnostics as JSON objects; `text` is what a terminal would show."""
-    return [
-        {
-            "code": each.code,
-            "severity": each.severity.value,
-            "message": each.message,
-            "hint": each.hint,
-            "place": None
-            if each.span is None
-            else {
-                "source": each.span.source.name,
-                "line": each.span.line + each.line_offset,
-                "column": each.span.column,
-            },
-            "text": render(each),
-        }
-        for each in diagnostics
-    ]
 
 
 def mistake(code: str, message: str, hint: str | None = None) -> TidelogError:

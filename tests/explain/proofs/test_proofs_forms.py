@@ -333,8 +333,8 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 def test_why_on_the_command_line(call: Command) -> None:
     """`why` prints the proof in the form asked for."""
     status, text, _ = call("why", "p.dl", "path('a', 'c')", "-F", ".")
-    _, as_json, _ = call("why", "p.dl", "path('a', 'c')", "-F", ".", "--json", "--depth", "1")
-    _, page, _ = call("why", "p.dl", "path('a', 'c')", "-F", ".", "--html")
+    _, as_json, _ = call("why", "p.dl", "path('a', 'c')", "-F", ".", "--format", "json", "--depth", "1")
+    _, page, _ = call("why", "p.dl", "path('a', 'c')", "-F", ".", "--format", "html")
     _, several, _ = call("why", "p.dl", "path('a', 'c')", "-F", ".", "--all")
 
     assert status == 0
@@ -349,7 +349,7 @@ def test_why_not_on_the_command_line(call: Command) -> None:
     """`why-not` prints near misses; `why` of the same fact fails and points to it."""
     status, text, _ = call("why-not", "p.dl", "path('d', 'a')", "-F", ".", "--limit", "1")
     failed, _, errors = call("why", "p.dl", "path('d', 'a')", "-F", ".")
-    refused, _, _ = call("why", "p.dl", "path('a', 'b')", "-F", ".", "--dot", "--html")
+    refused, _, _ = call("why", "p.dl", "path('a', 'b')", "-F", ".", "--format", "pdf")
 
     assert status == 0
     assert '✗ edge("d", "a")  [no such fact]' in text
@@ -360,6 +360,6 @@ def test_why_not_on_the_command_line(call: Command) -> None:
 
 def test_output_goes_to_a_file(folder: Path, call: Command) -> None:
     """`-o` writes the form to a file."""
-    call("why", "p.dl", "path('a', 'b')", "-F", ".", "--mermaid", "-o", "out.mmd")
+    call("why", "p.dl", "path('a', 'b')", "-F", ".", "--format", "mermaid", "-o", "out.mmd")
 
     assert (folder / "out.mmd").read_text().startswith("flowchart BT")
