@@ -16,7 +16,7 @@ from tidelog.engine.local.chains import SinkStep, make_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.plan import plan_stratum
-from tidelog.plan.body import Body, Chain
+from tidelog.plan.body import Body, OperatorChain
 from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.leapfrog_bounds import is_cyclic, most_bindings
 from tidelog.plan.operators import Leapfrog, Scan, Start, View
@@ -249,7 +249,7 @@ def test_scanning_the_delta_first_finds_the_same(body, facts):
     assert _answers(program, chain, facts) == run(INPUTS + body, inputs=facts)["r"]
 
 
-def _answers(program: Program, chain: Chain, facts: Any) -> frozenset[tuple[int, ...]]:
+def _answers(program: Program, chain: OperatorChain, facts: Any) -> frozenset[tuple[int, ...]]:
     """Return what a chain derives from facts that are all in the delta."""
     codec = Codec(program.types)
     state = LocalState(program, dtype=np.int64)

@@ -235,7 +235,6 @@ TWO_FORMS = ({"syntax/tree.py", "program/nodes.py"}, {"syntax/tree.py", "values/
 NAMED_TWICE = {
     *(
         "Chain",
-        "Cursor",
         "Group",
         "Index",
         "Join",
@@ -246,7 +245,13 @@ NAMED_TWICE = {
         "Relation",
         "Rule",
     ),
-    *("Scan", "Search", "Step", "Stratum", "TakeApart", "Touched", "Truth"),
+    *(
+        "Scan",
+        "Step",
+        "Stratum",
+        "TakeApart",
+        "Touched",
+    ),
 }
 
 

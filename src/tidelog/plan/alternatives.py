@@ -14,11 +14,11 @@ left of the body behind that may be cyclic again, and is then split again.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tidelog.plan.body import Body, Chain
+from tidelog.plan.body import Body, OperatorChain
 from tidelog.plan.chain import ChainBuilder
 from tidelog.plan.leapfrog_bounds import cyclic_part, is_cyclic
 from tidelog.plan.operators import Choose, Join, Operator, View, all_operators
-from tidelog.plan.search import EXHAUSTIVE_ATOMS, Search, is_connected
+from tidelog.plan.search import EXHAUSTIVE_ATOMS, OrderSearch, is_connected
 
 # Many atoms that could come next have many orders behind each; beyond this the cheapest have to do.
 _MOST_ALTERNATIVES = 4
@@ -31,7 +31,7 @@ _FEW_BINDINGS = 1000.0
 _ENTRY_COST = 1.0
 
 
-def with_alternatives(best: Chain, start: ChainBuilder, atoms: tuple[int, ...]) -> Chain:
+def with_alternatives(best: OperatorChain, start: ChainBuilder, atoms: tuple[int, ...]) -> OperatorChain:
     """Return the best chain of a cyclic body with alternatives to the joins behind its start.
 
     `start` has scanned what the chain begins with, and `atoms` are left. In bodies that are not cyclic, the
@@ -53,7 +53,7 @@ def with_alternatives(best: Chain, start: ChainBuilder, atoms: tuple[int, ...]) 
     return choosing if isinstance(choosing.operators[-1], Choose) else best
 
 
-def _choosing(start: ChainBuilder, atoms: tuple[int, ...], choices: int) -> Chain:
+def _choosing(start: ChainBuilder, atoms: tuple[int, ...], choices: int) -> OperatorChain:
     """Return a chain that joins these atoms next, with a choice wherever what is left of them is cyclic.
 
     At most `choices` of them are one behind the other.
@@ -80,9 +80,9 @@ def _choosing(start: ChainBuilder, atoms: tuple[int, ...], choices: int) -> Chai
     return merge_alternatives(best, others)
 
 
-def _best(start: ChainBuilder, atoms: tuple[int, ...]) -> Chain:
+def _best(start: ChainBuilder, atoms: tuple[int, ...]) -> OperatorChain:
     """Return the cheapest chain found that joins these atoms next."""
-    search = Search()
+    search = OrderSearch()
     if len(atoms) <= EXHAUSTIVE_ATOMS:
         search.try_all(start, atoms)
     else:
@@ -109,7 +109,7 @@ def _firsts(start: ChainBuilder, atoms: Sequence[int]) -> list[int]:
     return list(found.values())
 
 
-def _indexes_needed(body: Body, *chains: Chain) -> set[tuple[str, tuple[int, ...]]]:
+def _indexes_needed(body: Body, *chains: OperatorChain) -> set[tuple[str, tuple[int, ...]]]:
     """Return the indexes for joins of these chains that do not exist yet."""
     joins = (x for chain in chains for x in all_operators(chain.operators) if isinstance(x, Join))
     return {
@@ -119,13 +119,13 @@ def _indexes_needed(body: Body, *chains: Chain) -> set[tuple[str, tuple[int, ...
     }
 
 
-def _index_cost(body: Body, best: Chain, choosing: Chain) -> float:
+def _index_cost(body: Body, best: OperatorChain, choosing: OperatorChain) -> float:
     """Return what it costs to build the indexes that only alternatives need."""
     more = _indexes_needed(body, choosing) - _indexes_needed(body, best)
     return sum(_ENTRY_COST * (body.statistics.size(relation) or 0.0) for relation, _ in more)
 
 
-def merge_alternatives(best: Chain, others: Sequence[Chain]) -> Chain:
+def merge_alternatives(best: OperatorChain, others: Sequence[OperatorChain]) -> OperatorChain:
     """Return the best chain with the others as alternatives to it behind what they have in common.
 
     The best one is returned as it is unless all of them go on with a join there.

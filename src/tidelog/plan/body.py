@@ -23,7 +23,7 @@ class Work(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Chain:
+class OperatorChain:
     """Operators with the work they are expected to do.
 
     `reason` says why atoms are joined at once, or why not although that was considered.

@@ -11,11 +11,11 @@ from dataclasses import field, replace
 
 from tidelog.dataclass import dataclass
 from tidelog.plan import operators as ops
-from tidelog.plan.body import Body, Chain, Work
+from tidelog.plan.body import Body, OperatorChain, Work
 from tidelog.plan.expected import ExpectedMatches, expected_matches
 from tidelog.plan.flatten import as_operand
 from tidelog.plan.layouts import with_layouts
-from tidelog.plan.leapfrog_operator import Group, leapfrog_operator
+from tidelog.plan.leapfrog_operator import AtomGroup, leapfrog_operator
 from tidelog.plan.statistics import matches_per_key
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import terms_of, variables_of
@@ -29,10 +29,10 @@ _CODE_COMPARISONS = frozenset({"=", "!="})
 _NUMBER_COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 
 
-PlanInner = Callable[[Body], Chain]
+PlanInner = Callable[[Body], OperatorChain]
 
 
-def build_chain(body: Body, order: Sequence[int | Group], plan_inner: PlanInner) -> Chain:
+def build_chain(body: Body, order: Sequence[int | AtomGroup], plan_inner: PlanInner) -> OperatorChain:
     """Return the operators that join the body's atoms in this order, those of a group at once.
 
     `plan_inner` plans the bodies of aggregates.
@@ -40,7 +40,7 @@ def build_chain(body: Body, order: Sequence[int | Group], plan_inner: PlanInner)
     builder = ChainBuilder(body, plan_inner)
     for atom in order:
         builder.settle()
-        if isinstance(atom, Group):
+        if isinstance(atom, AtomGroup):
             builder.leap(atom)
         else:
             builder.join(atom)
@@ -83,7 +83,7 @@ class _Shared:
     """What is the same in all orders of a body, found once."""
 
     plan_inner: PlanInner
-    inner_chains: dict[int, Chain] = field(default_factory=dict)
+    inner_chains: dict[int, OperatorChain] = field(default_factory=dict)
     matches: dict[tuple[int, tuple[int, ...]], ExpectedMatches] = field(default_factory=dict)
 
 
@@ -116,13 +116,13 @@ class ChainBuilder:
         made.join(number)
         return made
 
-    def chain(self) -> Chain:
+    def chain(self) -> OperatorChain:
         """Return the chain of a builder that has joined all atoms."""
         self.settle()
         assert not self.pending, f"a checked body binds everything: {self.pending}"
         self._ensure_start()
         body = self.body
-        return Chain(with_layouts(self.operators, body.outputs, counting=body.counting), self.work)
+        return OperatorChain(with_layouts(self.operators, body.outputs, counting=body.counting), self.work)
 
     def _row_of(self, atom: nodes.Atom) -> str | None:
         return self.body.rows[id(atom)] if self.body.numbered else None
@@ -158,7 +158,7 @@ class ChainBuilder:
             operator = ops.Join(atom.relation, view, key, operands, binds, filters, (), ordered)
         self.operators.append(operator)
 
-    def leap(self, group: Group) -> None:
+    def leap(self, group: AtomGroup) -> None:
         """Add the operator that joins a group of atoms at once."""
         self._ensure_start()
         rows = [self._row_of(self.body.atoms[number]) for number in group.atoms]
@@ -406,7 +406,7 @@ class ChainBuilder:
         outer = tuple(sorted(variables_of(aggregate)))
         return ops.Reduce(name, aggregate, outer, chain.operators, ())
 
-    def _inner_chain(self, aggregate: nodes.Aggregate) -> Chain:
+    def _inner_chain(self, aggregate: nodes.Aggregate) -> OperatorChain:
         """Return the chain of an aggregate's body, which is the same in every order."""
         known = self.shared.inner_chains.get(id(aggregate))
         if known is not None:

@@ -21,7 +21,7 @@ from tidelog.values import Kind
 _WEIGHT = "%weight"
 
 
-class Step(Enum):
+class ArcStep(Enum):
     """How an arc combines the value of its source with its own weight."""
 
     ADD = "add"
@@ -35,7 +35,7 @@ class ArcRule:
 
     rule: FlatRule
     source: str
-    step: Step
+    step: ArcStep
     has_weight: bool
 
 
@@ -175,7 +175,7 @@ def _key(atom: nodes.Atom, columns: dict[str, int]) -> Iterator[nodes.Term]:
 
 def _step(
     name: str, written: nodes.Variable, rest: Sequence[nodes.Literal]
-) -> tuple[Step, nodes.Term | None, list[nodes.Literal]] | None:
+) -> tuple[ArcStep, nodes.Term | None, list[nodes.Literal]] | None:
     """Return the step from the value that a rule reads, its weight, and the remaining literals."""
     used: list[nodes.Literal] = []
     term = _expanded(written, name, rest, used)
@@ -218,10 +218,10 @@ def _expanded(
     return replace(term, terms=tuple(part if found is None else found for part, found in parts))
 
 
-def _taken_apart(term: nodes.Term, name: str) -> tuple[Step, nodes.Term | None] | None:
+def _taken_apart(term: nodes.Term, name: str) -> tuple[ArcStep, nodes.Term | None] | None:
     """Return a term over a value as a step and its weight."""
     if isinstance(term, nodes.Variable) and term.name == name:
-        return Step.ADD, None
+        return ArcStep.ADD, None
     if not isinstance(term, nodes.Application) or len(term.terms) != 2:
         return None
     left, right = term.terms
@@ -230,21 +230,21 @@ def _taken_apart(term: nodes.Term, name: str) -> tuple[Step, nodes.Term | None] 
         return None
     inner, other = (left, right) if is_left else (right, left)
     found = _taken_apart(inner, name)
-    if found is None or found[0] is not Step.ADD:
+    if found is None or found[0] is not ArcStep.ADD:
         return None
     weight = found[1]
     match term.functor:
         case "+" if weight is None:
-            return Step.ADD, other
+            return ArcStep.ADD, other
         case "+" if weight is not None and term.kind is not Kind.FLOAT:
             # Sums of floats depend on their order, those of integers do not.
-            return Step.ADD, replace(term, terms=(weight, other))
+            return ArcStep.ADD, replace(term, terms=(weight, other))
         case "-" if (
             is_left and term.kind is not Kind.UNSIGNED and (weight is None or term.kind is Kind.NUMBER)
         ):
             zero = nodes.Constant(0.0 if term.kind is Kind.FLOAT else 0, term.type, span=term.span)
-            return Step.ADD, replace(term, terms=(zero if weight is None else weight, other))
+            return ArcStep.ADD, replace(term, terms=(zero if weight is None else weight, other))
         case "min" | "max" if weight is None:
-            return Step.SMALLER if term.functor == "min" else Step.GREATER, other
+            return ArcStep.SMALLER if term.functor == "min" else ArcStep.GREATER, other
         case _:
             return None

@@ -12,9 +12,9 @@ from dataclasses import replace
 from enum import Enum
 
 from tidelog.dataclass import dataclass
-from tidelog.plan.body import Body, Chain
+from tidelog.plan.body import Body, OperatorChain
 from tidelog.plan.leapfrog_bounds import is_cyclic, most_bindings
-from tidelog.plan.leapfrog_operator import Group, free_variables, operands_of
+from tidelog.plan.leapfrog_operator import AtomGroup, free_variables, operands_of
 from tidelog.plan.operators import Choose, View
 from tidelog.plan.statistics import UNKNOWN_SIZE
 from tidelog.program.nodes import Atom, Program
@@ -70,12 +70,12 @@ class Choice:
     `work` is what was expected of this choice where it was compared with others.
     """
 
-    parts: tuple[int | Group, ...] | None
+    parts: tuple[int | AtomGroup, ...] | None
     reason: str
     work: float | None = None
 
 
-def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
+def choose_leapfrog(body: Body, pairs: OperatorChain) -> Choice:
     """Return whether a body is joined by leapfrog rather than by this best chain of joins in pairs."""
     request = JoinRequest.LEAPFROG if body.is_leapfrog else requested_join(body.program, body.head)
     components = components_of(body)
@@ -112,10 +112,10 @@ def choose_leapfrog(body: Body, pairs: Chain) -> Choice:
     return Choice(None, reason, bindings)
 
 
-def _leaping(components: Sequence[Sequence[int]], body: Body) -> tuple[tuple[int | Group, ...], float]:
+def _leaping(components: Sequence[Sequence[int]], body: Body) -> tuple[tuple[int | AtomGroup, ...], float]:
     """Return the parts of a body whose components are each joined at once, and the steps expected."""
     sizes = Sizes(body)
-    parts: list[int | Group] = []
+    parts: list[int | AtomGroup] = []
     steps = 0.0
     for component in components:
         if len(component) == 1:
@@ -123,7 +123,7 @@ def _leaping(components: Sequence[Sequence[int]], body: Body) -> tuple[tuple[int
             continue
         order, expected = best_variable_order(component, body, sizes)
         steps += expected
-        parts.append(Group(tuple(component), order))
+        parts.append(AtomGroup(tuple(component), order))
     return tuple(parts), steps
 
 
@@ -136,11 +136,11 @@ def delta_first(body: Body, choice: Choice) -> Choice:
     delta = next((number for number, view in enumerate(body.views) if view is View.DELTA), None)
     if choice.parts is None or delta is None:
         return replace(choice, parts=None)
-    parts: list[int | Group] = [delta]
+    parts: list[int | AtomGroup] = [delta]
     for part in choice.parts:
-        if isinstance(part, Group):
+        if isinstance(part, AtomGroup):
             rest = tuple(number for number in part.atoms if number != delta)
-            parts.append(Group(rest, part.variables) if len(rest) > 1 else rest[0])
+            parts.append(AtomGroup(rest, part.variables) if len(rest) > 1 else rest[0])
         elif part != delta:
             parts.append(part)
     return replace(choice, parts=tuple(parts))

@@ -9,7 +9,7 @@ from tidelog.program.nodes import Atom, Wildcard
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class AtomGroup:
     """Atoms to be joined at once, by their numbers, with the order of the variables they bind."""
 
     atoms: tuple[int, ...]

@@ -8,14 +8,14 @@ possible.
 from dataclasses import replace
 
 from tidelog.plan.alternatives import with_alternatives
-from tidelog.plan.body import Body, Chain, Work
+from tidelog.plan.body import Body, OperatorChain, Work
 from tidelog.plan.chain import ChainBuilder, build_chain
 from tidelog.plan.leapfrog import choose_leapfrog, delta_first
 from tidelog.plan.operators import View
-from tidelog.plan.search import EXHAUSTIVE_ATOMS, Search, is_connected
+from tidelog.plan.search import EXHAUSTIVE_ATOMS, OrderSearch, is_connected
 
 
-def best_chain(body: Body, fixed: tuple[int, ...] | None = None) -> Chain:
+def best_chain(body: Body, fixed: tuple[int, ...] | None = None) -> OperatorChain:
     """Return the cheapest chain, or the one of the `fixed` order.
 
     The chain has a leapfrog join of several atoms if that is requested or expected to be cheaper than joins
@@ -26,13 +26,13 @@ def best_chain(body: Body, fixed: tuple[int, ...] | None = None) -> Chain:
     return _or_leapfrog(body, best_chain_in_pairs(body))
 
 
-def best_choosing_chain(body: Body) -> Chain:
+def best_choosing_chain(body: Body) -> OperatorChain:
     """Return the cheapest chain, in which bindings may choose what they are joined with next."""
     pairs = best_chain_in_pairs(body)
     return _or_leapfrog(body, with_alternatives(pairs, *_behind_start(body, pairs)))
 
 
-def _or_leapfrog(body: Body, pairs: Chain) -> Chain:
+def _or_leapfrog(body: Body, pairs: OperatorChain) -> OperatorChain:
     """Return this chain, or one with a leapfrog join if that is requested or expected to be cheaper."""
     choice = choose_leapfrog(body, pairs)
     if body.scans_delta:
@@ -44,14 +44,14 @@ def _or_leapfrog(body: Body, pairs: Chain) -> Chain:
     return replace(leaping, work=Work(0, leaping.cost + (choice.work or 0.0)), reason=choice.reason)
 
 
-def best_chain_in_pairs(body: Body) -> Chain:
+def best_chain_in_pairs(body: Body) -> OperatorChain:
     """Return the cheapest chain that joins one atom after the other.
 
     The atom that reads the delta comes first: it is the smallest, and every derivation of this
     iteration goes through it.
     """
     start, rest = _behind_delta(body)
-    search = Search()
+    search = OrderSearch()
     if len(rest) <= EXHAUSTIVE_ATOMS:
         search.try_all(start, rest)
     elif len(rest) < len(body.views):
@@ -73,7 +73,7 @@ def _behind_delta(body: Body) -> tuple[ChainBuilder, tuple[int, ...]]:
     return start, tuple(number for number in range(len(body.views)) if number not in delta)
 
 
-def _behind_start(body: Body, chain: Chain) -> tuple[ChainBuilder, tuple[int, ...]]:
+def _behind_start(body: Body, chain: OperatorChain) -> tuple[ChainBuilder, tuple[int, ...]]:
     """Return a builder that has scanned what the chain begins with, if it scans, and the other atoms."""
     start, atoms = _behind_delta(body)
     for number in () if start.operators else atoms:
@@ -83,7 +83,7 @@ def _behind_start(body: Body, chain: Chain) -> tuple[ChainBuilder, tuple[int, ..
     return start, atoms
 
 
-def chains_by_first_atom(body: Body) -> list[Chain]:
+def chains_by_first_atom(body: Body) -> list[OperatorChain]:
     """Return, for each atom that shares an outer variable, the cheapest chain that joins it first.
 
     If one row has a few matches and another has millions, the best first join is known only once the row
@@ -95,7 +95,7 @@ def chains_by_first_atom(body: Body) -> list[Chain]:
     start = ChainBuilder(body, best_chain)
     chains = []
     for first in (number for number in atoms if is_connected(start, number)):
-        search = Search()
+        search = OrderSearch()
         search.try_all(start.extended(first), tuple(x for x in atoms if x != first))
         chains.append(search.chain())
     return chains

@@ -16,7 +16,7 @@ from tidelog.values import Kind, NoValueError
 from tidelog.values.functors import canonical, compare
 
 
-class Truth(Enum):
+class Certainty(Enum):
     """What is known about a constraint before any fact is known."""
 
     ALWAYS = "always"
@@ -37,42 +37,42 @@ def prune_bodies(program: nodes.Program) -> nodes.Program:
     return map_rules(program, prune_rule, prune_subsumption)
 
 
-def truth_of(literal: nodes.Literal, program: nodes.Program) -> Truth:
+def truth_of(literal: nodes.Literal, program: nodes.Program) -> Certainty:
     """Return whether a literal holds for all bindings, for none, or depends on facts."""
     if not isinstance(literal, nodes.Constraint):
-        return Truth.OPEN
+        return Certainty.OPEN
     match literal.left, literal.right:
         case nodes.Constant() as left, nodes.Constant() as right:
             values = (canonical(term.value, program.kind_of(term.type)) for term in (left, right))
             try:
-                return Truth.ALWAYS if compare(literal.op, literal.kind, *values) else Truth.NEVER
+                return Certainty.ALWAYS if compare(literal.op, literal.kind, *values) else Certainty.NEVER
             except NoValueError:
-                return Truth.NEVER
+                return Certainty.NEVER
         case nodes.Variable() as left, nodes.Variable() as right if left.name == right.name:
             return _truth_of_same(literal.op, literal.kind)
         case (nodes.Constant(value=None), nodes.RecordTerm()) | (
             nodes.RecordTerm(),
             nodes.Constant(value=None),
         ) if literal.op == "=":
-            return Truth.NEVER
+            return Certainty.NEVER
         case nodes.BranchTerm() as left, nodes.BranchTerm() as right if (
             literal.op == "=" and left.name != right.name
         ):
-            return Truth.NEVER
-    return Truth.OPEN
+            return Certainty.NEVER
+    return Certainty.OPEN
 
 
-def _truth_of_same(op: str, kind: Kind) -> Truth:
+def _truth_of_same(op: str, kind: Kind) -> Certainty:
     """Return the truth of `x op x`."""
     match op:
         case "=":
-            return Truth.ALWAYS
+            return Certainty.ALWAYS
         case "!=" | "<" | ">":
-            return Truth.NEVER
+            return Certainty.NEVER
         case "<=" | ">=":
             # NaN is not even `<=` itself.
-            return Truth.OPEN if kind is Kind.FLOAT else Truth.ALWAYS
-    return Truth.OPEN
+            return Certainty.OPEN if kind is Kind.FLOAT else Certainty.ALWAYS
+    return Certainty.OPEN
 
 
 def _prune(
@@ -88,10 +88,10 @@ def _prune(
         if has_part((literal,), (nodes.Aggregate,)):
             pruned = map_literal(literal, partial(_inside, program=program))
         truth = truth_of(pruned, program)
-        if truth is Truth.NEVER:
+        if truth is Certainty.NEVER:
             raise NoValueError
         is_duplicate = pruned in kept and _is_same_each_time(pruned, program)
-        if truth is Truth.ALWAYS or (
+        if truth is Certainty.ALWAYS or (
             is_duplicate and not (keeps_duplicates and isinstance(pruned, nodes.Atom))
         ):
             continue

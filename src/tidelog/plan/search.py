@@ -1,20 +1,20 @@
 """Tries orders of atoms behind the first operators of a chain."""
 
-from tidelog.plan.body import Chain, Work
+from tidelog.plan.body import OperatorChain, Work
 from tidelog.plan.chain import ChainBuilder
 
 # Up to this many atoms there are few enough orders to try them all.
 EXHAUSTIVE_ATOMS = 4
 
 
-class Search:
+class OrderSearch:
     """Tries orders and drops those that already do as much as the best one; the first of equals wins."""
 
     def __init__(self) -> None:
         self._best: ChainBuilder | None = None
         self._least = Work(0, 0.0)
 
-    def chain(self) -> Chain:
+    def chain(self) -> OperatorChain:
         """Return the cheapest chain found."""
         assert self._best is not None, "there is an order of every body"
         return self._best.chain()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tidelog.dataclass import dataclass
-from tidelog.plan.body import Body, Chain, rule_body
+from tidelog.plan.body import Body, OperatorChain, rule_body
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
 from tidelog.plan.keyed import with_keyed_chains
 from tidelog.plan.levels import with_levels
@@ -82,7 +82,7 @@ class _Planner:
             yield rule_plan(flat, delta, best_chain(body))
 
 
-def rule_plan(rule: FlatRule, delta: int | None, chain: Chain) -> RulePlan:
+def rule_plan(rule: FlatRule, delta: int | None, chain: OperatorChain) -> RulePlan:
     """Return a chain as the plan of a rule."""
     return RulePlan(
         rule.id,

@@ -45,7 +45,7 @@ class ParseError(Exception):
         super().__init__(diagnostic)
 
 
-class Cursor:
+class TokenCursor:
     """Reads tokens one after another; knows which brackets belong together.
 
     `tokens` ends with a token of kind `end`. Mistakes that do not stop the reading of an item

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import Final
 
 from tidelog.errors import Diagnostic
-from tidelog.syntax.cursor import AGGREGATES, FUNCTORS, RESERVED, Cursor, ParseError, describe
+from tidelog.syntax.cursor import AGGREGATES, FUNCTORS, RESERVED, ParseError, TokenCursor, describe
 from tidelog.syntax.literals import LiteralError, numeric_literal
 from tidelog.syntax.scanner import Token
 from tidelog.syntax.tree import (
@@ -45,7 +45,7 @@ _AFTER_PLAIN_TERM: Final = frozenset({",", ")", "]"})
 _UNSUPPORTED: Final = frozenset({"__ITERATION__", "iteration", "debug_delta"})
 
 
-class TermParser(Cursor):
+class TermParser(TokenCursor):
     """Reads terms; aggregates need bodies, which a subclass reads."""
 
     @abstractmethod
