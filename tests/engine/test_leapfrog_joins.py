@@ -19,7 +19,7 @@ from tidelog.plan import plan_stratum
 from tidelog.plan.body import Body, OperatorChain
 from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.leapfrog_bounds import is_cyclic, most_bindings
-from tidelog.plan.operators import Leapfrog, Scan, Start, View
+from tidelog.plan.operators import Leapfrog, ScanView, Start, View
 from tidelog.plan.order import best_chain
 from tidelog.plan.statistics import KnownSizes
 from tidelog.program.nodes import Atom, Program, Variable
@@ -245,7 +245,7 @@ def test_scanning_the_delta_first_finds_the_same(body, facts):
 
     chain = best_chain(Body(rule.body, views, outputs, program, KnownSizes(), head="r", scans_delta=True))
 
-    assert isinstance(chain.operators[0], Scan)
+    assert isinstance(chain.operators[0], ScanView)
     assert _answers(program, chain, facts) == run(INPUTS + body, inputs=facts)["r"]
 
 

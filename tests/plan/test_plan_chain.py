@@ -14,13 +14,13 @@ from tidelog.plan.operators import (
     Compute,
     Filter,
     Generate,
-    Join,
-    Project,
+    IndexJoin,
+    Rearrange,
     Reduce,
     RulePlan,
-    Scan,
+    ScanView,
     Start,
-    TakeApart,
+    Unpack,
     View,
 )
 from tidelog.plan.statistics import UNKNOWN_SIZE, KnownSizes, matches_per_key
@@ -60,7 +60,7 @@ def plan(rule: str, **options: object) -> RulePlan:
 
 def order(found: RulePlan) -> list[str]:
     """Return the relations that the operators read, in their order."""
-    return [x.relation for x in found.operators if isinstance(x, Scan | Join | Check)]
+    return [x.relation for x in found.operators if isinstance(x, ScanView | IndexJoin | Check)]
 
 
 def kinds(found: RulePlan) -> list[type]:
@@ -70,7 +70,7 @@ def kinds(found: RulePlan) -> list[type]:
 
 def views(found: RulePlan) -> list[tuple[str, View]]:
     """Return which facts of which relation each operator sees."""
-    return [(x.relation, x.view) for x in found.operators if isinstance(x, Scan | Join | Check)]
+    return [(x.relation, x.view) for x in found.operators if isinstance(x, ScanView | IndexJoin | Check)]
 
 
 # --- order -----------------------------------------------------------------------------------
@@ -134,14 +134,14 @@ def test_connected_atoms_are_joined_without_cross_products(body, counting):
     found = plan(f"r(v0, v1) :- {', '.join(body)}.", counting=counting)
 
     assert len(order(found)) == len(body)
-    assert all(x.key for x in found.operators if isinstance(x, Join | Check))
+    assert all(x.key for x in found.operators if isinstance(x, IndexJoin | Check))
 
 
 def test_cross_product_where_nothing_else_is_possible():
     """Atoms without a common variable are joined nevertheless."""
     found = plan("r(x, y) :- a(x, _), b(y, _).")
 
-    assert [x.key for x in found.operators if isinstance(x, Join)] == [()]
+    assert [x.key for x in found.operators if isinstance(x, IndexJoin)] == [()]
 
 
 def test_delta_comes_first():
@@ -168,9 +168,9 @@ def test_comparison_of_numbers_is_fused_with_the_operator_that_binds():
     """A constraint becomes a filter of the join that binds its last variable."""
     scan, join = plan("r(x, z) :- a(x, y), b(y, z), x < y, z >= x.", known=KnownSizes({"a": 1})).operators
 
-    assert isinstance(scan, Scan)
+    assert isinstance(scan, ScanView)
     assert scan.filters == (Comparison("<", "x", "y"),)
-    assert isinstance(join, Join)
+    assert isinstance(join, IndexJoin)
     assert join.filters == (Comparison("<=", "x", "z"),)
 
 
@@ -188,8 +188,8 @@ def test_arithmetic_is_an_operator():
     filtered = plan("r(x, y) :- a(x, y), x + 1 < y.")
     computed = plan("r(x, z) :- a(x, y), z = x + y, z < 10.")
 
-    assert kinds(filtered) == [Scan, Filter]
-    assert kinds(computed) == [Scan, Compute]
+    assert kinds(filtered) == [ScanView, Filter]
+    assert kinds(computed) == [ScanView, Compute]
     compute = computed.operators[1]
     assert isinstance(compute, Compute)
     assert [comparison.op for comparison in compute.filters] == ["<"]
@@ -200,7 +200,7 @@ def test_constants_and_repeated_variables_of_the_scan_are_filters():
     found = plan("r(x, z) :- t(x, 5, x), b(x, z).", known=KnownSizes({"t": 1}))
 
     scan = found.operators[0]
-    assert isinstance(scan, Scan)
+    assert isinstance(scan, ScanView)
     assert len(scan.filters) == 2
     assert all(comparison.op == "=" for comparison in scan.filters)
     assert any(isinstance(comparison.right, Constant) for comparison in scan.filters)
@@ -211,7 +211,7 @@ def test_constants_of_a_join_are_part_of_its_key():
     found = plan("r(x, z) :- a(x, y), t(y, 5, z).", known=KnownSizes({"a": 1}))
 
     join = found.operators[1]
-    assert isinstance(join, Join)
+    assert isinstance(join, IndexJoin)
     assert join.key == (0, 1)
     assert join.operands[0] == "y"
     assert isinstance(join.operands[1], Constant)
@@ -239,10 +239,10 @@ def test_wildcards_of_a_negated_atom_are_not_in_its_key():
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
-        ("r(x, y) :- boxed([x, y]).", [Scan, TakeApart]),
-        ("r(x, y) :- a(x, y), boxed([y, x]).", [Scan, Compute, Check]),
-        ("r(x, y) :- a(x, _), y = range(0, x).", [Scan, Generate]),
-        ("r(x, n) :- a(x, _), n = count : { b(x, _) }.", [Scan, Reduce]),
+        ("r(x, y) :- boxed([x, y]).", [ScanView, Unpack]),
+        ("r(x, y) :- a(x, y), boxed([y, x]).", [ScanView, Compute, Check]),
+        ("r(x, y) :- a(x, _), y = range(0, x).", [ScanView, Generate]),
+        ("r(x, n) :- a(x, _), n = count : { b(x, _) }.", [ScanView, Reduce]),
         ("r(0, n) :- n = count : { b(_, _) }.", [Start, Reduce]),
     ],
 )
@@ -283,17 +283,17 @@ def test_join_that_binds_nothing_needed_becomes_a_check():
     rule = "r(x, y) :- a(x, y), b(y, _)."
     known = KnownSizes({"a": 1})
 
-    assert kinds(plan(rule, known=known)) == [Scan, Check]
-    assert kinds(plan(rule, known=known, counting=True)) == [Scan, Join]
+    assert kinds(plan(rule, known=known)) == [ScanView, Check]
+    assert kinds(plan(rule, known=known, counting=True)) == [ScanView, IndexJoin]
 
 
 def test_head_in_another_order_needs_no_operator():
     """The last operator yields the head's layout itself."""
     found = plan("r(y, x) :- a(x, y).")
 
-    assert kinds(found) == [Scan]
+    assert kinds(found) == [ScanView]
     assert found.operators[0].outputs == ("y", "x")
-    assert Project not in kinds(found)
+    assert Rearrange not in kinds(found)
 
 
 @given(body=connected_bodies(), counting=st.booleans())
@@ -302,12 +302,12 @@ def test_operators_read_only_what_the_layout_before_holds(body, counting):
     found = plan(f"r(v0, v1) :- {', '.join(body)}.", counting=counting)
 
     for number, (before, operator) in enumerate(pairwise(found.operators)):
-        assert isinstance(operator, Join | Check)
+        assert isinstance(operator, IndexJoin | Check)
         assert set(operator.operands) <= set(before.outputs)
         later = {
             name
             for other in found.operators[number + 1 :]
-            if isinstance(other, Join | Check)
+            if isinstance(other, IndexJoin | Check)
             for name in other.operands
         }
         assert set(before.outputs) <= later | {"v0", "v1"}

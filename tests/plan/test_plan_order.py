@@ -14,7 +14,7 @@ from tidelog.plan.body import Body
 from tidelog.plan.chain import build_chain
 from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.maintenance import chain_variants
-from tidelog.plan.operators import Check, Join, View
+from tidelog.plan.operators import Check, IndexJoin, View
 from tidelog.plan.order import best_chain, best_chain_in_pairs
 from tidelog.plan.statistics import KnownSizes
 from tidelog.program.nodes import Program
@@ -111,7 +111,7 @@ def test_chains_from_every_atom_of_a_long_body_follow_its_variables():
     starts = (*maintained.literals, None)
     chains = [chain_variants(maintained, start, program, KnownSizes())[0] for start in starts]
 
-    joins = [x for chain in chains for x in chain if isinstance(x, Join | Check)]
+    joins = [x for chain in chains for x in chain if isinstance(x, IndexJoin | Check)]
     assert joins
     assert all(join.key for join in joins)
 
@@ -123,7 +123,7 @@ def test_a_relation_that_grows_is_not_taken_for_small():
 
     plan = plan_stratum(stratum, program, KnownSizes({"r": 3.0, "t": 1e5}))
 
-    keys = [x.key for rule in plan.repeated for x in rule.operators if isinstance(x, Join | Check)]
+    keys = [x.key for rule in plan.repeated for x in rule.operators if isinstance(x, IndexJoin | Check)]
     assert keys
     assert all(keys)
 

@@ -16,7 +16,7 @@ from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.plan.body import Body
 from tidelog.plan.flatten import flatten_rule
-from tidelog.plan.operators import Join, View
+from tidelog.plan.operators import IndexJoin, View
 from tidelog.plan.order import best_chain
 from tidelog.plan.statistics import KnownSizes
 from tidelog.storage import StoredRelation
@@ -168,10 +168,12 @@ def test_a_bounded_column_of_many_facts_is_ordered() -> None:
         flatten_rule(r, program) for s in program.strata for r in s.rules if r.head.relation == "near"
     )
 
-    def joins(matches: int) -> list[Join]:
+    def joins(matches: int) -> list[IndexJoin]:
         sizes = KnownSizes({"probe": 10.0, "item": 10.0 * matches}, {("item", (0,)): 10.0})
         body = Body(rule.body, (View.FULL, View.FULL), ("x", "y"), program, sizes)
-        return [operator for operator in best_chain(body, (0, 1)).operators if isinstance(operator, Join)]
+        return [
+            operator for operator in best_chain(body, (0, 1)).operators if isinstance(operator, IndexJoin)
+        ]
 
     assert [join.ordered for join in joins(1000)] == [1]
     assert [join.ordered for join in joins(4)] == [None]

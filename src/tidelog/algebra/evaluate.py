@@ -48,7 +48,7 @@ class TableEvaluation:
                 return _distinct({name: row[name] for name, _ in expression.read} for row in outer)
             case nodes.Scan():
                 return self._scan(expression)
-            case nodes.Join() | nodes.Antijoin():
+            case nodes.NaturalJoin() | nodes.Antijoin():
                 return self._join(expression, outer)
             case nodes.Group():
                 return self._group(expression, self.rows(expression.source, outer))
@@ -82,7 +82,7 @@ class TableEvaluation:
             self._inputs[name] = () if table is None else read_table(table, scan.relation, self.codec)
         return self._inputs[name]
 
-    def _join(self, join: nodes.Join | nodes.Antijoin, outer: Bindings) -> Bindings:
+    def _join(self, join: nodes.NaturalJoin | nodes.Antijoin, outer: Bindings) -> Bindings:
         shared = [name for name in join.left.columns if name in join.right.columns]
         right = _by_key(self.rows(join.right, outer), shared)
         left = self.rows(join.left, outer)

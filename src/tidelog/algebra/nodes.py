@@ -113,7 +113,7 @@ class Rename(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Join(Node):
+class NaturalJoin(Node):
     """⋈: pairs of rows that agree on all columns of the same name; a product × if there are none."""
 
     left: "Expression"
@@ -186,7 +186,7 @@ class Fixpoint(Node):
 
 # What looks at one row of its source at a time.
 RowByRow = Select | Project | Rename | Extend | TakeApart | Expand
-Expression = RowByRow | Unit | Outer | Scan | Join | Antijoin | Group | Union | Fixpoint
+Expression = RowByRow | Unit | Outer | Scan | NaturalJoin | Antijoin | Group | Union | Fixpoint
 
 
 def parts(expression: Expression) -> tuple[Expression, ...]:
@@ -194,7 +194,7 @@ def parts(expression: Expression) -> tuple[Expression, ...]:
     match expression:
         case Unit() | Outer() | Scan():
             return ()
-        case Join() | Antijoin():
+        case NaturalJoin() | Antijoin():
             return (expression.left, expression.right)
         case Group():
             return (expression.source, expression.body)
@@ -247,7 +247,7 @@ def schema_of(expression: Expression) -> Schema:  # noqa: C901 - one case per no
             return schema_of(parts(expression)[0])
         case Fixpoint():
             return schema_of(dict(expression.definitions)[expression.relation])
-        case Join():
+        case NaturalJoin():
             return schema_of(expression.left) | schema_of(expression.right)
         case Extend():
             return schema_of(expression.source) | {expression.column: expression.term.type}

@@ -34,7 +34,7 @@ def _lines(expression: Expression, width: int) -> list[str]:
     match expression:
         case nodes.Group(source=nodes.Unit()):
             return _applied(_operator(expression), expression.body, width)
-        case nodes.Join() | nodes.Antijoin() | nodes.Group():
+        case nodes.NaturalJoin() | nodes.Antijoin() | nodes.Group():
             left, symbol, right = _infix(expression)
             if isinstance(expression, nodes.Group):
                 below = _applied(_operator(expression), right, width - 2)
@@ -78,7 +78,7 @@ def _one_line(expression: Expression) -> str:  # noqa: C901 - one case per node
         case nodes.Group():
             left, symbol, right = _infix(expression)
             return f"{_operand(left)} {symbol} {_operator(expression)}({_one_line(right)})"
-        case nodes.Join() | nodes.Antijoin():
+        case nodes.NaturalJoin() | nodes.Antijoin():
             left, symbol, right = _infix(expression)
             return f"{_operand(left)} {symbol} {_operand(right)}"
         case nodes.Union():
@@ -92,10 +92,12 @@ def _one_line(expression: Expression) -> str:  # noqa: C901 - one case per node
             return f"{_operator(expression)}({_one_line(expression.source)})"
 
 
-def _infix(expression: nodes.Join | nodes.Antijoin | nodes.Group) -> tuple[Expression, str, Expression]:
+def _infix(
+    expression: nodes.NaturalJoin | nodes.Antijoin | nodes.Group,
+) -> tuple[Expression, str, Expression]:
     """Return the symbol that stands between two expressions, with both of them."""
     match expression:
-        case nodes.Join():
+        case nodes.NaturalJoin():
             is_product = set(expression.left.columns).isdisjoint(expression.right.columns)
             return expression.left, "×" if is_product else "⋈", expression.right
         case nodes.Antijoin():

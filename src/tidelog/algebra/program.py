@@ -125,7 +125,7 @@ def _closure(relation: Relation, program: Program) -> list[Expression]:
     end = Variable("%end", right.type, span=span)
     return [
         nodes.Project(((left.name, second), (right.name, first)), scan),
-        nodes.Project(((left.name, first), (right.name, end)), nodes.Join(scan, following)),
+        nodes.Project(((left.name, first), (right.name, end)), nodes.NaturalJoin(scan, following)),
     ]
 
 

@@ -162,7 +162,7 @@ class _Writer:
                 name = expression.relation.name
                 name = name if expression.is_input else self.names.get(name, name)
                 return self.table(self.quoted(name), expression.columns)
-            case nodes.Join():
+            case nodes.NaturalJoin():
                 return self.join(self.select(expression.left, outer), self.select(expression.right, outer))
             case nodes.Antijoin():
                 left, right = self.select(expression.left, outer), self.select(expression.right, outer)

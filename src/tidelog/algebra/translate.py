@@ -9,7 +9,7 @@ from tidelog.algebra.nodes import (
     Expression,
     Extend,
     Group,
-    Join,
+    NaturalJoin,
     Outer,
     Project,
     Rename,
@@ -93,7 +93,7 @@ class _Translator:
                 assert isinstance(literal, Constraint)
                 facts = _select(literal, facts)
         self.bound |= inside
-        self.current = facts if isinstance(self.current, Unit) else Join(self.current, facts)
+        self.current = facts if isinstance(self.current, Unit) else NaturalJoin(self.current, facts)
 
     def facts(self, atom: Atom, *, keeps_all: bool) -> Expression:
         """Return the facts that an atom matches, under the names of its variables."""

@@ -17,7 +17,7 @@ from dataclasses import replace
 from tidelog.plan.body import Body, OperatorChain
 from tidelog.plan.chain import ChainBuilder
 from tidelog.plan.leapfrog_bounds import cyclic_part, is_cyclic
-from tidelog.plan.operators import Choose, Join, Operator, View, all_operators
+from tidelog.plan.operators import Choose, IndexJoin, Operator, View, all_operators
 from tidelog.plan.search import EXHAUSTIVE_ATOMS, OrderSearch, is_connected
 
 # Many atoms that could come next have many orders behind each; beyond this the cheapest have to do.
@@ -111,7 +111,7 @@ def _firsts(start: ChainBuilder, atoms: Sequence[int]) -> list[int]:
 
 def _indexes_needed(body: Body, *chains: OperatorChain) -> set[tuple[str, tuple[int, ...]]]:
     """Return the indexes for joins of these chains that do not exist yet."""
-    joins = (x for chain in chains for x in all_operators(chain.operators) if isinstance(x, Join))
+    joins = (x for chain in chains for x in all_operators(chain.operators) if isinstance(x, IndexJoin))
     return {
         (x.relation, x.key)
         for x in joins
@@ -141,7 +141,7 @@ def merge_alternatives(best: OperatorChain, others: Sequence[OperatorChain]) -> 
 
 def _begins_with_join(operators: Sequence[Operator]) -> bool:
     first = operators[0] if operators else None
-    return isinstance(first, Join) and bool(first.key) and first.ordered is None
+    return isinstance(first, IndexJoin) and bool(first.key) and first.ordered is None
 
 
 def _common_length(chains: Sequence[Sequence[Operator]]) -> int:

@@ -147,7 +147,7 @@ class ChainBuilder:
         operator: ops.Operator
         if not self.operators:
             filters = (*self._key_filters(found), *filters)
-            operator = ops.Scan(atom.relation, view, tuple(found.binds), filters, ())
+            operator = ops.ScanView(atom.relation, view, tuple(found.binds), filters, ())
         elif len(key) == arity and row is not None:
             operator = ops.Find(atom.relation, operands, row, False, ())
         elif len(key) == arity:
@@ -155,7 +155,7 @@ class ChainBuilder:
         else:
             ordered = self._ordering(atom, found, filters)
             binds = tuple(found.binds)
-            operator = ops.Join(atom.relation, view, key, operands, binds, filters, (), ordered)
+            operator = ops.IndexJoin(atom.relation, view, key, operands, binds, filters, (), ordered)
         self.operators.append(operator)
 
     def leap(self, group: AtomGroup) -> None:
@@ -371,14 +371,14 @@ class ChainBuilder:
             return self._compute(variable.name, pattern)
         return None
 
-    def _take_apart(self, name: str, pattern: nodes.RecordTerm | nodes.BranchTerm) -> ops.TakeApart:
+    def _take_apart(self, name: str, pattern: nodes.RecordTerm | nodes.BranchTerm) -> ops.Unpack:
         found = _Binds(frozenset(self.bound))
         for position, part in enumerate(pattern.terms):
             if isinstance(part, nodes.Variable):
                 found.add(position, part.name)
         self.bound |= found.new
         filters = (*found.filters, *self._take_comparisons())
-        return ops.TakeApart(name, pattern, tuple(found.binds), filters, ())
+        return ops.Unpack(name, pattern, tuple(found.binds), filters, ())
 
     def _generator(self, literal: nodes.Generator) -> ops.Operator | None:
         assert isinstance(literal.target, nodes.Variable)

@@ -23,11 +23,11 @@ from tidelog.plan.layouts import variables_read, with_layouts
 from tidelog.plan.operators import (
     Check,
     Choose,
-    Join,
+    IndexJoin,
     Operand,
     Operator,
     RulePlan,
-    Scan,
+    ScanView,
     StratumPlan,
     View,
     all_operators,
@@ -37,13 +37,13 @@ from tidelog.plan.operators import (
 def with_keyed_chains(plan: StratumPlan) -> StratumPlan:
     """Return a stratum's plan with chains that begin with keys, where joins need an index by them."""
     chains = (each.operators for each in (*plan.once, *plan.repeated))
-    joins = (x for operators in chains for x in all_operators(operators) if isinstance(x, Join))
+    joins = (x for operators in chains for x in all_operators(operators) if isinstance(x, IndexJoin))
     indexes = {(join.relation, join.key) for join in joins if join.ordered is None}
 
     def keyed(rule: RulePlan) -> tuple[Operator, ...]:
         operators = _keyed(rule.operators)
         scan = operators[0] if operators else None
-        return operators if isinstance(scan, Scan) and (scan.relation, scan.key) in indexes else ()
+        return operators if isinstance(scan, ScanView) and (scan.relation, scan.key) in indexes else ()
 
     return replace(plan, repeated=tuple(replace(rule, keyed=keyed(rule)) for rule in plan.repeated))
 
@@ -51,11 +51,11 @@ def with_keyed_chains(plan: StratumPlan) -> StratumPlan:
 def _keyed(operators: Sequence[Operator]) -> tuple[Operator, ...]:
     """Return a chain that yields the same from the keys of the delta, or none if there is none."""
     scan, *rest = operators
-    if not isinstance(scan, Scan) or scan.view is not View.DELTA or scan.filters or not rest:
+    if not isinstance(scan, ScanView) or scan.view is not View.DELTA or scan.filters or not rest:
         return ()
     names = [name for _, name in scan.binds]
     if len(set(names)) < len(names) or not all(
-        isinstance(operator, Join | Check | Choose) for operator in all_operators(rest)
+        isinstance(operator, IndexJoin | Check | Choose) for operator in all_operators(rest)
     ):
         return ()
     last = rest[-1]
@@ -65,13 +65,13 @@ def _keyed(operators: Sequence[Operator]) -> tuple[Operator, ...]:
     late = [name for name in names if name not in read and name in outputs]
     if is_longer and late:
         return _setting_aside(scan, rest, [name for name in names if name in read], outputs)
-    if isinstance(last, Join) and last.key and last.ordered is None and not is_longer:
+    if isinstance(last, IndexJoin) and last.key and last.ordered is None and not is_longer:
         return _grouping(scan, last, [name for name in names if name in outputs])
     return ()
 
 
 def _setting_aside(
-    scan: Scan, rest: Sequence[Operator], names: Sequence[str], outputs: tuple[Operand, ...]
+    scan: ScanView, rest: Sequence[Operator], names: Sequence[str], outputs: tuple[Operand, ...]
 ) -> tuple[Operator, ...]:
     """Return a chain from the columns with these names, which joins the others back at the end."""
     keys, back = _split(scan, names)
@@ -90,7 +90,7 @@ def _setting_aside(
     return (*chains[0][:begin], Choose(tuple(each[begin:] for each in chains), outputs))
 
 
-def _grouping(scan: Scan, join: Join, names: Sequence[str]) -> tuple[Operator, ...]:
+def _grouping(scan: ScanView, join: IndexJoin, names: Sequence[str]) -> tuple[Operator, ...]:
     """Return a chain in which the facts of the delta that have the same columns of the head come together."""
     keys, back = _split(scan, names)
     if not names or not back.binds or set(names).issuperset(join.outputs):
@@ -98,11 +98,11 @@ def _grouping(scan: Scan, join: Join, names: Sequence[str]) -> tuple[Operator, .
     return with_layouts((keys, back, join), join.outputs, counting=False)
 
 
-def _split(scan: Scan, names: Iterable[str]) -> tuple[Scan, Join]:
+def _split(scan: ScanView, names: Iterable[str]) -> tuple[ScanView, IndexJoin]:
     """Return a scan that binds these columns, and a join that binds the others."""
     binds = tuple(sorted(pair for pair in scan.binds if pair[1] in set(names)))
     key = tuple(column for column, _ in binds)
     others = tuple(pair for pair in scan.binds if pair not in binds)
     operands = tuple(name for _, name in binds)
-    keys = Scan(scan.relation, scan.view, binds, (), (), key)
-    return keys, Join(scan.relation, scan.view, key, operands, others, (), ())
+    keys = ScanView(scan.relation, scan.view, binds, (), (), key)
+    return keys, IndexJoin(scan.relation, scan.view, key, operands, others, (), ())

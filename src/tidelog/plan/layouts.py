@@ -20,7 +20,7 @@ def with_layouts(
     for operator in reversed(operators):
         if isinstance(operator, ops.Start):
             if outputs != operator.outputs:
-                trimmed.append(ops.Project(outputs))
+                trimmed.append(ops.Rearrange(outputs))
             trimmed.append(operator)
             break
         trimmed.append(_with_outputs(operator, outputs, needed, counting=counting))
@@ -33,7 +33,7 @@ def _with_outputs(
     operator: ops.Operator, outputs: ops.Layout, needed: set[str], *, counting: bool
 ) -> ops.Operator:
     match operator:
-        case ops.Join(filters=()) if not counting and needed.isdisjoint(variables_bound(operator)):
+        case ops.IndexJoin(filters=()) if not counting and needed.isdisjoint(variables_bound(operator)):
             return ops.Check(
                 operator.relation, operator.view, operator.key, operator.operands, False, outputs
             )
@@ -48,9 +48,9 @@ def variables_read(operator: ops.Operator) -> set[str]:
     """Return the variables an operator needs from its incoming batch."""
     names: set[str] = set()
     match operator:
-        case ops.Join(over=(), group=group) if group:
+        case ops.IndexJoin(over=(), group=group) if group:
             names.add(group)
-        case ops.Join() | ops.Check() | ops.Find():
+        case ops.IndexJoin() | ops.Check() | ops.Find():
             names.update(operand for operand in operator.operands if isinstance(operand, str))
         case ops.Compute():
             names |= variables_of(operator.term)
@@ -58,7 +58,7 @@ def variables_read(operator: ops.Operator) -> set[str]:
             names |= variables_of(operator.constraint)
         case ops.Generate():
             names |= variables_of(*terms_of(operator.generator)[1:])
-        case ops.TakeApart():
+        case ops.Unpack():
             names.add(operator.variable)
         case ops.Reduce():
             names.update(operator.outer)
@@ -76,9 +76,9 @@ def variables_read(operator: ops.Operator) -> set[str]:
 def variables_bound(operator: ops.Operator) -> set[str]:
     """Return the variables an operator binds."""
     match operator:
-        case ops.Join(over=over, group=group) if over:
+        case ops.IndexJoin(over=over, group=group) if over:
             return {group, *(name for _, name in operator.binds)}
-        case ops.Scan() | ops.Join() | ops.TakeApart():
+        case ops.ScanView() | ops.IndexJoin() | ops.Unpack():
             return {name for _, name in operator.binds}
         case ops.Compute() | ops.Generate() | ops.Reduce():
             return {operator.variable}

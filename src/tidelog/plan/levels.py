@@ -21,11 +21,11 @@ from tidelog.plan.operators import (
     Choose,
     Compute,
     Filter,
-    Join,
+    IndexJoin,
     Operator,
     Reduce,
     RulePlan,
-    Scan,
+    ScanView,
     StratumPlan,
     View,
     all_operators,
@@ -83,14 +83,14 @@ def _served(operators: Sequence[Operator], statistics: Statistics) -> _Served:
 def _keys_of(operator: Operator) -> Iterator[_Key]:
     """Yield the key of the index that an operator reads."""
     match operator:
-        case Join(ordered=None) | Check() | Scan() if operator.key:
+        case IndexJoin(ordered=None) | Check() | ScanView() if operator.key:
             yield operator.relation, operator.key
         case _:
             pass
 
 
 def _allows_level(operator: Operator) -> bool:
-    return isinstance(operator, Join) and operator.view is not View.DELTA
+    return isinstance(operator, IndexJoin) and operator.view is not View.DELTA
 
 
 def _groups(relation: str, key: tuple[int, ...], statistics: Statistics) -> float:
@@ -101,7 +101,7 @@ def _groups(relation: str, key: tuple[int, ...], statistics: Statistics) -> floa
 
 def _split(operators: Sequence[Operator], served: _Served) -> tuple[Operator, ...]:
     """Return a chain whose joins by these keys go through a level."""
-    if not any(isinstance(x, Join) and (x.relation, x.key) in served for x in all_operators(operators)):
+    if not any(isinstance(x, IndexJoin) and (x.relation, x.key) in served for x in all_operators(operators)):
         return tuple(operators)
     *beginning, last = operators
     if not isinstance(last, Choose):
@@ -119,28 +119,28 @@ def _split(operators: Sequence[Operator], served: _Served) -> tuple[Operator, ..
 def _split_joins(operators: Iterable[Operator], served: _Served) -> tuple[Operator, ...]:
     """Return operators in which facts are joined as late as possible, after their keys."""
     chain: list[Operator] = []
-    late: list[Join] = []
+    late: list[IndexJoin] = []
     for operator in operators:
         kept = []
         for join in late:
-            is_passed = isinstance(operator, Join | Check | Filter | Compute)
+            is_passed = isinstance(operator, IndexJoin | Check | Filter | Compute)
             if is_passed and variables_read(operator).isdisjoint(variables_bound(join)):
                 kept.append(join)
             else:
                 chain.append(join)
         late = kept
-        over = served.get((operator.relation, operator.key)) if isinstance(operator, Join) else None
+        over = served.get((operator.relation, operator.key)) if isinstance(operator, IndexJoin) else None
         if over is None:
             chain.append(operator)
             continue
-        assert isinstance(operator, Join)
+        assert isinstance(operator, IndexJoin)
         keys, facts = _through_level(operator, over, f"%group{len(chain)}")
         chain.append(keys)
         late.append(facts)
     return (*chain, *late)
 
 
-def _through_level(join: Join, over: tuple[int, ...], group: str) -> tuple[Join, Join]:
+def _through_level(join: IndexJoin, over: tuple[int, ...], group: str) -> tuple[IndexJoin, IndexJoin]:
     """Return a join with the keys over these columns, and one with the facts of each."""
     names = {**dict(join.binds), **dict(zip(join.key, join.operands, strict=True))}
     operands = tuple(names.get(column, f"{group}.{column}") for column in over)

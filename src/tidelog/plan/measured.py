@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
 from tidelog.dataclass import dataclass
-from tidelog.plan.operators import Choose, Join, Operator, RulePlan, Scan, View
+from tidelog.plan.operators import Choose, IndexJoin, Operator, RulePlan, ScanView, View
 from tidelog.plan.statistics import Statistics, matches_per_key
 from tidelog.program.nodes import Program
 
@@ -41,7 +41,8 @@ class Measurements:
         expected = {
             place: _expected(operator, program, statistics)
             for place, operator in places(plan.operators)
-            if isinstance(operator, Join) or (isinstance(operator, Scan) and operator.view is not View.DELTA)
+            if isinstance(operator, IndexJoin)
+            or (isinstance(operator, ScanView) and operator.view is not View.DELTA)
         }
         self.plans.append(MeasuredPlan(plan, expected))
         return self.plans[-1]
@@ -57,13 +58,13 @@ def places(operators: Sequence[Operator], before: Place = ()) -> Iterator[tuple[
                 yield from places(rest, (*place, alternative))
 
 
-def _expected(operator: Scan | Join, program: Program, statistics: Statistics) -> float:
-    if isinstance(operator, Scan):
+def _expected(operator: ScanView | IndexJoin, program: Program, statistics: Statistics) -> float:
+    if isinstance(operator, ScanView):
         return statistics.size(operator.relation) or 0.0
     return expected_of_join(operator, program, statistics)
 
 
-def expected_of_join(join: Join, program: Program, statistics: Statistics) -> float:
+def expected_of_join(join: IndexJoin, program: Program, statistics: Statistics) -> float:
     """Return how many facts, or keys, a join is expected to find for each binding."""
     arity = program.relations[join.relation].arity
     found = matches_per_key(statistics, join.relation, arity, join.key)

@@ -46,7 +46,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class ScanView:
     """Yields a binding for every fact in view; `binds` are (column, variable).
 
     With a `key` it binds only these columns, and yields one binding for the facts that agree in them.
@@ -61,7 +61,7 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class IndexJoin:
     """Extends each binding by the facts whose `key` columns equal the operands.
 
     In `binds`, the column after the last one is the row number. With `ordered`, the filters bound that
@@ -134,7 +134,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class Rearrange:
     """Yields the same bindings in another layout."""
 
     outputs: Layout
@@ -150,7 +150,7 @@ class Generate:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeApart:
+class Unpack:
     """Binds the parts of a record or of a branch; other values are dropped."""
 
     variable: str
@@ -217,15 +217,15 @@ class Choose:
 
 Operator = (
     Start
-    | Scan
-    | Join
+    | ScanView
+    | IndexJoin
     | Check
     | Find
     | Compute
     | Filter
-    | Project
+    | Rearrange
     | Generate
-    | TakeApart
+    | Unpack
     | Reduce
     | Leapfrog
     | Choose
@@ -267,7 +267,7 @@ class RulePlan:
     def begins_with_keys(self) -> bool:
         """Say whether these operators scan keys, not facts."""
         scan = self.operators[0]
-        return isinstance(scan, Scan) and bool(scan.key)
+        return isinstance(scan, ScanView) and bool(scan.key)
 
 
 @dataclass(frozen=True, slots=True)

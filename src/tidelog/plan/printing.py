@@ -52,7 +52,7 @@ def print_measured(measured: MeasuredPlan, program: Program, statistics: Statist
 
 def indexes_of(plan: ops.StratumPlan | ops.RulePlan) -> tuple[Index, ...]:
     """Return the indexes that the operators look up: a relation and its key columns, each once."""
-    lookups = (x for x in _operators(plan) if isinstance(x, ops.Check | ops.Join))
+    lookups = (x for x in _operators(plan) if isinstance(x, ops.Check | ops.IndexJoin))
     found = {
         (x.relation, x.key if isinstance(x, ops.Check) else x.index)
         for x in lookups
@@ -72,7 +72,7 @@ def print_indexes(plan: ops.StratumPlan | ops.RulePlan, program: Program) -> Ite
         if 0 < len(key) < program.relations[relation].arity:
             yield f"index {relation} by {names(relation, key)}"
     operators = list(_operators(plan))
-    joins = (x for x in operators if isinstance(x, ops.Join))
+    joins = (x for x in operators if isinstance(x, ops.IndexJoin))
     for relation, key, ordered in sorted(
         {(x.relation, x.key, x.ordered) for x in joins if x.ordered is not None}
     ):
@@ -133,7 +133,7 @@ class _Printer:
 
     def total(self, plan: ops.RulePlan) -> str:
         """Return how many bindings the atoms of a plan yielded; a delta rule's are for each of its delta."""
-        of_atoms = ops.Scan | ops.Join | ops.Check | ops.Find
+        of_atoms = ops.ScanView | ops.IndexJoin | ops.Check | ops.Find
         atoms = [place for place, x in places(plan.operators) if isinstance(x, of_atoms)]
         if self._measured is None or not atoms:
             return ""
@@ -153,9 +153,9 @@ class _Printer:
         """Return what an operator was expected to yield, and what it did."""
         count = self.count(place)
         match operator:
-            case ops.Scan():
+            case ops.ScanView():
                 return _in_brackets([self.size(operator, place), count])
-            case ops.Join():
+            case ops.IndexJoin():
                 expected = f"~{self.matches(operator, place)} each"
                 if count and self._measured is not None and place is not None:
                     each = self._measured.bindings[place] / max(self._measured.before(place), 1)
@@ -174,10 +174,10 @@ class _Printer:
         match operator:
             case ops.Start():
                 return "start"
-            case ops.Scan():
+            case ops.ScanView():
                 keys = "keys of " if operator.key else ""
                 return f"scan {keys}{operator.view.value} {operator.relation}{self.binds(operator)}"
-            case ops.Join():
+            case ops.IndexJoin():
                 return self.join(operator)
             case ops.Check():
                 key = self.key(operator.relation, operator.key, operator.operands)
@@ -187,11 +187,11 @@ class _Printer:
                 return f"compute {operator.variable} = {print_term(operator.term)}"
             case ops.Filter():
                 return f"filter {print_literal(operator.constraint)}"
-            case ops.Project():
+            case ops.Rearrange():
                 return "project"
             case ops.Generate():
                 return f"generate {operator.variable}: {print_literal(operator.generator)}"
-            case ops.TakeApart():
+            case ops.Unpack():
                 return f"take apart {operator.variable} = {print_term(operator.pattern)}"
             case ops.Reduce():
                 outer = f" for each {', '.join(operator.outer)}" if operator.outer else ""
@@ -204,7 +204,7 @@ class _Printer:
                 # Looks up the row number of a whole fact.
                 return f"{type(operator).__name__.lower()} {operator.relation}"
 
-    def join(self, operator: ops.Join) -> str:
+    def join(self, operator: ops.IndexJoin) -> str:
         key = self.key(operator.relation, operator.key, operator.operands)
         view = operator.view.value
         if operator.over:
@@ -226,7 +226,7 @@ class _Printer:
         over = f"{', '.join(asked)} " if asked else ""
         return f"leapfrog {over}{witness}in {', '.join(atoms)}"
 
-    def size(self, operator: ops.Scan, place: Place | None) -> str:
+    def size(self, operator: ops.ScanView, place: Place | None) -> str:
         if operator.view is ops.View.DELTA:
             return ""
         if self._measured is not None and place is not None:
@@ -234,7 +234,7 @@ class _Printer:
         size = self._statistics.size(operator.relation)
         return f"~{_number(UNKNOWN_SIZE)}, not known" if size is None else f"~{_number(size)}"
 
-    def matches(self, operator: ops.Join, place: Place | None) -> str:
+    def matches(self, operator: ops.IndexJoin, place: Place | None) -> str:
         if self._measured is not None and place is not None:
             return _number(self._measured.expected[place])
         return _number(expected_of_join(operator, self._program, self._statistics))
@@ -246,7 +246,7 @@ class _Printer:
         pairs = zip(names, operands, strict=True)
         return " by " + ", ".join(f"{name} = {_operand(operand)}" for name, operand in pairs)
 
-    def binds(self, operator: ops.Scan | ops.Join) -> str:
+    def binds(self, operator: ops.ScanView | ops.IndexJoin) -> str:
         # The column after the last one is the row number.
         columns = [*(column.name for column in self._program.relations[operator.relation].columns), "row"]
         names = [(columns[place], variable) for place, variable in operator.binds]
@@ -258,7 +258,7 @@ class _Printer:
 
     def filters(self, operator: ops.Operator) -> str:
         match operator:
-            case ops.Scan() | ops.Join() | ops.Compute() | ops.TakeApart() | ops.Leapfrog() if (
+            case ops.ScanView() | ops.IndexJoin() | ops.Compute() | ops.Unpack() | ops.Leapfrog() if (
                 operator.filters
             ):
                 return " where " + ", ".join(_comparison(each) for each in operator.filters)

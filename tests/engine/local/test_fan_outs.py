@@ -13,7 +13,7 @@ from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.protocol import Settings
 from tidelog.errors import TidelogError
 from tidelog.plan import plan_stratum
-from tidelog.plan.operators import Join
+from tidelog.plan.operators import IndexJoin
 from tidelog.plan.statistics import KnownSizes
 from tidelog.storage.distinct import matches_per_row
 from tidelog.storage.kernel import IS_COMPILED
@@ -62,7 +62,7 @@ def first_joined(known):
     """Return the relation that new facts of p are joined with first."""
     program = build(HEADER + "p(w, z) :- p(_, y), q(y, w, _), c(y, _, z).")
     plans = [plan for each in program.strata for plan in plan_stratum(each, program, known).repeated]
-    return next(x.relation for x in plans[0].operators if isinstance(x, Join))
+    return next(x.relation for x in plans[0].operators if isinstance(x, IndexJoin))
 
 
 @pytest.mark.parametrize("rare", ["q", "c"])

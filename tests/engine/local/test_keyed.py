@@ -12,7 +12,7 @@ from tidelog.engine.local import key_scan, sieve, stratum, workers
 from tidelog.engine.protocol import Settings
 from tidelog.errors import TidelogError
 from tidelog.plan import for_evaluation, plan_stratum
-from tidelog.plan.operators import Choose, Join, Scan, View, all_operators
+from tidelog.plan.operators import Choose, IndexJoin, ScanView, View, all_operators
 from tidelog.plan.statistics import KnownSizes
 from tidelog.storage.kernel import IS_COMPILED
 
@@ -151,12 +151,12 @@ def test_what_only_the_head_reads_is_joined_back_last():
     )
 
     scan, choose = plan.keyed
-    assert isinstance(scan, Scan)
+    assert isinstance(scan, ScanView)
     assert scan.key == (1, 2)
     assert isinstance(choose, Choose)
     for alternative in choose.alternatives:
         back = alternative[-1]
-        assert isinstance(back, Join)
+        assert isinstance(back, IndexJoin)
         assert (back.relation, back.view, back.key) == ("q", View.DELTA, (1, 2))
 
 
@@ -191,5 +191,5 @@ def test_plans_that_count_derivations_scan_facts():
         not operator.key
         for plan in stratum_plan.repeated
         for operator in all_operators(plan.operators)
-        if isinstance(operator, Scan)
+        if isinstance(operator, ScanView)
     )

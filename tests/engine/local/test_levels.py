@@ -10,7 +10,7 @@ from tidelog.engine.local.lookups import JoinStep
 from tidelog.engine.protocol import Settings
 from tidelog.errors import TidelogError
 from tidelog.plan import for_evaluation, levels, plan_stratum
-from tidelog.plan.operators import Choose, Join, View
+from tidelog.plan.operators import Choose, IndexJoin, View
 from tidelog.plan.statistics import KnownSizes
 from tidelog.storage.kernel import IS_COMPILED
 
@@ -121,7 +121,7 @@ def planned(body, facts_per_group):
 
 def joined_by(plan, key):
     """Return the joins with q by a key."""
-    return [x for x in plan.operators() if isinstance(x, Join) and x.relation == "q" and x.key == key]
+    return [x for x in plan.operators() if isinstance(x, IndexJoin) and x.relation == "q" and x.key == key]
 
 
 def test_an_index_of_large_groups_serves_joins_by_fewer_columns():
@@ -156,7 +156,7 @@ def test_facts_are_joined_after_what_needs_their_keys_only():
 def test_an_index_by_which_the_delta_is_found_stays():
     """A level does not know which keys are new."""
     plan = planned("q(x, r, z) :- q(x, _, y), q(y, r, z).  q(x, z, r) :- q(x, r, y), q(y, x, z).", 10)
-    found = {x.key for x in plan.operators() if isinstance(x, Join) and x.view is View.DELTA}
+    found = {x.key for x in plan.operators() if isinstance(x, IndexJoin) and x.view is View.DELTA}
 
     assert (0,) in found
     assert not any(join.over for join in joined_by(plan, (0,)))
@@ -169,6 +169,6 @@ def test_joins_inside_aggregates_keep_their_index():
         10,
     )
 
-    joins = [x for x in plan.operators() if isinstance(x, Join)]
+    joins = [x for x in plan.operators() if isinstance(x, IndexJoin)]
     assert {(0,), (0, 1)} <= {x.key for x in joins}
     assert not any(x.over for x in joins)

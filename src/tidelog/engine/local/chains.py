@@ -35,7 +35,7 @@ from tidelog.engine.local.steps import (
 )
 from tidelog.plan import operators as ops
 from tidelog.plan.measured import Place
-from tidelog.plan.operators import Choose, Layout, Operator, Reduce, Scan, Start
+from tidelog.plan.operators import Choose, Layout, Operator, Reduce, ScanView, Start
 from tidelog.program.nodes import Constant
 from tidelog.source import Source, Span
 from tidelog.storage.kernel import CodeArray
@@ -83,7 +83,7 @@ def make_chain(
     `counts`, the bindings that each operator yields are added to it, from one thread only.
     """
     beginning = operators[0]
-    marks = counts is None and isinstance(beginning, Scan) and beginning.view is not ops.View.DELTA
+    marks = counts is None and isinstance(beginning, ScanView) and beginning.view is not ops.View.DELTA
     if counts is None and isinstance(end, EmitStep | SharedEmitStep) and is_sieved(operators):
         end = SieveStep(operators, state, expressions, end)
         operators = operators[:-1]
@@ -91,7 +91,7 @@ def make_chain(
     first = made.counted((0,), made.steps(operators, beginning.outputs, (), 1))
     if isinstance(beginning, Start):
         return Chain(None, first, made.joins)
-    assert isinstance(beginning, Scan)
+    assert isinstance(beginning, ScanView)
     scan = (KeyScanStep if beginning.key else ScanStep)(beginning, state, expressions)
     scan.next = first
     return Chain(scan, first, made.joins)
@@ -144,7 +144,7 @@ class _Steps:
         if not self.marks or len(operators) < 2:
             return None
         join, check = operators
-        if isinstance(join, ops.Join) and isinstance(check, ops.Check):
+        if isinstance(join, ops.IndexJoin) and isinstance(check, ops.Check):
             arity = self.state.relations[check.relation].arity
             if marked_column(join, check, arity) is not None:
                 return MarkedJoinStep(join, check, layout, self.state, self.expressions)
@@ -272,14 +272,14 @@ def _leapfrog_step(
 
 
 _STEPS: dict[type, Callable[[Any, Layout, LocalState, Expressions], Step]] = {
-    ops.Join: JoinStep,
+    ops.IndexJoin: JoinStep,
     ops.Check: CheckStep,
     ops.Find: FindStep,
     ops.Filter: FilterStep,
-    ops.Project: ProjectStep,
+    ops.Rearrange: ProjectStep,
     ops.Compute: ComputeStep,
     ops.Generate: GenerateStep,
-    ops.TakeApart: TakeApartStep,
+    ops.Unpack: TakeApartStep,
     ops.Reduce: ReduceStep,
     ops.Leapfrog: _leapfrog_step,
 }

@@ -9,7 +9,7 @@ from tidelog.engine.local.lookups import groups_of, index_of
 from tidelog.engine.local.marked import MarkedJoinStep
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Sources, Step
-from tidelog.plan.operators import Choose, Join, Layout
+from tidelog.plan.operators import Choose, IndexJoin, Layout
 from tidelog.storage.choose import NO_ALTERNATIVE, note_shorter
 from tidelog.storage.join import select_rows
 from tidelog.storage.kernel import CodeArray
@@ -39,7 +39,7 @@ class ChooseStep(Step):
         self._lookups = []
         for alternative in choose.alternatives:
             join = alternative[0]
-            assert isinstance(join, Join)
+            assert isinstance(join, IndexJoin)
             relation = state.relations[join.relation]
             relation.index(join.index, state.visible[join.relation].delta)
             self._lookups.append((relation, join, sources.numbers(join.operands)))

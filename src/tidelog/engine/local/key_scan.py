@@ -5,7 +5,7 @@ import numpy as np
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import ScanStep
-from tidelog.plan.operators import Scan
+from tidelog.plan.operators import ScanView
 from tidelog.storage.kernel import Int64s
 
 # A delta of fewer facts is scanned fact by fact.
@@ -19,7 +19,7 @@ _NO_GROUPS: Int64s = np.empty(0, np.int64)
 class KeyScanStep(ScanStep):
     """The first operator of a chain that begins with keys: the groups that the delta has touched."""
 
-    def __init__(self, scan: Scan, state: LocalState, expressions: Expressions) -> None:
+    def __init__(self, scan: ScanView, state: LocalState, expressions: Expressions) -> None:
         super().__init__(scan, state, expressions)
         self._by = scan.key
         names = [name for _, name in scan.binds]

@@ -7,7 +7,7 @@ import numpy as np
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import SelectingStep, Sources, Step, first_buffer, next_buffer
-from tidelog.plan.operators import Check, Find, Join, Layout
+from tidelog.plan.operators import Check, Find, IndexJoin, Layout
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.join import (
     LESS,
@@ -27,7 +27,7 @@ _BOUNDS = {LESS: (BELOW, ABOVE), LESS_EQUAL: (AT_MOST, AT_LEAST)}
 class JoinStep(Step):
     """Extends bindings through an index."""
 
-    def __init__(self, join: Join, layout: Layout, state: LocalState, expressions: Expressions) -> None:
+    def __init__(self, join: IndexJoin, layout: Layout, state: LocalState, expressions: Expressions) -> None:
         relation = self._relation = state.relations[join.relation]
         visible = self._visible = state.visible[join.relation]
         if join.ordered is None:
@@ -100,7 +100,7 @@ class JoinStep(Step):
             self._out = next_buffer(self._out, written)
 
 
-def index_of(join: Join, relation: StoredRelation) -> Index:
+def index_of(join: IndexJoin, relation: StoredRelation) -> Index:
     """Return the index, or the level of one, that a join reads."""
     if join.ordered is not None:
         return relation.indexes[join.key, join.ordered]
@@ -108,7 +108,7 @@ def index_of(join: Join, relation: StoredRelation) -> Index:
     return index.level(join.key) if join.over else index
 
 
-def names_of_entry(join: Join, arity: int) -> list[str]:
+def names_of_entry(join: IndexJoin, arity: int) -> list[str]:
     """Return the names of an entry's columns: those that are not in the key, and the row or the group."""
     names = dict(join.binds)
     columns = (column for column in join.over or range(arity) if column not in join.key)
@@ -116,12 +116,12 @@ def names_of_entry(join: Join, arity: int) -> list[str]:
     return [*(names.get(column, f"%unread{column}") for column in columns), last]
 
 
-def key_of(join: Join, sources: Sources) -> Int32s:
+def key_of(join: IndexJoin, sources: Sources) -> Int32s:
     """Return the sources of a join's key, or of the group's number if that is known."""
     return sources.numbers((join.group,) if join.group and not join.over else join.operands)
 
 
-def groups_joined(join: Join, batch: CodeArray, constants: Int64s, key: Int32s, index: Index) -> Int64s:
+def groups_joined(join: IndexJoin, batch: CodeArray, constants: Int64s, key: Int32s, index: Index) -> Int64s:
     """Return the group that each binding is joined with, -1 if there is none."""
     if join.group and not join.over:
         return batch[:, key[0]].astype(np.int64)

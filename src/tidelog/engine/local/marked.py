@@ -8,7 +8,7 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.lookups import CheckStep, JoinStep, groups_of, names_of_entry
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import SinkStep, Sources, Step, first_buffer, next_buffer
-from tidelog.plan.operators import Check, Join, Layout
+from tidelog.plan.operators import Check, IndexJoin, Layout
 from tidelog.storage import StoredRelation
 from tidelog.storage.join import select_rows
 from tidelog.storage.kernel import Bools, CodeArray
@@ -31,7 +31,7 @@ _SHARED = 0.75
 _MOST_MARKS: Final = 1 << 20
 
 
-def marked_column(join: Join, check: Check, arity: int) -> int | None:
+def marked_column(join: IndexJoin, check: Check, arity: int) -> int | None:
     """Return the column of a check that alone depends on the join before it, None if it is not like that."""
     is_whole = len(check.key) == arity and not check.is_negated
     if not is_whole or arity < 2 or not join.key or join.ordered is not None or join.group:
@@ -48,7 +48,7 @@ class MarkedJoinStep(Step):
     """
 
     def __init__(
-        self, join: Join, check: Check, layout: Layout, state: LocalState, expressions: Expressions
+        self, join: IndexJoin, check: Check, layout: Layout, state: LocalState, expressions: Expressions
     ) -> None:
         self._state = state
         self._join, self._check = join, check

@@ -19,7 +19,7 @@ from tidelog.engine.local.lookups import (
 )
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import Sources, Step, first_buffer, next_buffer
-from tidelog.plan.operators import Join, Operator, Scan
+from tidelog.plan.operators import IndexJoin, Operator, ScanView
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s, Slots
 from tidelog.storage.sieve import HEAD, MATCHES, NO_GROUP, ROW, STATES, join_unknown
@@ -31,9 +31,14 @@ _PLACES: Final = 1 << 15
 def is_sieved(operators: Sequence[Operator]) -> bool:
     """Say whether a chain ends with a join whose candidates come together if they share a key."""
     scan, join = operators[0], operators[-1]
-    if not isinstance(scan, Scan) or not scan.key or not isinstance(join, Join) or join.ordered is not None:
+    if (
+        not isinstance(scan, ScanView)
+        or not scan.key
+        or not isinstance(join, IndexJoin)
+        or join.ordered is not None
+    ):
         return False
-    passed = (name for x in operators if isinstance(x, Join) and x.over for _, name in x.binds)
+    passed = (name for x in operators if isinstance(x, IndexJoin) and x.over for _, name in x.binds)
     others = {*join.outputs} - {name for _, name in join.binds}
     return bool(join.key) and not join.over and others <= {*passed, *(name for _, name in scan.binds)}
 
@@ -70,8 +75,8 @@ class SieveStep(Step):
         end: EmitStep | SharedEmitStep,
     ) -> None:
         scan, *_, before, join = operators
-        assert isinstance(scan, Scan)
-        assert isinstance(join, Join)
+        assert isinstance(scan, ScanView)
+        assert isinstance(join, IndexJoin)
         layout = before.outputs
         self._state = state
         self._join = join

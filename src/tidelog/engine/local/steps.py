@@ -108,7 +108,7 @@ class SinkStep(Step):
 class ScanStep:
     """The first operator of a chain, run over ranges of row numbers."""
 
-    def __init__(self, scan: ops.Scan, state: LocalState, expressions: Expressions) -> None:
+    def __init__(self, scan: ops.ScanView, state: LocalState, expressions: Expressions) -> None:
         relation = state.program.relations[scan.relation]
         columns: list[str] = [f"%unread{column}" for column in range(relation.arity)]
         same: list[ops.Comparison] = []
@@ -188,7 +188,7 @@ class SelectingStep(Step):
         self._expressions = expressions
         self._names = [operand if isinstance(operand, str) else "" for operand in layout]
         self._operands = Sources(layout, bound, state, expressions)
-        filters = operator.filters if isinstance(operator, ops.Compute | ops.TakeApart) else ()
+        filters = operator.filters if isinstance(operator, ops.Compute | ops.Unpack) else ()
         self._filters = self._operands.filters(filters)
         self._sources = self.numbers(operator.outputs)
         self._out: CodeArray = np.empty((0, len(operator.outputs)), state.dtype)
@@ -289,7 +289,7 @@ class TakeApartStep(SelectingStep):
     """Binds the parts of records and branches."""
 
     def __init__(
-        self, operator: ops.TakeApart, layout: ops.Layout, state: LocalState, expressions: Expressions
+        self, operator: ops.Unpack, layout: ops.Layout, state: LocalState, expressions: Expressions
     ) -> None:
         super().__init__(operator, layout, state, expressions, [name for _, name in operator.binds])
         assert isinstance(operator.pattern, RecordTerm | BranchTerm)

@@ -26,7 +26,7 @@ from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.plan import RulePlan, StratumPlan, for_evaluation, plan_stratum
 from tidelog.plan.measured import Measurements
-from tidelog.plan.operators import Check, Join, Operator, View, all_operators
+from tidelog.plan.operators import Check, IndexJoin, Operator, View, all_operators
 from tidelog.plan.statistics import JoinName
 from tidelog.program.nodes import Rule, RuleId, Stratum
 from tidelog.program.walk_nodes import relations_read
@@ -330,7 +330,7 @@ class StratumRun:
     def _drop_unused_indexes(self, plan: StratumPlan) -> None:
         """Forget the indexes of this stratum's relations, and the levels, that the plan does not look up."""
         used = {(x.relation, x.key) for x in plan.operators() if isinstance(x, Check)}
-        joins = [x for x in plan.operators() if isinstance(x, Join)]
+        joins = [x for x in plan.operators() if isinstance(x, IndexJoin)]
         used.update((x.relation, x.index) for x in joins)
         levels = {(x.relation, x.over, x.key) for x in joins if x.over}
         for name in self._stratum.relations:

@@ -15,11 +15,11 @@ from tidelog.plan.operators import (
     Choose,
     Compute,
     Filter,
-    Join,
+    IndexJoin,
     Operator,
-    Project,
-    Scan,
-    TakeApart,
+    Rearrange,
+    ScanView,
+    Unpack,
     all_operators,
 )
 from tidelog.program.nodes import Application, Constant, Term, Variable
@@ -103,7 +103,7 @@ def is_safe_in_threads(operators: Sequence[Operator]) -> bool:
     """Say whether a chain neither makes new codes nor keeps counters, so that threads may share it."""
     for operator in all_operators(operators):
         match operator:
-            case Scan() | Join() | Check() | Project() | TakeApart() | Choose():
+            case ScanView() | IndexJoin() | Check() | Rearrange() | Unpack() | Choose():
                 continue
             case Compute(term=term) if _is_arithmetic(term):
                 continue

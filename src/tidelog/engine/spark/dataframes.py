@@ -54,7 +54,7 @@ def reason_against_frames(stratum: nodes.Stratum, program: nodes.Program) -> str
 def _reason(expression: algebra.Expression) -> str | None:
     terms: Sequence[nodes.Term] = ()
     match expression:
-        case algebra.Unit() | algebra.Rename() | algebra.Join() | algebra.Antijoin():
+        case algebra.Unit() | algebra.Rename() | algebra.NaturalJoin() | algebra.Antijoin():
             return None
         case algebra.Scan(relation=relation):
             return None if relation.arity else f"`{relation.name}` has no columns"
@@ -165,8 +165,8 @@ class FrameStratum:
             case algebra.Extend():
                 frame = self._lower(expression.source, view)
                 return frame.withColumn(_spelled(expression.column), self._value(expression.term))
-            case algebra.Join() | algebra.Antijoin():
-                how = "inner" if isinstance(expression, algebra.Join) else "left_anti"
+            case algebra.NaturalJoin() | algebra.Antijoin():
+                how = "inner" if isinstance(expression, algebra.NaturalJoin) else "left_anti"
                 return _joined(self._lower(expression.left, view), self._lower(expression.right, view), how)
         raise AssertionError(f"{expression} was refused")
 

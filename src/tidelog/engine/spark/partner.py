@@ -28,7 +28,7 @@ from tidelog.engine.spark.plans import plan_once, plan_repeated
 from tidelog.engine.spark.routes import RelationRoute, Routes
 from tidelog.engine.spark.wire import Wire
 from tidelog.plan import RulePlan
-from tidelog.plan.operators import Check, Scan
+from tidelog.plan.operators import Check, ScanView
 from tidelog.program.nodes import Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
@@ -77,7 +77,7 @@ class DividedScan(ScanStep):
     """A scan of the rows that one column assigns to this partner."""
 
     def __init__(
-        self, scan: Scan, state: LocalState, expressions: Expressions, column: int, wire: Wire
+        self, scan: ScanView, state: LocalState, expressions: Expressions, column: int, wire: Wire
     ) -> None:
         super().__init__(scan, state, expressions)
         self._column = column
@@ -310,7 +310,7 @@ class PartnerRun:
         scan = chain.scan
         if scan is not None and column is not None:
             beginning = plan.operators[0]
-            assert isinstance(beginning, Scan)
+            assert isinstance(beginning, ScanView)
             scan = DividedScan(beginning, self.state, self._context.expressions, column, self.wire)
             scan.next = chain.first
         return scan, chain.first
@@ -322,7 +322,7 @@ class PartnerRun:
         assert plan.delta_atom is not None
         column = self.routes.rules[plan.rule].columns[plan.delta_atom]
         beginning = plan.operators[0]
-        assert isinstance(beginning, Scan)
+        assert isinstance(beginning, ScanView)
         route = self.routes.relations[beginning.relation]
         is_all_own = set(route.columns) == {column} and not route.is_everywhere
         return None if is_all_own else column

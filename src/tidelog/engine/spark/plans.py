@@ -8,7 +8,7 @@ from tidelog.engine.spark.routes import Routes
 from tidelog.plan import RulePlan, plan_stratum
 from tidelog.plan.body import rule_body
 from tidelog.plan.flatten import flatten_rule, is_fact
-from tidelog.plan.operators import Scan, View
+from tidelog.plan.operators import ScanView, View
 from tidelog.plan.order import best_chain
 from tidelog.plan.statistics import Statistics
 from tidelog.plan.stratum import rule_plan
@@ -55,7 +55,7 @@ def _plan_rule(
     body = rule_body(flat, views, program, statistics)
     chain = best_chain(replace(body, counting=counting, scans_delta=True))
     beginning = chain.operators[0]
-    if isinstance(beginning, Scan):
+    if isinstance(beginning, ScanView):
         beginning = replace(beginning, view=View.FULL)
     plan = rule_plan(flat, None, replace(chain, operators=(beginning, *chain.operators[1:])))
     return plan, WHOLE_ROW if first is None else columns.get(first, WHOLE_ROW)

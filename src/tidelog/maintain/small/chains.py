@@ -12,10 +12,10 @@ from tidelog.plan.operators import (
     Compute,
     Filter,
     Find,
-    Join,
+    IndexJoin,
     Operand,
     Operator,
-    Project,
+    Rearrange,
     Start,
 )
 from tidelog.program.nodes import Application, Constant, Constraint, Term, Variable
@@ -60,7 +60,7 @@ class Instructions:
         beginning = operators[0]
         if not isinstance(beginning, Start) or len(beginning.outputs) > layout.REGISTERS:
             raise NotSmall
-        if sum(isinstance(operator, Join) for operator in operators) > layout.DEPTH:
+        if sum(isinstance(operator, IndexJoin) for operator in operators) > layout.DEPTH:
             raise NotSmall
         place = len(self.code)
         chain = _Chain(self, {name: number for number, name in enumerate(beginning.outputs)})
@@ -83,7 +83,7 @@ class Instructions:
         return layout.REGISTERS + place
 
 
-def index_name(join: Join) -> IndexName:
+def index_name(join: IndexJoin) -> IndexName:
     """Return the name of the index that a join reads."""
     return join.key if join.ordered is None else (join.key, join.ordered)
 
@@ -95,7 +95,7 @@ class _Chain:
 
     def append(self, operator: Operator) -> None:
         match operator:
-            case Join():
+            case IndexJoin():
                 self.join(operator)
             case Find():
                 registers = [self.register(operand) for operand in operator.operands]
@@ -106,7 +106,7 @@ class _Chain:
                 self.filter(operator.constraint)
             case Compute():
                 self.compute(operator)
-            case Project():
+            case Rearrange():
                 pass
             case _:
                 raise NotSmall
@@ -126,7 +126,7 @@ class _Chain:
             return self.all.constant(self.all.encode(operand))
         return self.registers[operand]
 
-    def join(self, join: Join) -> None:
+    def join(self, join: IndexJoin) -> None:
         keys = [self.register(operand) for operand in join.operands]
         known = set(self.registers)
         tables, number = self.all.tables, self.all.tables.numbers[join.relation]

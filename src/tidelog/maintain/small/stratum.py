@@ -21,7 +21,7 @@ from tidelog.maintain.small.proving import (
 from tidelog.maintain.small.sync import Sync
 from tidelog.maintain.small.tables import AnyArray, LaidOut, StrataTables, extended
 from tidelog.plan.flatten import FlatRule, RuleLiteral
-from tidelog.plan.operators import Join, Operator
+from tidelog.plan.operators import IndexJoin, Operator
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import Int64s
 from tidelog.storage.structs import Structs, addresses_of, words_of
@@ -180,7 +180,7 @@ class _Layout:
         for operators in plan:
             if operators == chosen:
                 continue
-            needed = {(x.relation, index_name(x)) for x in operators if isinstance(x, Join)}
+            needed = {(x.relation, index_name(x)) for x in operators if isinstance(x, IndexJoin)}
             if needed <= self._instructions.keys:
                 try:
                     starts.append(self._instructions.add(operators))
