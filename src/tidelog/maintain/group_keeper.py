@@ -18,7 +18,7 @@ from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.group_values import GroupValues, numeric_values
 from tidelog.maintain.groups import Groups, changed_derivations, replace_rows
 from tidelog.maintain.row_delta import RowDelta
-from tidelog.maintain.user_groups import Combined, Objects, OrderedValues, Scans
+from tidelog.maintain.user_groups import Combined, GroupObjects, OrderedValues, Scans
 from tidelog.plan import plan_stratum
 from tidelog.plan.flatten import FlatRule
 from tidelog.plan.statistics import Statistics
@@ -134,7 +134,7 @@ class GroupKeeper:
             name = aggregate.functor[1:]
             user = UserAggregate(name, self._expressions.functions[name])
             if user.can_remove or user.can_merge:
-                return (Objects if user.can_remove else Scans)(user, codec, *types)
+                return (GroupObjects if user.can_remove else Scans)(user, codec, *types)
         combine = combiner(aggregate.functor, *types, aggregate.init, self._expressions)
         assert combine is not None
         return Combined(combine, grouped.group_names)

@@ -49,8 +49,8 @@ from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.groups import (
     DriverGroup,
     Found,
-    Group,
     PartnerGroup,
+    StratumGroup,
     change_facts,
     found_in,
     read_state,
@@ -108,9 +108,9 @@ class SparkMaintainedEngine:
             for name, relation in program.relations.items()
         }
         self._input_files: dict[str, list[str]] = {}
-        self._groups: list[Group] = []
+        self._groups: list[StratumGroup] = []
         self._placed: tuple[PlacedStrata, ...] = ()
-        self._home: dict[str, Group] = {}
+        self._home: dict[str, StratumGroup] = {}
         self.placements: tuple[Placement, ...] = ()
 
     # --- the first epoch ---------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class SparkMaintainedEngine:
         self._commit(first, self._epoch)
         return RunStatistics(tuple(finished), time.perf_counter() - begun)
 
-    def _facts_for(self, group: Group) -> dict[str, CodeArray]:
+    def _facts_for(self, group: StratumGroup) -> dict[str, CodeArray]:
         """Return the input facts of a group's own relations, and all facts of those it reads."""
         facts = {name: self._inputs[name].live_rows() for name in group.own}
         facts.update({n: self._rows(n) for n in group.reads})
@@ -149,7 +149,7 @@ class SparkMaintainedEngine:
     def _make_groups(self, runs: Sequence[PlacedStrata]) -> None:
         """Group the strata by where they are kept."""
         placements: list[Placement] = []
-        groups: list[Group] = []
+        groups: list[StratumGroup] = []
         specs: list[GroupSpec] = []
         for run in runs:
             own = tuple(name for stratum in run.strata for name in stratum.relations)
@@ -236,7 +236,7 @@ class SparkMaintainedEngine:
                 inserted.update({name: change.inserted} if len(change.inserted[0]) else {})
                 deleted.update({name: change.deleted} if len(change.deleted[0]) else {})
         reports: list[StratumReport] = []
-        done: list[tuple[Group, dict[str, object], dict[str, RelationChange]]] = []
+        done: list[tuple[StratumGroup, dict[str, object], dict[str, RelationChange]]] = []
         files = {name: list(names) for name, names in self._input_files.items()}
         mark = self.numbering.mark()
         try:
@@ -261,9 +261,12 @@ class SparkMaintainedEngine:
         return EpochResult(inserted, deleted, tuple(reports))
 
     def _changes_for(
-        self, group: Group, changes: Mapping[str, RelationChange], inserted: Mapping[str, Sequence[Codes]],
+        self,
+        group: StratumGroup,
+        changes: Mapping[str, RelationChange],
+        inserted: Mapping[str, Sequence[Codes]],
         deleted: Mapping[str, Sequence[Codes]],
-    ) -> dict[str, RelationChange]:  # fmt: skip
+    ) -> dict[str, RelationChange]:
         """Return the changes that a group is to follow."""
         due = {name: change for name, change in changes.items() if name in group.own}
         for name in group.reads:

@@ -52,7 +52,7 @@ Changes = Mapping[str, RowDelta]
 _LARGEST_TRACED_SHARE = 0.03
 
 
-class Outcome(NamedTuple):
+class StratumOutcome(NamedTuple):
     """What was done to a stratum: what changed, why it was done this way, and the work it took."""
 
     changes: Mapping[str, RowDelta]
@@ -110,13 +110,13 @@ class KeptStratum:
                 return replace(decision, strategy=Strategy.TRACE, reason=f"{decision.reason}; {advice}")
         return decision
 
-    def advance(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
+    def advance(self, own: Changes, earlier: Changes, decision: Decision) -> StratumOutcome:
         """Advance the stratum to the new epoch as decided."""
         if decision.is_update:
             return self._follow_and_learn(own, earlier, decision)
         if decision.strategy is Strategy.RECOMPUTE:
             return self._recompute(own, earlier, decision)
-        return Outcome({}, decision, 0)
+        return StratumOutcome({}, decision, 0)
 
     def forget(self) -> None:
         """Drop what is no longer right because the stratum was advanced in another way."""
@@ -143,10 +143,10 @@ class KeptStratum:
         """Say whether no derivation can be lost."""
         return False
 
-    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
+    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> StratumOutcome:
         raise NotImplementedError
 
-    def _follow_and_learn(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
+    def _follow_and_learn(self, own: Changes, earlier: Changes, decision: Decision) -> StratumOutcome:
         start = time.perf_counter()
         outcome = self._follow(own, earlier, decision)
         done = outcome.decision
@@ -159,14 +159,16 @@ class KeptStratum:
 
     # --- recomputing ----------------------------------------------------------------------------
 
-    def _recompute(self, own: Changes, earlier: Changes, decision: Decision, spent: int = 0) -> Outcome:
+    def _recompute(
+        self, own: Changes, earlier: Changes, decision: Decision, spent: int = 0
+    ) -> StratumOutcome:
         self.forget()
         for name in self.stratum.relations:
             self.marks_of(name).undo()
         start = time.perf_counter()
         changes, work = self.engine.recompute(self.stratum, own, earlier)
         self.learned.learn_recompute(net_deleted(own, earlier), work, time.perf_counter() - start)
-        return Outcome(changes, decision, spent + work)
+        return StratumOutcome(changes, decision, spent + work)
 
     def _situation(self, own: Changes, earlier: Changes) -> Situation:
         rows = changed_rows(own, earlier)
@@ -224,7 +226,7 @@ class PlainStratum(KeptStratum):
                     return False
         return True
 
-    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
+    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> StratumOutcome:
         dense = self._dense_state(earlier) if decision.strategy is Strategy.COUNTING else None
         # Kept again once the epoch has succeeded: a failed one leaves it half changed.
         self.dense = None
@@ -251,7 +253,7 @@ class PlainStratum(KeptStratum):
         if traces is not None:
             self.trace.learn(changed_rows(own, earlier), meter.work)
         self.dense, self.dense_versions = dense, self._versions()
-        return Outcome(changes, decision, meter.work)
+        return StratumOutcome(changes, decision, meter.work)
 
     def _dense_state(self, earlier: Changes) -> Mapping[str, IterationCounts]:
         """Return the dense state of the old epoch."""
@@ -289,10 +291,10 @@ class GroupStratum(KeptStratum):
             return self.obstacle
         return "its aggregate failed in an epoch that was taken back"
 
-    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:  # noqa: ARG002 - none
+    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> StratumOutcome:  # noqa: ARG002 - none
         engine = self.engine
         changes, work = engine.groups.follow(self.rules, earlier, engine.derivations, self.marks_of)
-        return Outcome(changes, decision, work)
+        return StratumOutcome(changes, decision, work)
 
 
 @dataclass
@@ -304,13 +306,13 @@ class MonotoneStratum(KeptStratum):
     def _obstacle(self) -> str | None:
         return None
 
-    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
+    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> StratumOutcome:
         engine = self.engine
         marks = {name: self.marks_of(name) for name in self.stratum.relations}
         check = partial(engine.check_level, self.stratum)
         before = engine.derivations.work
         changes = MonotoneUpdate(self.forms, engine.state, marks, earlier, engine.derivations, check).run(own)
-        return Outcome(changes, decision, engine.derivations.work - before)
+        return StratumOutcome(changes, decision, engine.derivations.work - before)
 
 
 class GraphStratum(KeptStratum):
@@ -319,7 +321,7 @@ class GraphStratum(KeptStratum):
     def _obstacle(self) -> str | None:
         return None if self.engine.paths.follows(self.stratum) else self.obstacle
 
-    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> Outcome:
+    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> StratumOutcome:
         engine = self.engine
         diffs = {name: self._input_diffs(name, change) for name, change in own.items()}
         try:
@@ -328,7 +330,7 @@ class GraphStratum(KeptStratum):
             )
         except Unsuitable:
             return self._recompute(own, earlier, recompute("its values no longer go one way"))
-        return Outcome(changes, decision, work)
+        return StratumOutcome(changes, decision, work)
 
     def _input_diffs(self, name: str, change: RowDelta) -> tuple[CodeArray, Int64s]:
         """Return input facts that are deleted and inserted, with their diffs."""

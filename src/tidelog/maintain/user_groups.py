@@ -74,7 +74,7 @@ class Combined(GroupValues):
         return found, mask if has_value is None else mask & has_value
 
 
-class Objects(GroupValues):
+class GroupObjects(GroupValues):
     """One object of the user's class for each group, which takes values out again."""
 
     def __init__(self, aggregate: UserAggregate, codec: Codec, target_type: str, result_type: str) -> None:
@@ -112,7 +112,7 @@ class Objects(GroupValues):
         return codes, has_value
 
 
-class Scans(Objects):
+class Scans(GroupObjects):
     """A scan tree of objects of the user's class for each group, merged on the way up."""
 
     def _change(self, group: int, value: Value, diff: int) -> None:

@@ -22,6 +22,7 @@ from tidelog.engine.local.sieve import SieveStep, is_sieved
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import (
     BUFFER_ROWS,
+    ChainStep,
     ComputeStep,
     FilterStep,
     GenerateStep,
@@ -30,7 +31,6 @@ from tidelog.engine.local.steps import (
     SelectingStep,
     Sink,
     SinkStep,
-    Step,
     TakeApartStep,
 )
 from tidelog.plan import operators as ops
@@ -46,11 +46,11 @@ _FIRST_GROUP = Constant(0, "number", span=Span(Source("aggregate", ""), 0, 0))
 
 
 @dataclass
-class Chain:
+class StepChain:
     """Runnable steps: begins with a scan, or takes batches at `first`. Some of them are `joins`."""
 
     scan: ScanStep | None
-    first: Step
+    first: ChainStep
     joins: Sequence[JoinStep] = ()
 
     def rows(self) -> tuple[int, int]:
@@ -74,9 +74,9 @@ def make_chain(
     operators: Sequence[Operator],
     state: LocalState,
     expressions: Expressions,
-    end: Step,
+    end: ChainStep,
     counts: Counter[Place] | None = None,
-) -> Chain:
+) -> StepChain:
     """Return the steps of a chain of operators; the last one pushes to `end`.
 
     Indexes and membership that the operators look up are built here, before threads share them. With
@@ -90,11 +90,11 @@ def make_chain(
     made = _Steps(state, expressions, end, counts, marks, [])
     first = made.counted((0,), made.steps(operators, beginning.outputs, (), 1))
     if isinstance(beginning, Start):
-        return Chain(None, first, made.joins)
+        return StepChain(None, first, made.joins)
     assert isinstance(beginning, ScanView)
     scan = (KeyScanStep if beginning.key else ScanStep)(beginning, state, expressions)
     scan.next = first
-    return Chain(scan, first, made.joins)
+    return StepChain(scan, first, made.joins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +107,16 @@ class _Steps:
 
     state: LocalState
     expressions: Expressions
-    end: Step
+    end: ChainStep
     counts: Counter[Place] | None
     marks: bool
     joins: list[JoinStep]
 
-    def steps(self, operators: Sequence[Operator], layout: Layout, before: Place, begin: int = 0) -> Step:
+    def steps(
+        self, operators: Sequence[Operator], layout: Layout, before: Place, begin: int = 0
+    ) -> ChainStep:
         """Return the first of the steps of a chain from `begin` on, where it has this layout."""
-        steps: list[Step] = []
+        steps: list[ChainStep] = []
         number = begin
         while number < len(operators):
             operator, place = operators[number], (*before, number)
@@ -139,7 +141,7 @@ class _Steps:
             step.next = following
         return steps[0]
 
-    def joined_and_checked(self, operators: Sequence[Operator], layout: Layout) -> Step | None:
+    def joined_and_checked(self, operators: Sequence[Operator], layout: Layout) -> ChainStep | None:
         """Return one step for two operators, if they can be one."""
         if not self.marks or len(operators) < 2:
             return None
@@ -150,7 +152,7 @@ class _Steps:
                 return MarkedJoinStep(join, check, layout, self.state, self.expressions)
         return None
 
-    def counted(self, place: Place, following: Step) -> Step:
+    def counted(self, place: Place, following: ChainStep) -> ChainStep:
         """Return the step that follows a place, behind one that counts if anything is counted."""
         if self.counts is None:
             return following
@@ -159,7 +161,7 @@ class _Steps:
         return step
 
 
-class _CountStep(Step):
+class _CountStep(ChainStep):
     """Counts the bindings that pass."""
 
     def __init__(self, place: Place, counts: Counter[Place]) -> None:
@@ -265,13 +267,13 @@ def _numbered(body: Sequence[Operator]) -> tuple[Operator, ...]:
 
 def _leapfrog_step(
     operator: ops.Leapfrog, layout: Layout, state: LocalState, expressions: Expressions
-) -> Step:
+) -> ChainStep:
     from tidelog.engine.local.leapfrog import LeapfrogStep  # noqa: PLC0415 - only cyclic bodies need it
 
     return LeapfrogStep(operator, layout, state, expressions)
 
 
-_STEPS: dict[type, Callable[[Any, Layout, LocalState, Expressions], Step]] = {
+_STEPS: dict[type, Callable[[Any, Layout, LocalState, Expressions], ChainStep]] = {
     ops.IndexJoin: JoinStep,
     ops.Check: CheckStep,
     ops.Find: FindStep,

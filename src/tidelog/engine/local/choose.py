@@ -8,7 +8,7 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.lookups import groups_of, index_of
 from tidelog.engine.local.marked import MarkedJoinStep
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.steps import Sources, Step
+from tidelog.engine.local.steps import ChainStep, Sources
 from tidelog.plan.operators import Choose, IndexJoin, Layout
 from tidelog.storage.choose import NO_ALTERNATIVE, note_shorter
 from tidelog.storage.join import select_rows
@@ -20,7 +20,7 @@ _SEARCH_COST = 8
 _LEAST_ROWS = 64
 
 
-class ChooseStep(Step):
+class ChooseStep(ChainStep):
     """Splits a batch among alternatives, by the lengths of the postings that their first joins find.
 
     The first alternative is the one expected to be best.
@@ -32,7 +32,7 @@ class ChooseStep(Step):
         layout: Layout,
         state: LocalState,
         expressions: Expressions,
-        firsts: Sequence[Step],
+        firsts: Sequence[ChainStep],
     ) -> None:
         self._firsts = firsts
         sources = Sources(layout, (), state, expressions)

@@ -10,7 +10,7 @@ from tidelog.engine.local.chains import make_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
-from tidelog.engine.local.steps import BUFFER_ROWS, Sink, SinkStep, Step
+from tidelog.engine.local.steps import BUFFER_ROWS, ChainStep, Sink, SinkStep
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.plan.maintenance import chain_variants, derivation_chain
 from tidelog.plan.operators import Operator
@@ -34,7 +34,7 @@ class LocalDerivations:
         self._state = state
         self._expressions = expressions
         self._statistics = StateStatistics(state)
-        self._chains: dict[_Start, tuple[Step, SinkStep]] = {}
+        self._chains: dict[_Start, tuple[ChainStep, SinkStep]] = {}
         # The version and number of rows of each relation that chains have seen.
         self._seen: dict[str, tuple[int, int]] = {}
         # Asked for twice in a row, for the best one and then for the others; valid while sizes stay the same.

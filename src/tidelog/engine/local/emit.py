@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from tidelog.engine.local.steps import Step
+from tidelog.engine.local.steps import ChainStep
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int32s
 from tidelog.storage.lattice_table import LatticeTable
@@ -18,7 +18,7 @@ class Halt(Exception):  # noqa: N818 - ends a worker whose run was given up else
     """Another thread failed or the user interrupted the run."""
 
 
-class EmitStep(Step):
+class EmitStep(ChainStep):
     """Inserts candidates from a single thread, or appends them if they are known to be new."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class SharedInsertion:
             self._condition.notify_all()
 
 
-class SharedEmitStep(Step):
+class SharedEmitStep(ChainStep):
     """Inserts candidates from one of several threads."""
 
     def __init__(self, thread: int) -> None:

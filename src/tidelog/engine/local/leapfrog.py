@@ -6,7 +6,7 @@ import numpy as np
 
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.steps import KERNEL_OPS, Step, first_buffer, next_buffer
+from tidelog.engine.local.steps import KERNEL_OPS, ChainStep, first_buffer, next_buffer
 from tidelog.plan.operators import Layout, Leapfrog, Operand, TrieAtom
 from tidelog.program.nodes import Constant
 from tidelog.storage.kernel import CodeArray
@@ -18,7 +18,7 @@ from tidelog.storage.trie import TrieBatch
 _STEPS_PER_BINDING = 2
 
 
-class LeapfrogStep(Step):
+class LeapfrogStep(ChainStep):
     """Extends bindings by what all atoms agree on."""
 
     def __init__(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tidelog.engine.local.chains import Chain, make_chain
+from tidelog.engine.local.chains import StepChain, make_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.leapfrog_trace import RuleTrace, TraceChange
 from tidelog.engine.local.state import LocalState
@@ -36,7 +36,7 @@ class LocalTraces:
         self._expressions = expressions
         self._tries: dict[object, TraceTrie] = {}
         self._traces: dict[RuleId, RuleTrace] = {}
-        self._chains: dict[RuleId, tuple[Chain, SinkStep]] = {}
+        self._chains: dict[RuleId, tuple[StepChain, SinkStep]] = {}
         self._changes: dict[RuleId, TraceChange] = {}
         names = {literal.relation for rule in rules for literal in rule.literals}
         self._versions = {name: state.relations[name].version for name in names}

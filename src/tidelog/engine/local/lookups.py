@@ -6,7 +6,7 @@ import numpy as np
 
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.steps import SelectingStep, Sources, Step, first_buffer, next_buffer
+from tidelog.engine.local.steps import ChainStep, SelectingStep, Sources, first_buffer, next_buffer
 from tidelog.plan.operators import Check, Find, IndexJoin, Layout
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.join import (
@@ -24,7 +24,7 @@ from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST, BELOW, OrderedInde
 _BOUNDS = {LESS: (BELOW, ABOVE), LESS_EQUAL: (AT_MOST, AT_LEAST)}
 
 
-class JoinStep(Step):
+class JoinStep(ChainStep):
     """Extends bindings through an index."""
 
     def __init__(self, join: IndexJoin, layout: Layout, state: LocalState, expressions: Expressions) -> None:

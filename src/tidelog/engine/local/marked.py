@@ -7,7 +7,7 @@ import numpy as np
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.lookups import CheckStep, JoinStep, groups_of, names_of_entry
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.steps import SinkStep, Sources, Step, first_buffer, next_buffer
+from tidelog.engine.local.steps import ChainStep, SinkStep, Sources, first_buffer, next_buffer
 from tidelog.plan.operators import Check, IndexJoin, Layout
 from tidelog.storage import StoredRelation
 from tidelog.storage.join import select_rows
@@ -41,7 +41,7 @@ def marked_column(join: IndexJoin, check: Check, arity: int) -> int | None:
     return depending[0] if len(depending) == 1 else None
 
 
-class MarkedJoinStep(Step):
+class MarkedJoinStep(ChainStep):
     """Extends bindings through an index and keeps those for which another fact exists.
 
     Where marking does not pay, two steps do that one after the other.

@@ -18,7 +18,7 @@ from tidelog.engine.local.lookups import (
     names_of_entry,
 )
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.steps import Sources, Step, first_buffer, next_buffer
+from tidelog.engine.local.steps import ChainStep, Sources, first_buffer, next_buffer
 from tidelog.plan.operators import IndexJoin, Operator, ScanView
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s, Slots
@@ -64,7 +64,7 @@ class _KnownFacts:
         return *postings, self.level is not None, self.key, self.free
 
 
-class SieveStep(Step):
+class SieveStep(ChainStep):
     """Extends bindings through an index, and passes on what is not known to be a fact of the head."""
 
     def __init__(

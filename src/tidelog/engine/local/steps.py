@@ -84,17 +84,17 @@ def next_buffer(buffer: CodeArray, written: int) -> CodeArray:
     return np.empty((min(_BUFFER_GROWTH * len(buffer), BUFFER_ROWS), buffer.shape[1]), buffer.dtype)
 
 
-class Step(ABC):
+class ChainStep(ABC):
     """One operator of a chain, with the step that follows it."""
 
-    next: "Step"
+    next: "ChainStep"
 
     @abstractmethod
     def run(self, batch: CodeArray) -> None:
         """Process a batch and push the result to the next step."""
 
 
-class SinkStep(Step):
+class SinkStep(ChainStep):
     """The end of a chain: passes batches to a sink."""
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class ScanStep:
         self._progress = np.zeros(1, np.int64)
         self.view = scan.view
         self.visible: Visible = state.visible[scan.relation]
-        self.next: Step
+        self.next: ChainStep
 
     def rows(self) -> tuple[int, int]:
         """Return the row numbers to scan in this iteration."""
@@ -170,7 +170,7 @@ def _renamed(
     return [ops.Comparison(c.op, names.get(c.left, c.left), names.get(c.right, c.right)) for c in filters]
 
 
-class SelectingStep(Step):
+class SelectingStep(ChainStep):
     """A step that keeps some bindings, perhaps with columns it adds, and rearranges their columns.
 
     `bound` are the variables of the added columns; only what satisfies the operator's filters is kept.

@@ -12,7 +12,7 @@ from functools import partial
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.convergence import check_convergence, is_full
-from tidelog.engine.local.chains import Chain, make_chain
+from tidelog.engine.local.chains import StepChain, make_chain
 from tidelog.engine.local.emit import EmitStep, SharedEmitStep, SharedInsertion
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.key_scan import KeyScanStep
@@ -68,7 +68,7 @@ class _RunnableChain:
         self.is_sieved = is_sieved(operators)
         made = operators, context.state, context.expressions
         self.chain = make_chain(*made, self.end, counts)
-        self.threads: list[tuple[Chain, SharedEmitStep]] = []
+        self.threads: list[tuple[StepChain, SharedEmitStep]] = []
         if context.workers.jobs > 1 and is_safe_in_threads(operators):
             for thread in range(context.workers.jobs):
                 end = SharedEmitStep(thread)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tidelog.engine.local.chains import Chain
+from tidelog.engine.local.chains import StepChain
 from tidelog.engine.local.emit import SharedEmitStep, SharedInsertion
 from tidelog.engine.local.steps import BUFFER_ROWS
 from tidelog.plan.operators import (
@@ -63,7 +63,7 @@ class Workers:
 
     def run_chains(
         self,
-        chains: Sequence[tuple[Chain, SharedEmitStep]],
+        chains: Sequence[tuple[StepChain, SharedEmitStep]],
         insertion: SharedInsertion,
         first: int,
         last: int,
@@ -77,7 +77,7 @@ class Workers:
         morsels = iter(range(first, last, size))
         lock = threading.Lock()
 
-        def work(chain: Chain) -> None:
+        def work(chain: StepChain) -> None:
             while not insertion.halted:
                 with lock:
                     start = next(morsels, None)

@@ -19,7 +19,7 @@ from tidelog.engine.local.chains import make_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
-from tidelog.engine.local.steps import ScanStep, Step
+from tidelog.engine.local.steps import ChainStep, ScanStep
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics
 from tidelog.engine.spark.kernels import owners, sort_by_owner, split_own, take_own
@@ -109,7 +109,7 @@ class PartnerContext:
     after_iteration: Callable[[int], None] = field(default=lambda _: None)
 
 
-class _Deliver(Step):
+class _Deliver(ChainStep):
     """The end of a rule's chain: own candidates become facts, others wait for the exchange."""
 
     def __init__(self, run: "PartnerRun", plan: RulePlan) -> None:
@@ -153,8 +153,8 @@ class PartnerRun:
         self._last_pending: dict[str, int] = {}
         self.iteration_start = dict.fromkeys(stratum.relations, 0)
         self._planned_size = 0
-        self._once: list[tuple[ScanStep | None, Step]] = []
-        self._repeated: list[tuple[ScanStep | None, Step]] = []
+        self._once: list[tuple[ScanStep | None, ChainStep]] = []
+        self._repeated: list[tuple[ScanStep | None, ChainStep]] = []
         self.derivations = 0
 
     def pending(self, name: str) -> StoredRelation:
@@ -223,7 +223,7 @@ class PartnerRun:
                 index.add_rows(relation.rows, relation.count)
         return new
 
-    def _run_rule(self, scan: ScanStep | None, first_step: Step) -> None:
+    def _run_rule(self, scan: ScanStep | None, first_step: ChainStep) -> None:
         if scan is None:
             # Without atoms there is one binding, and one partner that has it.
             if self.wire.me == 0 or self.routes.is_decomposed:
@@ -305,7 +305,7 @@ class PartnerRun:
             self._once = [self._runnable(rule, None if is_apart else column) for rule, column in once]
         self._repeated = [self._runnable(rule, self._dividing_column(rule)) for rule in repeated]
 
-    def _runnable(self, plan: RulePlan, column: int | None) -> tuple[ScanStep | None, Step]:
+    def _runnable(self, plan: RulePlan, column: int | None) -> tuple[ScanStep | None, ChainStep]:
         chain = make_chain(plan.operators, self.state, self._context.expressions, _Deliver(self, plan))
         scan = chain.scan
         if scan is not None and column is not None:

@@ -35,7 +35,7 @@ from tidelog.maintain.learned import Learned
 from tidelog.maintain.partners.heads import PartnerHeads
 from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, NO_ROWS, RowDelta, changed_rows
-from tidelog.maintain.strata import Outcome
+from tidelog.maintain.strata import StratumOutcome
 from tidelog.maintain.sweeps import Sweeps
 from tidelog.maintain.work import evaluation_work, stratum_work
 from tidelog.plan.flatten import flatten_rule
@@ -183,10 +183,10 @@ class PartnerEngine:
 
     def _advance(
         self, number: int, own: Mapping[str, RowDelta], earlier: Mapping[str, RowDelta], decision: Decision
-    ) -> Outcome:
+    ) -> StratumOutcome:
         """Advance one stratum to the new epoch as decided."""
         if decision.action is Action.SKIPPED:
-            return Outcome({}, decision, 0)
+            return StratumOutcome({}, decision, 0)
         stratum = self.program.strata[number]
         marks = {name: self._marks_of(name) for name in stratum.relations}
         judge = EpochJudge(self.state.relations, marks, earlier)
@@ -197,7 +197,7 @@ class PartnerEngine:
         try:
             if decision.is_update:
                 changes = Sweeps(self._rules[number], judge, self._derivations, heads).run(own)
-                return Outcome(changes, decision, heads.work)
+                return StratumOutcome(changes, decision, heads.work)
         except OverBudget:
             for each in marks.values():
                 each.undo()
@@ -206,7 +206,7 @@ class PartnerEngine:
             stratum, partial(self._inputs, own), earlier, lambda: self._run(number, stratum)
         )
         self.work[number] = self._total_work(statistics)
-        return Outcome(changes, decision, self.work[number] + heads.work)
+        return StratumOutcome(changes, decision, self.work[number] + heads.work)
 
     def _check_level(self, stratum: Stratum, level: int) -> None:
         check_iterations(iterations_to(level, stratum), stratum, self._settings)

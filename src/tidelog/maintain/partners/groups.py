@@ -39,7 +39,7 @@ Found = dict[tuple[int, ...], int]
 _MOST_FILES = 32
 
 
-class Group(Protocol):
+class StratumGroup(Protocol):
     """Strata with a state of their own."""
 
     own: tuple[str, ...]

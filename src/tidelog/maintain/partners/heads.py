@@ -22,7 +22,7 @@ from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
 from tidelog.maintain.heads import Asking, Heads, OverBudget, Rows, take_offered
 from tidelog.maintain.judge import Mask
-from tidelog.maintain.partners.parcels import Kind, LevelNote, Outbox, notes_in
+from tidelog.maintain.partners.parcels import LevelNote, Outbox, ParcelKind, notes_in
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
@@ -30,7 +30,7 @@ from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
 _NEVER = int(ABSENT)
-_NEW_KINDS = {True: Kind.POSSIBLE, False: Kind.POSSIBLE_ONCE}
+_NEW_KINDS = {True: ParcelKind.POSSIBLE, False: ParcelKind.POSSIBLE_ONCE}
 
 
 @dataclass
@@ -90,7 +90,7 @@ class PartnerHeads(Heads):
 
     def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
         """Let the owners of heads take a derivation from them."""
-        self._outbox.put(Kind.LOST, name, rows, levels)
+        self._outbox.put(ParcelKind.LOST, name, rows, levels)
 
     def next_affected(self) -> Rows | None:
         """Return the rows kept here of the lowest level at which facts are affected, or None at the end."""
@@ -138,7 +138,7 @@ class PartnerHeads(Heads):
 
     def offer_again(self, name: str, tags: Int64s, levels: Int32s) -> None:
         """Offer levels of derivations that asking heads still have to their owners."""
-        self._outbox.put(Kind.FOUND_AGAIN, name, self._asking[name][tags], levels)
+        self._outbox.put(ParcelKind.FOUND_AGAIN, name, self._asking[name][tags], levels)
 
     def offer_new(self, name: str, rows: CodeArray, levels: Int32s, *, asked_by_all: bool) -> None:
         """Offer levels of newly possible derivations to the owners of their heads."""
@@ -146,7 +146,7 @@ class PartnerHeads(Heads):
 
     def offer_better(self, name: str, rows: CodeArray, levels: Int32s, before: Int32s) -> None:  # noqa: ARG002
         """Offer levels of derivations that had higher ones before to the owners of their heads."""
-        self._outbox.put(Kind.BETTER, name, rows, levels)
+        self._outbox.put(ParcelKind.BETTER, name, rows, levels)
 
     def next_settled(self) -> Rows | None:
         """Settle the lowest level that any partner has on offer; return the rows kept here that have it."""
@@ -166,8 +166,8 @@ class PartnerHeads(Heads):
     def _take_offers(self) -> None:
         """Exchange offers and apply those for heads owned here."""
         for kind, name, rows, levels in self._outbox.exchange():
-            if kind in {Kind.POSSIBLE, Kind.POSSIBLE_ONCE}:
-                super().offer_new(name, rows, levels, asked_by_all=kind is Kind.POSSIBLE)
+            if kind in {ParcelKind.POSSIBLE, ParcelKind.POSSIBLE_ONCE}:
+                super().offer_new(name, rows, levels, asked_by_all=kind is ParcelKind.POSSIBLE)
             else:
                 self.offer(name, self.locate(name, rows), levels)
 

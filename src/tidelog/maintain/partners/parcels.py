@@ -14,7 +14,7 @@ from tidelog.engine.spark.wire import Wire
 from tidelog.storage.kernel import CodeArray, Int32s
 
 
-class Kind(Enum):
+class ParcelKind(Enum):
     """What derivations found by one partner mean for heads that another one owns."""
 
     LOST = "lost"
@@ -29,7 +29,7 @@ class Kind(Enum):
 class Parcel(NamedTuple):
     """Heads of one relation, with the level that a derivation gives each of them."""
 
-    kind: Kind
+    kind: ParcelKind
     relation: str
     rows: CodeArray
     levels: Int32s
@@ -54,9 +54,9 @@ class Outbox:
     def __init__(self, routes: Routes, wire: Wire) -> None:
         self._routes = routes
         self._wire = wire
-        self._waiting: dict[tuple[Kind, str], list[tuple[CodeArray, Int32s]]] = defaultdict(list)
+        self._waiting: dict[tuple[ParcelKind, str], list[tuple[CodeArray, Int32s]]] = defaultdict(list)
 
-    def put(self, kind: Kind, relation: str, rows: CodeArray, levels: Int32s) -> None:
+    def put(self, kind: ParcelKind, relation: str, rows: CodeArray, levels: Int32s) -> None:
         """Queue a parcel."""
         if rows.shape[0]:
             self._waiting[kind, relation].append((rows, levels.astype(np.int32, copy=False)))
@@ -74,4 +74,4 @@ class Outbox:
         for message in self._wire.exchange([Message((), tuple(each)) for each in tables]):
             for table in message.tables:
                 kind_name, _, relation = table.name.partition(" ")
-                yield Parcel(Kind(kind_name), relation, table.rows, table.weights)
+                yield Parcel(ParcelKind(kind_name), relation, table.rows, table.weights)

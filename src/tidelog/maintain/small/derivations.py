@@ -10,7 +10,7 @@ from tidelog.maintain.small.layout import (
     Chain,
     Counters,
     Epoch,
-    Rule,
+    RuleRecord,
     Tables,
 )
 from tidelog.maintain.small.lookup import find_row, locate_row
@@ -19,7 +19,7 @@ from tidelog.storage.kernel import Integer, inlined
 
 
 @inlined
-def _lose(tables: Tables, epoch: Epoch, rule: Rule, level: Integer) -> int:
+def _lose(tables: Tables, epoch: Epoch, rule: RuleRecord, level: Integer) -> int:
     """Take a lost derivation of this level from its head if it was tight."""
     head = tables.relations[rule.head]
     row = find_row(tables, head)
@@ -29,7 +29,7 @@ def _lose(tables: Tables, epoch: Epoch, rule: Rule, level: Integer) -> int:
 
 
 @inlined
-def _offer(tables: Tables, epoch: Epoch, rule: Rule, level: Integer, reading: Integer) -> int:
+def _offer(tables: Tables, epoch: Epoch, rule: RuleRecord, level: Integer, reading: Integer) -> int:
     """Offer a head the level of a derivation, unless the head found the derivation by itself."""
     head = tables.relations[rule.head]
     row = locate_row(tables, head)

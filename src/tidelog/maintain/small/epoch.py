@@ -81,7 +81,7 @@ class SmallEpochs:
         self._is_beyond = np.zeros(len(strata), np.bool_)
         self._queue = np.empty(_QUEUE_ROWS, np.int64)
         self._taken = np.empty(_QUEUE_ROWS, np.int64)
-        self._journal = np.empty(2 * _JOURNAL_ROWS, words_of(layout.Touched))
+        self._journal = np.empty(2 * _JOURNAL_ROWS, words_of(layout.TouchedRow))
         self._changed = np.empty(2 * _JOURNAL_ROWS, np.int64)
         self._all_counters = np.zeros(1, words_of(layout.Counters))
         self._counters = first_struct(layout.Counters, self._all_counters)

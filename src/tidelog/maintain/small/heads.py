@@ -1,6 +1,6 @@
 """Kernel parts: what happens to the annotations of a row."""
 
-from tidelog.maintain.small.layout import DONE, TOO_LARGE, Epoch, Relation, Tables
+from tidelog.maintain.small.layout import DONE, TOO_LARGE, Epoch, RelationRecord, Tables
 from tidelog.maintain.small.queue import push
 from tidelog.storage.kernel import Integer, inlined
 
@@ -56,7 +56,7 @@ def offer_level(tables: Tables, epoch: Epoch, number: Integer, row: Integer, lev
 
 
 @inlined
-def settle_row(relation: Relation, row: Integer, level: Integer) -> None:
+def settle_row(relation: RelationRecord, row: Integer, level: Integer) -> None:
     """Give a row the level that was offered to it, and let joins see it."""
     relation.before[row] = relation.levels[row]
     relation.levels[row] = level

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tidelog.maintain.small.layout import DONE, NEEDS_ROOM, Index, Relation, Stratum, Tables
+from tidelog.maintain.small.layout import DONE, NEEDS_ROOM, IndexRecord, RelationRecord, StratumRecord, Tables
 from tidelog.storage.address import array_at, array_pointer
 from tidelog.storage.kernel import CodeArray, Int64s, inlined
 from tidelog.storage.postings import FREE, FREE_LISTS, NUMBERED, append_entries, number_groups
@@ -10,7 +10,7 @@ from tidelog.storage.slots import FULLEST
 
 
 @inlined
-def index_new_rows(tables: Tables, stratum: Stratum, like: CodeArray) -> int:
+def index_new_rows(tables: Tables, stratum: StratumRecord, like: CodeArray) -> int:
     """Enter the rows appended to the relations of a stratum into their indexes; return a status."""
     for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
         relation = tables.relations[number]
@@ -27,7 +27,7 @@ def index_new_rows(tables: Tables, stratum: Stratum, like: CodeArray) -> int:
 
 
 @inlined
-def _index_rows(tables: Tables, relation: Relation, index: Index, like: CodeArray) -> int:
+def _index_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, like: CodeArray) -> int:
     """Enter the rows that an index lacks; return a status."""
     rows = array_at(array_pointer(relation.rows), (relation.capacity, relation.arity), like.dtype)
     first = index.rows_indexed
@@ -51,7 +51,7 @@ def _index_rows(tables: Tables, relation: Relation, index: Index, like: CodeArra
 
 
 @inlined
-def _find_groups(tables: Tables, index: Index, rows: CodeArray, groups: Int64s) -> int:
+def _find_groups(tables: Tables, index: IndexRecord, rows: CodeArray, groups: Int64s) -> int:
     """Write the groups of the rows that an index lacks; return a status."""
     first = index.rows_indexed
     columns = array_at(array_pointer(index.key_columns), (index.key_width,), np.int32)

@@ -10,7 +10,7 @@ from tidelog.maintain.small.layout import (
     REMAINDER,
     SUBTRACT,
     Cursor,
-    Index,
+    IndexRecord,
     Tables,
 )
 from tidelog.storage.join import compares
@@ -50,7 +50,7 @@ def compute(functor: Integer, left: np.int64, right: np.int64) -> np.int64:
 
 
 @inlined
-def _bound(tables: Tables, index: Index, cursor: Cursor, kind: Integer, value: Integer) -> None:
+def _bound(tables: Tables, index: IndexRecord, cursor: Cursor, kind: Integer, value: Integer) -> None:
     """Leave the entries of a sorted run that are on one side of a value."""
     # The first entry that is at least the value, or after it.
     is_after = kind in (ABOVE, AT_MOST)

@@ -10,7 +10,15 @@ import numpy as np
 from tidelog.maintain.small.derivations import spend, walk
 from tidelog.maintain.small.heads import lose_derivation, offer_level, settle_row
 from tidelog.maintain.small.indexing import index_new_rows
-from tidelog.maintain.small.layout import DONE, LEVEL_WORK, TOO_LARGE, Epoch, Relation, Stratum, Tables
+from tidelog.maintain.small.layout import (
+    DONE,
+    LEVEL_WORK,
+    TOO_LARGE,
+    Epoch,
+    RelationRecord,
+    StratumRecord,
+    Tables,
+)
 from tidelog.maintain.small.queue import level_of, pop, relation_of, row_of
 from tidelog.storage.judge_row import (
     ABSENT_LEVEL,
@@ -26,7 +34,7 @@ from tidelog.storage.kernel import CodeArray, Integer, inlined
 
 
 @inlined
-def _take_inputs(tables: Tables, epoch: Epoch, stratum: Stratum, reading: Integer) -> int:
+def _take_inputs(tables: Tables, epoch: Epoch, stratum: StratumRecord, reading: Integer) -> int:
     """Lose what is no longer an input fact, or offer a level to what has become one."""
     for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
         relation = tables.relations[number]
@@ -45,7 +53,7 @@ def _take_inputs(tables: Tables, epoch: Epoch, stratum: Stratum, reading: Intege
 
 
 @inlined
-def _take_changes(tables: Tables, epoch: Epoch, stratum: Stratum, reading: Integer) -> int:
+def _take_changes(tables: Tables, epoch: Epoch, stratum: StratumRecord, reading: Integer) -> int:
     """Take input facts and rows of earlier strata that take derivations away, or make them possible."""
     for number in range(stratum.first_forward, stratum.first_forward + stratum.forward_count):
         forward = tables.forwards[number]
@@ -62,7 +70,7 @@ def _take_changes(tables: Tables, epoch: Epoch, stratum: Stratum, reading: Integ
 
 
 @inlined
-def _take(relation: Relation, row: Integer, level: Integer, reading: Integer) -> bool:
+def _take(relation: RelationRecord, row: Integer, level: Integer, reading: Integer) -> bool:
     """Say whether a row that waited is to be processed at this level, and settle it if it is an offer."""
     if reading == LOSING:
         return bool(relation.marks[row] == UNTOUCHED)
@@ -149,7 +157,7 @@ def _ask_backward(tables: Tables, epoch: Epoch) -> int:
 
 
 @inlined
-def _settle_offers(tables: Tables, epoch: Epoch, stratum: Stratum, like: CodeArray) -> int:
+def _settle_offers(tables: Tables, epoch: Epoch, stratum: StratumRecord, like: CodeArray) -> int:
     """Settle offers in increasing order; a settled fact makes offers to the heads it helps derive."""
     while tables.counters.queue_count > 0:
         last = _take_level(tables, epoch, np.int64(0), SETTLING)
@@ -164,7 +172,7 @@ def _settle_offers(tables: Tables, epoch: Epoch, stratum: Stratum, like: CodeArr
 
 
 @inlined
-def update_stratum(tables: Tables, epoch: Epoch, stratum: Stratum, like: CodeArray) -> int:
+def update_stratum(tables: Tables, epoch: Epoch, stratum: StratumRecord, like: CodeArray) -> int:
     """Update one stratum and return a status."""
     status = _take_changes(tables, epoch, stratum, LOSING)
     if status == DONE:

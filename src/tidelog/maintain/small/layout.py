@@ -27,7 +27,7 @@ DEPTH = 16
 
 
 @struct
-class Relation:
+class RelationRecord:
     """A relation; the fields from `marks` to `before` are only set if its stratum is laid out.
 
     Uses are chains of that stratum from a literal of the relation, backs chains from its head. The last
@@ -66,7 +66,7 @@ class Relation:
 
 
 @struct
-class Index:
+class IndexRecord:
     """An index of a relation; `next` is another one of the same relation, or -1 for the last one.
 
     `sorted_lengths` and `position` belong to ordered ones: the lengths of the sorted runs, and where the
@@ -96,7 +96,7 @@ class Index:
 
 
 @struct
-class Stratum:
+class StratumRecord:
     """A stratum: ranges of other tables, what the kernel may do to it, and what it did in this epoch.
 
     Reads are relations of earlier strata, forwards the literals over them with the chains from there. The
@@ -131,7 +131,7 @@ class Forward:
 
 
 @struct
-class Rule:
+class RuleRecord:
     """A rule; one that reads its own stratum is asked backward for derivations of affected facts."""
 
     head: Word
@@ -173,7 +173,7 @@ class Cursor:
 
 
 @struct
-class Touched:
+class TouchedRow:
     """A row that an epoch touched, and the count it had before."""
 
     relation: Word
@@ -214,9 +214,13 @@ class Counters:
     taken_count: Word
 
 
-_relations_at, _indexes_at, _strata_at = table_of(Relation), table_of(Index), table_of(Stratum)
-_forwards_at, _rules_at, _chains_at = table_of(Forward), table_of(Rule), table_of(Chain)
-_cursors_at, _counters_at, _touched_at = table_of(Cursor), table_of(Counters), table_of(Touched)
+_relations_at, _indexes_at, _strata_at = (
+    table_of(RelationRecord),
+    table_of(IndexRecord),
+    table_of(StratumRecord),
+)
+_forwards_at, _rules_at, _chains_at = table_of(Forward), table_of(RuleRecord), table_of(Chain)
+_cursors_at, _counters_at, _touched_at = table_of(Cursor), table_of(Counters), table_of(TouchedRow)
 words_at = table_of(np.int64)
 
 
@@ -227,10 +231,10 @@ class Tables(NamedTuple):
     to look up, or the outputs of a derivation. Only the type of `codes` matters: that of all stored codes.
     """
 
-    strata: Table[Stratum]
-    relations: Table[Relation]
-    indexes: Table[Index]
-    rules: Table[Rule]
+    strata: Table[StratumRecord]
+    relations: Table[RelationRecord]
+    indexes: Table[IndexRecord]
+    rules: Table[RuleRecord]
     literals: Table[Literal]
     chains: Table[Chain]
     forwards: Table[Forward]
@@ -252,7 +256,7 @@ class Epoch(NamedTuple):
 
     queue: Table[np.int64]
     taken: Table[np.int64]
-    journal: Table[Touched]
+    journal: Table[TouchedRow]
     changed: Table[np.int64]
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tidelog.maintain.small.layout import NEEDS_ROOM, NEEDS_WIDE_CODES, Index, Relation, Tables
+from tidelog.maintain.small.layout import NEEDS_ROOM, NEEDS_WIDE_CODES, IndexRecord, RelationRecord, Tables
 from tidelog.storage.hashing import mix
 from tidelog.storage.judge_row import ABSENT_LEVEL
 from tidelog.storage.kernel import Integer, inlined
@@ -59,7 +59,7 @@ def _find_slot(
 
 
 @inlined
-def find_posting(tables: Tables, index: Index, place: Integer) -> Integer:
+def find_posting(tables: Tables, index: IndexRecord, place: Integer) -> Integer:
     """Return the group of the key whose operands are at a place of the code, or -1."""
     if index.is_dense != 0:
         group = tables.values[tables.code[place]]
@@ -70,18 +70,18 @@ def find_posting(tables: Tables, index: Index, place: Integer) -> Integer:
 
 
 @inlined
-def _find_row(tables: Tables, relation: Relation, digest: np.uint64) -> Integer:
+def _find_row(tables: Tables, relation: RelationRecord, digest: np.uint64) -> Integer:
     return _find_slot(tables, relation.slots, relation.slot_count, relation.rows, relation.arity, digest)
 
 
 @inlined
-def find_row(tables: Tables, relation: Relation) -> Integer:
+def find_row(tables: Tables, relation: RelationRecord) -> Integer:
     """Return the number of the row that was gathered, alive or not, or -1."""
     return _find_row(tables, relation, _hash_gathered(tables, relation.arity))
 
 
 @inlined
-def find_visible(tables: Tables, relation: Relation) -> Integer:
+def find_visible(tables: Tables, relation: RelationRecord) -> Integer:
     """Return the number of the row that was gathered, or -1 if joins see none.
 
     A hidden row is not a fact, neither of the old epoch nor of the new one.
@@ -93,7 +93,7 @@ def find_visible(tables: Tables, relation: Relation) -> Integer:
 
 
 @inlined
-def locate_row(tables: Tables, relation: Relation) -> Integer:
+def locate_row(tables: Tables, relation: RelationRecord) -> Integer:
     """Return the number of the row that was gathered; append it as absent if it is missing.
 
     A negative number is a status, negated.

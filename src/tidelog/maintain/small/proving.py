@@ -5,7 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tidelog.maintain.small.interpreter import EXHAUSTED, begin_chain, next_derivation
-from tidelog.maintain.small.layout import DONE, NEEDS_ROOM, NEVER, Relation, Rule, Tables, open_tables
+from tidelog.maintain.small.layout import (
+    DONE,
+    NEEDS_ROOM,
+    NEVER,
+    RelationRecord,
+    RuleRecord,
+    Tables,
+    open_tables,
+)
 from tidelog.maintain.small.strata import point_literal
 from tidelog.storage.judge_row import HOLDING, Question, judge_row
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
@@ -77,7 +85,7 @@ class Search(NamedTuple):
 
 
 @inlined
-def _score(tables: Tables, search: Search, rule: Rule, level: Integer) -> Integer:
+def _score(tables: Tables, search: Search, rule: RuleRecord, level: Integer) -> Integer:
     """Return how many facts of a derivation may differ in other worlds, or -1 if it does not hold.
 
     It holds if its facts of this stratum have lower levels than its head.
@@ -98,7 +106,7 @@ def _score(tables: Tables, search: Search, rule: Rule, level: Integer) -> Intege
 
 
 @inlined
-def _find_proof(tables: Tables, search: Search, relation: Relation, line: Integer) -> None:
+def _find_proof(tables: Tables, search: Search, relation: RelationRecord, line: Integer) -> None:
     """Write a derivation of a fact with as few changed facts as possible: its rule, and row numbers."""
     found = search.found
     row = found[line, FOUND_ROW]
@@ -201,7 +209,7 @@ def prove_facts(arrays: Int64s, like: CodeArray, searched: Int64s, found: Int64s
 
 
 @inlined
-def _is_certain(relation: Relation, marks: ProofMarks, row: Integer) -> bool:
+def _is_certain(relation: RelationRecord, marks: ProofMarks, row: Integer) -> bool:
     if marks.is_affected == 0 or marks.certain[row] != 0:
         return True
     if marks.is_opaque != 0:

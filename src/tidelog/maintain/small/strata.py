@@ -15,8 +15,8 @@ from tidelog.maintain.small.layout import (
     KERNEL,
     NEEDS_JOURNAL,
     Epoch,
-    Relation,
-    Stratum,
+    RelationRecord,
+    StratumRecord,
     Tables,
     open_epoch,
     open_tables,
@@ -28,7 +28,7 @@ _MOST_WORK = 4e18
 
 
 @inlined
-def _reaching(tables: Tables, stratum: Stratum) -> Integer:
+def _reaching(tables: Tables, stratum: StratumRecord) -> Integer:
     """Return how many changed rows reach a stratum."""
     rows = np.int64(0)
     for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
@@ -41,7 +41,7 @@ def _reaching(tables: Tables, stratum: Stratum) -> Integer:
 
 
 @inlined
-def _is_growing(tables: Tables, stratum: Stratum) -> bool:
+def _is_growing(tables: Tables, stratum: StratumRecord) -> bool:
     """Say whether all changes add: no deletion at a positive atom, no insertion at a negated one."""
     for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
         if tables.relations[number].input_deleted_count > 0:
@@ -65,7 +65,7 @@ def point_literal(tables: Tables, literal: Literal) -> None:
 
 
 @inlined
-def _prepare(tables: Tables, stratum: Stratum) -> None:
+def _prepare(tables: Tables, stratum: StratumRecord) -> None:
     """Reset the counters, and mark the literals over earlier strata at which derivations may fail."""
     counters = tables.counters
     counters.first_own = stratum.first_relation
@@ -85,7 +85,7 @@ def _prepare(tables: Tables, stratum: Stratum) -> None:
 
 
 @inlined
-def _change(relation: Relation, row: Integer) -> int:
+def _change(relation: RelationRecord, row: Integer) -> int:
     """Return 1 for a row that became a fact, -1 for one that was a fact, otherwise 0."""
     was = relation.previous[row] != ABSENT_LEVEL
     now = relation.levels[row] != ABSENT_LEVEL
@@ -110,7 +110,7 @@ def _count_changes(tables: Tables, epoch: Epoch, begin: Integer, writes: Integer
 
 
 @inlined
-def _note_changes(tables: Tables, epoch: Epoch, stratum: Stratum, begin: Integer) -> None:
+def _note_changes(tables: Tables, epoch: Epoch, stratum: StratumRecord, begin: Integer) -> None:
     """Write the rows that became facts or stopped being facts, those of one relation together."""
     _count_changes(tables, epoch, begin, 0)
     place = tables.counters.changed_count
@@ -126,7 +126,7 @@ def _note_changes(tables: Tables, epoch: Epoch, stratum: Stratum, begin: Integer
 
 
 @inlined
-def _forget(relation: Relation, row: Integer) -> None:
+def _forget(relation: RelationRecord, row: Integer) -> None:
     """Clear the marks of a row, and hide it if it is not a fact."""
     is_absent = relation.levels[row] == ABSENT_LEVEL
     if is_absent and relation.alive[row] != 0:
@@ -168,7 +168,7 @@ def commit_strata(arrays: Int64s, like: CodeArray) -> None:
 
 
 @inlined
-def _may_run(tables: Tables, stratum: Stratum) -> int:
+def _may_run(tables: Tables, stratum: StratumRecord) -> int:
     """Return DONE if a stratum that rows reach is the kernel's, otherwise why not."""
     counters = tables.counters
     if stratum.handler != KERNEL:

@@ -41,18 +41,18 @@ class StrataTables:
         self._strata: dict[int, LaidOut] = {}
         # Counts how often what is in use changed.
         self.version = 0
-        self.relations = _structs(layout.Relation, len(self.names))
+        self.relations = _structs(layout.RelationRecord, len(self.names))
         self.relations["arity"] = [relations[name].arity for name in self.names]
         self.relations["first_index"] = -1
         self.like = np.empty(0, relations[self.names[0]].dtype if self.names else np.int32)
-        self.strata = _structs(layout.Stratum, len(reads))
+        self.strata = _structs(layout.StratumRecord, len(reads))
         for noun, counts in ("relation", sizes), ("read", [len(read) for read in reads]):
             self.strata[f"{noun}_count"] = counts
             self.strata[f"first_{noun}"][1:] = np.cumsum(counts[:-1])
         self.strata["handler"] = layout.CALLER
         self.reads = np.array([self.numbers[name] for read in reads for name in sorted(read)], np.int64)
-        self.indexes = _structs(layout.Index)
-        self.rules = _structs(layout.Rule)
+        self.indexes = _structs(layout.IndexRecord)
+        self.rules = _structs(layout.RuleRecord)
         self.literals = _structs(Literal)
         self.chains = _structs(layout.Chain)
         self.forwards = _structs(layout.Forward)
@@ -121,7 +121,7 @@ class StrataTables:
             number = len(self.keys)
             self.keys[relation, name] = number
             key = index_key(name)
-            index = _structs(layout.Index, 1)
+            index = _structs(layout.IndexRecord, 1)
             of_relation = self.relations[self.numbers[relation]]
             index["key_width"] = len(key)
             index["rest_width"] = of_relation["arity"] - len(set(key))
