@@ -338,4 +338,4 @@ def test_include_path_and_macros_are_for_rules_added_later_too(tmp_path: Path) -
 def test_one_folder_is_an_include_path() -> None:
     """A single folder is not taken for a list of its characters."""
     with tidelog.open(PROGRAM, include_path="include", engine="reference") as db:
-        assert db._epochs.request.include_path == (Path("include"),)
+        assert db._epochs.request.options.include_folders == (Path("include"),)

@@ -90,10 +90,17 @@ class Arguments:
         is_optional: bool = False,
     ) -> None:
         """Expect a mapping from texts to values that `of` accepts."""
-        is_right = isinstance(value, Mapping) and all(
-            isinstance(key, str) and of(each) for key, each in value.items()
-        )
-        self.expect(name, value, wanted, is_right=is_right or (is_optional and value is None))
+        if isinstance(value, Mapping):
+            self.diagnostics += [
+                Diagnostic(
+                    code="bad-argument",
+                    message=f"`{name}` must be {wanted}, not {described(each)} for {described(key)}",
+                )
+                for key, each in value.items()
+                if not (isinstance(key, str) and of(each))
+            ]
+            return
+        self.expect(name, value, wanted, is_right=is_optional and value is None)
 
 
 def is_whole(value: object) -> bool:

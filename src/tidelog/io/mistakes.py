@@ -78,7 +78,9 @@ def missing_file(path: Path, span: Span | None = None) -> TidelogError:
     except FileNotFoundError:
         hint = f"there is no folder `{path.parent}`{f'; {elsewhere}' if span else ''}"
     except NotADirectoryError:
-        hint = f"`{path.parent}` is a file; name the folder that it is in"
+        hint = (
+            f"`{path.parent}` is a file; name the folder that it is in, or in Python facts={{'edge': path}}"
+        )
     except (OSError, ValueError):
         hint = f"the folder `{path.parent}` cannot be read"
     # By their stems: the suffixes are alike anyway.

@@ -77,8 +77,16 @@ class _RowReader:
             return self._from_names(names, [getattr(row, name) for name in names], number)
         if len(self.names) == 1:
             return (row,)
-        self._mistakes.note("wrong-value-type", f"row {number} is not a tuple but {_shown(row)}", _hint(row))
+        self._mistakes.note(
+            "wrong-value-type", f"row {number} is not a tuple but {_shown(row)}", self._hint(row)
+        )
         return None
+
+    def _hint(self, row: object) -> str:
+        fact = f"({', '.join(self.names)})"
+        if isinstance(row, str) and "(" in row:
+            return f"give every fact as a tuple, {fact}; `db.apply(insert=[...])` takes facts as texts"
+        return f"give every fact as a tuple, {fact}, in a list of facts"
 
     def _from_mapping(self, row: Mapping[object, object], number: int) -> Sequence[object] | None:
         missing = [name for name in self.names if name not in row]
@@ -101,12 +109,6 @@ class _RowReader:
                 self._mistakes.note(error.code, f"row {number}: {error.message}", error.hint)
                 return None
         return [values[position] for position in self._positions[names]]
-
-
-def _hint(row: object) -> str:
-    if isinstance(row, str) and "(" in row:
-        return "give every fact as a tuple; `db.apply(insert=[...])` takes facts as texts"
-    return "give every fact as a tuple"
 
 
 def _shown(value: object) -> str:

@@ -1,6 +1,7 @@
 """From type declarations to a type environment."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from tidelog.errors import Diagnostic
 from tidelog.program.suggest import did_you_mean
@@ -11,6 +12,14 @@ from tidelog.values import PRIMITIVES, BranchType, Field, Kind, ValueType
 TypeDeclaration = (
     tree.SubtypeDeclaration | tree.UnionDeclaration | tree.RecordDeclaration | tree.AlgebraicDeclaration
 )
+
+# Names that the types have in other languages.
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("int", "integer", "i32", "i64", "long"), "number"),
+    **dict.fromkeys(("uint", "u32", "u64"), "unsigned"),
+    **dict.fromkeys(("double", "real", "f32", "f64"), "float"),
+    **dict.fromkeys(("str", "string", "text", "varchar"), "symbol"),
+}
 
 
 def declare_types(items: Iterable[tree.Item]) -> tuple[TypeEnvironment, list[Diagnostic]]:
@@ -193,12 +202,10 @@ class _Builder:
 
 def undeclared_type(name: str, item: tree.Item | tree.Field | tree.Cast, known: Iterable[str]) -> Diagnostic:
     """Return the diagnostic for a type nobody declares."""
-    return Diagnostic(
-        code="undeclared-type",
-        message=f"there is no type `{name}`",
-        span=item.span,
-        hint=did_you_mean(name, known, f"declare it: `.type {name} <: symbol`"),
-    )
+    hint = did_you_mean(name, known, f"declare it: `.type {name} <: symbol`")
+    if name.lower() in _ELSEWHERE:
+        hint = f"it is called `{_ELSEWHERE[name.lower()]}` here"
+    return Diagnostic(code="undeclared-type", message=f"there is no type `{name}`", span=item.span, hint=hint)
 
 
 def _fields(fields: tuple[tree.Field, ...]) -> tuple[Field, ...]:

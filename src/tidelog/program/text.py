@@ -184,6 +184,9 @@ class ProgramText:
             found.append(_no_rule(f"there is no rule {described(number)}"))
 
     def _find_text(self, text: str, wanted: set[int], found: list[Diagnostic]) -> None:
+        if text.strip().isidentifier():
+            found.append(_no_rule(f"`{text.strip()}` names a relation and not one of its rules"))
+            return
         try:
             items = parse(Source("rules to remove", text)).items
         except TidelogError as error:

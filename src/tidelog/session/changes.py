@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from tidelog.session.load import columns_of
 from tidelog.source import Source, Span
 from tidelog.syntax import tree
 from tidelog.syntax.changes import WrittenChange, WrittenTransaction, parse_changes, parse_facts
+from tidelog.syntax.find_source import is_name_of_file
 from tidelog.values import Codec
 from tidelog.views.delta import RelationDelta, Sides, fact_count
 
@@ -104,6 +106,9 @@ class Gathering:
 
     def changes(self, changes: Changes) -> None:
         """Take a change script, or changes by relation; deletions go before insertions there."""
+        if isinstance(changes, PathLike) or (isinstance(changes, str) and is_name_of_file(changes)):
+            self.diagnostics.append(_no_script(changes))
+            return
         if isinstance(changes, str):
             for transaction in parse_changes(Source("changes", changes)):
                 self.transaction(transaction)
@@ -265,6 +270,14 @@ def _no_changes(found: object) -> Diagnostic:
         code="bad-changes",
         message=f"changes are a change script or a mapping from relations to changes, not {described(found)}",
         hint="give for example '+edge(1, 2). -edge(2, 3).'",
+    )
+
+
+def _no_script(found: object) -> Diagnostic:
+    return Diagnostic(
+        code="bad-changes",
+        message=f"changes are given as a text, not by the name of a file: {found}",
+        hint=f"read it: db.apply(pathlib.Path({str(found)!r}).read_text())",
     )
 
 

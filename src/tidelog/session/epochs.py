@@ -17,6 +17,7 @@ from tidelog.program.text import ProgramText
 from tidelog.session.changes import NetChange
 from tidelog.session.deltas import make_delta, rule_delta
 from tidelog.session.engines import EngineHandle, EngineKind
+from tidelog.session.mistakes import closed
 from tidelog.session.pending import PendingEpoch
 from tidelog.session.prepare import Prepared, Request
 from tidelog.source import Source
@@ -80,7 +81,7 @@ class Epochs:
     def snapshot(self) -> Snapshot:
         """Return what is known in the present epoch."""
         if self._snapshot is None:
-            raise TidelogError([Diagnostic(code="session-closed", message="the session is closed")])
+            raise TidelogError([closed()])
         return self._snapshot
 
     @property

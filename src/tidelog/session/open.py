@@ -14,6 +14,7 @@ from tidelog.session.deltas import make_delta, rule_delta
 from tidelog.session.engines import EngineHandle, EngineKind, find_engine
 from tidelog.session.epochs import Epochs, fingerprint
 from tidelog.session.load import load_facts
+from tidelog.session.mistakes import by_name
 from tidelog.session.options import Named, OpenOptions, combine_options, show_options
 from tidelog.session.prepare import Prepared, Request, prepare, prepare_text, read_text
 from tidelog.session.session import Session
@@ -50,7 +51,7 @@ def _opening(_: Callable[Named, OpenOptions]) -> Callable[[Callable[..., Session
 
 @_opening(OpenOptions)
 def open_session(
-    program: SomeProgram | None = None, *, options: OpenOptions | None = None, **named: Any
+    program: SomeProgram | None = None, *others: object, options: OpenOptions | None = None, **named: Any
 ) -> Session:
     """Return a session over an evaluated program.
 
@@ -65,6 +66,8 @@ def open_session(
         db.query("alias('a', x)")
         delta = db.apply(insert={"assign": [("a", "b")]})
     """
+    if others:
+        raise TidelogError([by_name()])
     chosen = combine_options(options, named)
     request = with_spark(Request(None if program is None else find_source(program), chosen))
     return start_session(request, SessionRecorder(chosen.observer))

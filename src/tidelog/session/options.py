@@ -195,7 +195,8 @@ def combine_options(options: OpenOptions | None, named: Mapping[str, Any]) -> Op
 
 def show_options(function: Callable[..., T]) -> Callable[..., T]:
     """Return a function that takes options by name, with their names in its signature."""
-    own = [each for each in signature(function).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    hidden = (Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL)
+    own = [each for each in signature(function).parameters.values() if each.kind not in hidden]
     usual = OpenOptions()
     named = [
         Parameter(

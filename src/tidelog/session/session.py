@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Literal, NoReturn, Self, TypeVar, cast, overload
 
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.recorder import SessionRecorder, SessionStatistics
@@ -26,6 +26,7 @@ from tidelog.program.nodes import Program
 from tidelog.program.suggest import undeclared_relation
 from tidelog.program.text import SomeRules, WrittenRule
 from tidelog.progress import activity
+from tidelog.session import mistakes
 from tidelog.session.changes import SomeFacts
 from tidelog.session.epochs import Epochs
 from tidelog.session.pending import AnyChanges, Functions, PendingEpoch, SomeText
@@ -137,7 +138,7 @@ class Session:
     def __len__(self) -> int:
         return len(self.program.relations)
 
-    def query(self, text: str, /, **values: object) -> Answer:
+    def query(self, text: str, /, *others: object, **values: object) -> Answer:
         """Return the bindings of the query's variables, in the order they first occur.
 
         A query is one atom or a whole body, with strings in single or double quotes:
@@ -151,6 +152,8 @@ class Session:
         """
         with Arguments() as arguments:
             arguments.text("text", text)
+            if others:
+                arguments.diagnostics.append(mistakes.values_by_name())
         with self._epochs.lock:
             return answer_query(text, self.snapshot, values)
 
@@ -517,7 +520,7 @@ class Session:
         with self._epochs.lock:
             self._check_open()
             if self._epochs.request.options.store is None:
-                raise TidelogError([_no_store()])
+                raise TidelogError([mistakes.no_store()])
             self._epochs.save()
 
     def close(self) -> None:
@@ -536,6 +539,10 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled: facts are in arrays that other threads may be using."""
+        raise TidelogError([mistakes.not_picklable()])
 
     def __repr__(self) -> str:
         if self._is_closed:
@@ -576,11 +583,3 @@ class Session:
 
     def _check_open(self) -> None:
         _ = self.snapshot
-
-
-def _no_store() -> Diagnostic:
-    return Diagnostic(
-        code="no-effect",
-        message="there is no store to write a checkpoint to",
-        hint="open the session with one: tidelog.open(..., store='folder')",
-    )

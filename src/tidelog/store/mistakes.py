@@ -33,7 +33,8 @@ def in_use(path: Path, writer: str) -> TidelogError:
 
 def read_only(path: Path) -> TidelogError:
     """Return the error for changing a store that was opened for reading."""
-    return _error("read-only-store", f"the store `{path}` is open for reading only", "open it for writing")
+    hint = "open it for writing: leave out read_only"
+    return _error("read-only-store", f"the store `{path}` is open for reading only", hint)
 
 
 def newer(path: Path, form: object) -> TidelogError:

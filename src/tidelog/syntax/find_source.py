@@ -1,12 +1,17 @@
 """The text of a program, from wherever the user has it."""
 
+import re
 from os import PathLike
 from pathlib import Path
+from typing import Final
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import bad_argument
 from tidelog.errors.files import reason_of, unreadable_hint
 from tidelog.source import Source, Span
+
+# A comment is not one, and neither is `commit.`
+_NAME_OF_FILE: Final = re.compile(r"(?!//)[\w.~/\\:-]*\w")
 
 
 def find_source(program: str | Path | Source) -> Source:
@@ -23,7 +28,14 @@ def find_source(program: str | Path | Source) -> Source:
         program = Path(program)
     if isinstance(program, Path) or ("\n" not in program and program.endswith(".dl")):
         return read_source(Path(program))
+    if is_name_of_file(program):
+        raise TidelogError([_not_a_text(program)])
     return Source("program", program)
+
+
+def is_name_of_file(text: str) -> bool:
+    """Say whether a text where a program, facts or changes belong can only be the name of a file."""
+    return _NAME_OF_FILE.fullmatch(text) is not None
 
 
 def read_source(path: Path) -> Source:
@@ -44,6 +56,14 @@ def _unreadable(path: Path, cause: OSError | ValueError) -> Diagnostic:
     if isinstance(cause, FileNotFoundError) and not path.suffix and hint and not hint.startswith("did"):
         hint = "name a program, a .dl file, or the folder of a store"
     return Diagnostic(code="unreadable-program", message=f"cannot read {path}: {reason_of(cause)}", hint=hint)
+
+
+def _not_a_text(name: str) -> Diagnostic:
+    return Diagnostic(
+        code="unreadable-program",
+        message=f"`{name}` is not the text of a program, and as a file it would end in .dl",
+        hint=f"give the path of a file: pathlib.Path({name!r})",
+    )
 
 
 def _bad_encoding(path: Path, content: bytes, cause: UnicodeDecodeError) -> Diagnostic:

@@ -1,6 +1,7 @@
 """Queries, facts and patterns as users write them: the body of a rule, with strings in either quotes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
@@ -41,9 +42,17 @@ def parse_query(source: Source) -> ParsedQuery:
         body = parser.body()
         has_dot = parser.accept(".")
         if parser.token.kind != "end" and not has_dot:
-            parser.fail_expected("`,`, `;` or the end", "is a `,` missing?")
+            is_rule = parser.token.text == ":-"
+            hint = (
+                "a query has no head: ask its body, or add it as a rule" if is_rule else "is a `,` missing?"
+            )
+            parser.fail_expected("`,`, `;` or the end", hint)
     except ParseError as error:
-        mistakes = [*parser.diagnostics, error.diagnostic]
+        last = error.diagnostic
+        mistakes = [
+            *parser.diagnostics,
+            replace(last, hint=last.hint or "write for example path(1, x), x > 3"),
+        ]
         raise TidelogError([*found, *without_echoes(mistakes, found)]) from None
     several = [_several(source)] if parser.token.kind != "end" else []
     raise_if_any([*found, *parser.diagnostics, *several, *check_depth([body])])

@@ -113,6 +113,12 @@ class FactSet(AbstractSet[Fact]):
         """Return the fact at a place of the order, or the facts of a slice."""
         facts = self.snapshot()
         if isinstance(place, slice):
+            with Arguments() as arguments:
+                for name in ("start", "stop", "step"):
+                    part = getattr(place, name)
+                    is_right = part is None or (is_whole(part) and (part != 0 or name != "step"))
+                    wanted = "a whole number" + (" other than 0" if name == "step" else "")
+                    arguments.expect(name, part, wanted, is_right=is_right)
             places = range(len(facts))[place]
             chosen = np.arange(places.start, places.stop, places.step)
             return facts.in_order([codes[chosen] for codes in facts.codes()], len(places))

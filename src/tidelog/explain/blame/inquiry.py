@@ -24,6 +24,7 @@ from tidelog.explain.blame.suspects import Suspect
 from tidelog.explain.blame.trial_engine import TrialEngine, trial_engine_at
 from tidelog.explain.blame.wishes import FaultQuestion, Method, SomeEpochs, Wishes
 from tidelog.explain.port import Explained
+from tidelog.program.suggest import undeclared_relation
 from tidelog.progress import activity
 from tidelog.storage.kernel import Int64s
 
@@ -90,6 +91,9 @@ class Inquiry:
             return frozenset()
         if text in self.finder.program.relations:
             return frozenset(n for n in numbers if self.case.suspects[n].key[0] == text)
+        if text.isidentifier():
+            found.append(undeclared_relation(text, self.finder.program.relations, is_asked=True))
+            return frozenset()
         before = len(found)
         pattern = self.finder.pattern(text, found)
         if pattern is None:

@@ -46,6 +46,7 @@ def check_numbers(depth: int | None, limit: int | None) -> None:
         found.append(Diagnostic(code="bad-depth", message=message, hint=hint))
     if limit is not None and not (is_whole(limit) and limit >= 1):
         message = f"{described(limit)} is not a number of answers"
-        found.append(Diagnostic(code="bad-limit", message=message))
+        hint = "give a whole number of at least 1"
+        found.append(Diagnostic(code="bad-limit", message=message, hint=hint))
     if found:
         raise TidelogError(found)
