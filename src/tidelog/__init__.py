@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from tidelog.explain.proofs.refutation import NearMiss, Refutation
     from tidelog.explain.proofs.rules import QuotedRule
     from tidelog.explain.proofs.semiring import Semiring
+    from tidelog.options import OpenOptions
     from tidelog.program.nodes import Program
     from tidelog.program.text import WrittenRule
-    from tidelog.session import Change, OpenOptions, Session, aggregate, functor
+    from tidelog.session import Change, Session, aggregate, functor
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
     from tidelog.session.prepare import read_program
     from tidelog.session.subscriptions import DeltaStream, Subscription
@@ -114,7 +115,7 @@ _HOMES: Final = {
     "Metric": ("tidelog.explain.proofs.metric", "Metric"),
     "NearMiss": ("tidelog.explain.proofs.refutation", "NearMiss"),
     "Observer": ("tidelog.engine.protocol", "Observer"),
-    "OpenOptions": ("tidelog.session", "OpenOptions"),
+    "OpenOptions": ("tidelog.options", "OpenOptions"),
     "Program": ("tidelog.program.nodes", "Program"),
     "Proof": ("tidelog.explain.proofs.proof", "Proof"),
     "QuotedRule": ("tidelog.explain.proofs.rules", "QuotedRule"),

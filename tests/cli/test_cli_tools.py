@@ -229,7 +229,7 @@ _PACKAGES = {"tidelog", "numpy", "typer", "annotated_doc", "shellingham", "typin
 _STAGES = {
     *("cli", "dataclass", "engine", "errors", "io", "kernels", "lazily", "plan", "program"),
     "progress",
-    *("session", "source", "storage", "syntax", "values", "views"),
+    *("options", "session", "source", "storage", "syntax", "values", "views"),
 }
 _TELL_LOADED = """
 import sys

@@ -7,7 +7,7 @@ import pytest
 import tidelog
 from tidelog import Branch, Session, TidelogError
 from tidelog.engine.protocol import SilentObserver
-from tidelog.session.engines import EngineName
+from tidelog.options import EngineName
 
 PROGRAM = """
 .type Shape = Dot {} | Box {w: number}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tidelog
 from tidelog import Branch, Session, TidelogError
-from tidelog.session.engines import EngineName
+from tidelog.options import EngineName
 
 PROGRAM = """
 .decl edge(x: number, y: number)

@@ -10,7 +10,7 @@ import pytest
 import tidelog
 from tidelog import TidelogError
 from tidelog.engine.memory import parse_memory_size, peak_memory_bytes
-from tidelog.session.engines import EngineName
+from tidelog.options import EngineName
 
 PATHS = """
 .decl edge(x: number, y: number)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Protocol, cast, overload
 
 from tidelog.errors.arguments import Arguments, is_path
+from tidelog.options import Named, OpenOptions, combine_options, show_options
 from tidelog.session.load import FactsAndFolder
 from tidelog.session.open import SomeProgram, open_session
-from tidelog.session.options import Named, OpenOptions, combine_options, show_options
 from tidelog.session.session import Session
 from tidelog.source import Source
 from tidelog.syntax import parse, print_tree

@@ -39,7 +39,7 @@ from tidelog.progress import PROGRESS
 
 if TYPE_CHECKING:
     from tidelog.cli.sessions import SessionOptions
-    from tidelog.session.options import OpenOptions
+    from tidelog.options import OpenOptions
 
 app = typer.Typer(
     name="tidelog",

@@ -11,12 +11,12 @@ from tidelog.cli.parameters import OutputFormat
 from tidelog.cli.programs import read_program, with_facts
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.io import read_relation
+from tidelog.options import OpenOptions
 from tidelog.plan.measured import MeasuredPlan
 from tidelog.plan.passes import keep_wanted
 from tidelog.plan.statistics import KnownSizes
 from tidelog.program import build_program
 from tidelog.program.nodes import Program
-from tidelog.session.options import OpenOptions
 from tidelog.session.prepare import Request, read_text
 from tidelog.values import Codec
 

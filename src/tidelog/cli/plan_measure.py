@@ -9,11 +9,11 @@ from tidelog.cli.programs import read_program, with_facts
 from tidelog.cli.start import spare_pandas
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.recorder import SessionRecorder
+from tidelog.options import OpenOptions
 from tidelog.plan.measured import Measurements
 from tidelog.plan.passes import keep_wanted
 from tidelog.plan.statistics import KnownSizes
 from tidelog.session.load import load_facts
-from tidelog.session.options import OpenOptions
 from tidelog.session.prepare import Request, prepare
 from tidelog.values import Codec
 

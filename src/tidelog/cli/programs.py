@@ -10,7 +10,7 @@ from tidelog.source import Source
 from tidelog.syntax.find_source import read_source
 
 if TYPE_CHECKING:
-    from tidelog.session.options import OpenOptions
+    from tidelog.options import OpenOptions
 
 
 def with_facts(options: "OpenOptions", program: Path) -> "OpenOptions":

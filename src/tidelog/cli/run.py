@@ -12,9 +12,9 @@ from tidelog.cli.stats import seconds_since_start, write_stats
 from tidelog.dataclass import dataclass
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.errors.arguments import Arguments
+from tidelog.options import OpenOptions
 from tidelog.plan.passes import keep_wanted
 from tidelog.session.once import evaluate_once
-from tidelog.session.options import OpenOptions
 from tidelog.session.prepare import Request, prepare
 from tidelog.session.write import print_sizes, write_outputs
 from tidelog.views import Snapshot

@@ -12,7 +12,7 @@ from tidelog.cli.parameters import Includes, Jobs, Macros, NoWarnings, Target, p
 
 if TYPE_CHECKING:
     from tidelog.cli.sessions import SessionOptions
-    from tidelog.session.options import OpenOptions
+    from tidelog.options import OpenOptions
 
 Own = ParamSpec("Own")
 Command = Callable[..., None]
@@ -81,7 +81,7 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> "OpenOptions":
     """Return the options; without `-F` the facts are None, for whoever knows the program to say where."""
     from tidelog.engine.function_files import load_functions  # noqa: PLC0415 - starts quickly otherwise
-    from tidelog.session.options import OpenOptions  # noqa: PLC0415 - as above
+    from tidelog.options import OpenOptions  # noqa: PLC0415 - as above
 
     return OpenOptions(
         facts=fact_dir,

@@ -8,9 +8,9 @@ from tidelog.cli.programs import read_program, with_facts
 from tidelog.dataclass import dataclass
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.errors.arguments import Arguments
+from tidelog.options import OpenOptions
 from tidelog.session import Session
 from tidelog.session.open import start_session
-from tidelog.session.options import OpenOptions
 from tidelog.session.prepare import Request
 from tidelog.store import Store
 

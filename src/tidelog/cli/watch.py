@@ -13,9 +13,9 @@ from tidelog.cli.start import spare_pandas
 from tidelog.cli.watch_report import WatchReport
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, Severity, TidelogError
+from tidelog.options import OpenOptions
 from tidelog.program.suggest import counted
 from tidelog.progress import activity
-from tidelog.session.options import OpenOptions
 from tidelog.trees.forest import Forest, read_text
 from tidelog.trees.git_history import GitHistory
 from tidelog.trees.languages import find_language

@@ -11,7 +11,7 @@ from tidelog.cli.programs import with_facts
 from tidelog.cli.session_parameters import READING, takes_options
 
 if TYPE_CHECKING:
-    from tidelog.session.options import OpenOptions
+    from tidelog.options import OpenOptions
 
 
 @guarded

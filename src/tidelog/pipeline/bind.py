@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from tidelog.dataclass import dataclass
 from tidelog.engine.function_files import load_functions
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.options import OpenOptions
 from tidelog.pipeline.job import Job
 from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import did_you_mean, undeclared_relation
-from tidelog.session.options import OpenOptions
 from tidelog.session.prepare import Request, prepare_text, read_text
 from tidelog.source import Source as Text
 from tidelog.syntax.find_source import read_source

@@ -8,17 +8,15 @@ if TYPE_CHECKING:
     from tidelog.engine.functions import aggregate, functor
     from tidelog.session.changes import Change
     from tidelog.session.open import open_session
-    from tidelog.session.options import OpenOptions
     from tidelog.session.session import Session
 
-__all__ = ["Change", "OpenOptions", "Session", "aggregate", "functor", "open_session"]
+__all__ = ["Change", "Session", "aggregate", "functor", "open_session"]
 
 # Imported when first asked for: `tidelog check` reads programs as a session does, but needs no engine.
 __getattr__ = lazily(
     __name__,
     {
         "Change": "tidelog.session.changes",
-        "OpenOptions": "tidelog.session.options",
         "Session": "tidelog.session.session",
         "aggregate": "tidelog.engine.functions",
         "functor": "tidelog.engine.functions",

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, assert_never, cast
+from typing import TYPE_CHECKING, assert_never, cast
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintainedEngine
 from tidelog.engine.protocol import Engine, Observer, Settings, UserFunctions
+from tidelog.options import EngineName
 from tidelog.program.inputs import find_changeable
 from tidelog.program.nodes import Program
 from tidelog.values import Codec
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from tidelog.explain.port import EnginePort
     from tidelog.maintain import LocalMaintainedEngine
     from tidelog.maintain.spark import SparkMaintainedEngine
-
-EngineName = Literal["local", "reference", "spark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +36,7 @@ class EngineKind:
     counts_heights: bool = False
 
     def with_heights(self, inputs: Collection[str]) -> "EngineKind":
-        """Return the sort of engine whose iterations are heights.
-
-        Only the local engine tells iterations; for others heights are found when asked for.
-        """
+        """Return the sort of engine whose iterations are heights; others find heights when asked for."""
         if not self.counts_heights:
             return self
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast, overload
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.explain.proofs.provenance import HEIGHT
+from tidelog.options import Named, OpenOptions, combine_options, show_options
 from tidelog.program.text import ProgramText
 from tidelog.session.changes import NetChange
 from tidelog.session.deltas import make_delta, rule_delta
@@ -15,7 +16,6 @@ from tidelog.session.engines import EngineHandle, EngineKind, find_engine
 from tidelog.session.epochs import Epochs, fingerprint
 from tidelog.session.load import load_facts
 from tidelog.session.mistakes import by_name
-from tidelog.session.options import Named, OpenOptions, combine_options, show_options
 from tidelog.session.prepare import Prepared, Request, prepare, prepare_text, read_text
 from tidelog.session.session import Session
 from tidelog.source import Source

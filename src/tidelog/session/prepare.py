@@ -9,13 +9,12 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.functions import bind_functions
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.errors import Diagnostic, Severity, TidelogError
-from tidelog.errors.arguments import Arguments, paths
+from tidelog.options import OpenOptions
 from tidelog.program import build_program
 from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program
 from tidelog.program.text import ProgramText
 from tidelog.session.load import relations_with_facts
-from tidelog.session.options import OpenOptions, check_defines
 from tidelog.source import Source
 from tidelog.syntax.find_source import find_source
 from tidelog.values import Value
@@ -62,10 +61,8 @@ def read_program(
 
     Raises `TidelogError` with all mistakes found.
     """
-    with Arguments() as arguments:
-        check_defines(arguments, defines)
-    text = ProgramText.read([find_source(program)], paths("include_path", include_path), defines)
-    return build_program(text.tree)[0]
+    options = OpenOptions(include_path=include_path, defines=defines)
+    return build_program(read_text(Request(find_source(program), options)).tree)[0]
 
 
 def prepare(request: Request, recorder: SessionRecorder) -> Prepared:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, fields, replace
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintenanceSettings
@@ -14,11 +14,12 @@ from tidelog.engine.strategy import choose_strategy
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, bad_argument, paths
 from tidelog.program.suggest import did_you_mean
-from tidelog.session.engines import EngineName
 from tidelog.values import Value
 
 if TYPE_CHECKING:
     from tidelog.explain.proofs.metric import Metric
+
+EngineName = Literal["local", "reference", "spark"]
 
 # The parameters of `OpenOptions`, for functions that take them by name.
 Named = ParamSpec("Named")
@@ -118,7 +119,8 @@ class OpenOptions:
     def _check_values(self, arguments: Arguments) -> None:
         wanted = "a mapping from names to functions"
         arguments.mapping("functions", self.functions, wanted, of=callable, is_optional=True)
-        check_defines(arguments, self.defines)
+        wanted = "a mapping from names to texts"
+        arguments.mapping("defines", self.defines, wanted, of=_is_text, is_optional=True)
         arguments.path("store", self.store, is_optional=True)
         arguments.flag("read_only", self.read_only)
         metric = self.provenance
@@ -167,10 +169,8 @@ class OpenOptions:
         )
 
 
-def check_defines(arguments: Arguments, defines: object) -> None:
-    """Note macros that are not a mapping from names to texts."""
-    wanted = "a mapping from names to texts"
-    arguments.mapping("defines", defines, wanted, of=lambda each: isinstance(each, str), is_optional=True)
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def combine_options(options: OpenOptions | None, named: Mapping[str, Any]) -> OpenOptions:
