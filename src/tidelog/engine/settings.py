@@ -29,7 +29,7 @@ def make_settings(
                 settings = replace(settings, memory_limit_bytes=parse_memory_size(memory_limit))
         if iteration_limit is not None and not (is_whole(iteration_limit) and iteration_limit >= 1):
             message = f"{described(iteration_limit)} is not a number of iterations"
-            hint = "give a whole number of at least 1"
+            hint = "give 1 or more"
             arguments.diagnostics.append(Diagnostic(code="bad-iteration-limit", message=message, hint=hint))
         elif iteration_limit is not None:
             settings = replace(settings, iteration_limit=iteration_limit)

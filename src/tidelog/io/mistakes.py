@@ -70,16 +70,16 @@ def missing_file(path: Path, span: Span | None = None) -> TidelogError:
 
     A directive, at `span`, reads from a folder that can be another; else the file itself was named.
     """
-    elsewhere = "name the folder that has it: -F DIR, or facts= in Python"
+    elsewhere = ": -F DIR, or facts= in Python" if span else ""
     names: list[str] = []
     try:
         names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
-        hint = f"put it there, empty for no facts, or {elsewhere}" if span else "name a file that exists"
+        hint = f"put the facts there, or name the folder that has them{elsewhere}; an empty file is no facts"
     except FileNotFoundError:
-        hint = f"there is no folder `{path.parent}`{f'; {elsewhere}' if span else ''}"
+        hint = f"there is no folder `{path.parent}`; name the one that has the facts{elsewhere}"
     except NotADirectoryError:
         hint = (
-            f"`{path.parent}` is a file; name the folder that it is in, or in Python facts={{'edge': path}}"
+            f"`{path.parent}` is a file; name the folder that it is in, or facts={{'edge': path}} in Python"
         )
     except (OSError, ValueError):
         hint = f"the folder `{path.parent}` cannot be read"

@@ -1,7 +1,6 @@
 """Queries, facts and patterns as users write them: the body of a rule, with strings in either quotes."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
@@ -48,11 +47,7 @@ def parse_query(source: Source) -> ParsedQuery:
             )
             parser.fail_expected("`,`, `;` or the end", hint)
     except ParseError as error:
-        last = error.diagnostic
-        mistakes = [
-            *parser.diagnostics,
-            replace(last, hint=last.hint or "write for example path(1, x), x > 3"),
-        ]
+        mistakes = [*parser.diagnostics, error.diagnostic]
         raise TidelogError([*found, *without_echoes(mistakes, found)]) from None
     several = [_several(source)] if parser.token.kind != "end" else []
     raise_if_any([*found, *parser.diagnostics, *several, *check_depth([body])])

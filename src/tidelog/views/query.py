@@ -1,6 +1,7 @@
 """From the text of a query to its answer."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -30,7 +31,7 @@ def answer_query(text: str, snapshot: Snapshot, values: Mapping[str, object] = N
     variables and constants is looked up in the engine. Anything else is checked and evaluated as a
     rule, by an engine of its own over the facts already there.
     """
-    query = bind_values(parse_query(Source("query", text)), values, snapshot.program)
+    query = bind_values(_parsed(text), values, snapshot.program)
     atom = query.atom
     if atom is not None and atom.relation in snapshot.program.relations:
         pattern = _pattern(atom, snapshot)
@@ -41,6 +42,15 @@ def answer_query(text: str, snapshot: Snapshot, values: Mapping[str, object] = N
     except TidelogError as error:
         # The head that a query lacks would make every variable look unused.
         raise TidelogError(each for each in error.diagnostics if each.severity is Severity.ERROR) from None
+
+
+def _parsed(text: str) -> ParsedQuery:
+    """Return the query that a text is; a mistake without a hint gets one that shows how a query is written."""
+    try:
+        return parse_query(Source("query", text))
+    except TidelogError as error:
+        usual = "a query is written path(1, x), x > 3"
+        raise TidelogError(replace(each, hint=each.hint or usual) for each in error.diagnostics) from None
 
 
 # --- one atom: a look-up ---------------------------------------------------------------------
