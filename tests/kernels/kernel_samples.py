@@ -271,13 +271,15 @@ def _look_up(dtype: type[np.signedinteger[Any]]) -> None:
     constants, key = np.empty(0, np.int64), np.arange(2, dtype=np.int32)
     for largest in (1, 1 << 25):
         rows = np.full((8, 2), largest, dtype)
-        kept = packed.packed_words(1 << 12, rows[:1], rows)
+        kept = packed.packed_words(1 << 12, lambda rows=rows: [rows[:1]], rows)
         assert kept is not None, "the rows fit words"
         kept.find(rows, constants, key)
+        kept.rows_at(0, 1, dtype)
     near = np.ones((1, 2), dtype)
     bits = pairs.PairBits(2, 2)
     bits.mark(near, 1)
     bits.find(near, constants, key)
+    bits.rows_at(0, 1, dtype)
     bits.insert(near.copy(), near, np.zeros(2, np.int64), np.zeros(1, np.int64), 1)
 
 

@@ -137,24 +137,24 @@ def test_words_are_used_only_where_rows_fit_them():
     """Small relations, negative codes and rows that need more than 63 bits keep their slots."""
     rows, many = random_rows(100, 3, 64), 1 << 20
 
-    assert packed_words(many, rows, rows[:0]) is not None
-    assert packed_words(100, rows, rows[:0]) is None
-    assert packed_words(many, rows, as_rows([(0, -1, 0)], 3)) is None
-    assert packed_words(many, rows, as_rows([(1 << 30, 1 << 30, 7)], 3)) is None
-    assert packed_words(many, np.empty((1, 0), np.int32), np.empty((0, 0), np.int32)) is None
+    assert packed_words(many, lambda: [rows], rows[:0]) is not None
+    assert packed_words(100, lambda: [rows], rows[:0]) is None
+    assert packed_words(many, lambda: [rows], as_rows([(0, -1, 0)], 3)) is None
+    assert packed_words(many, lambda: [rows], as_rows([(1 << 30, 1 << 30, 7)], 3)) is None
+    assert packed_words(many, lambda: [np.empty((1, 0), np.int32)], np.empty((0, 0), np.int32)) is None
 
 
 def test_entries_are_narrow_where_the_table_is_large_enough():
     """What the place of an entry says of its word need not be stored; columns share the bits to spare."""
     rows = as_rows([(1 << 10, 1 << 10, 1 << 10)], 3)
 
-    small, large = (packed_words(needed, rows, rows[:0]) for needed in (1 << 12, 1 << 18))
+    small, large = (packed_words(needed, lambda: [rows], rows[:0]) for needed in (1 << 12, 1 << 18))
 
     assert small.table.dtype == large.table.dtype == np.uint32
     assert small.widths.tolist() == [12, 12, 12]
     assert large.widths.tolist() == [14, 14, 14]
     assert len(small.table) == 1 << 13
-    wide = packed_words(1 << 12, rows, as_rows([(1 << 20, 1 << 20, 0)], 3))
+    wide = packed_words(1 << 12, lambda: [rows], as_rows([(1 << 20, 1 << 20, 0)], 3))
     assert wide.table.dtype == np.uint64
     assert wide.widths.sum() <= 63
 

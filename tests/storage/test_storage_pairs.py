@@ -87,19 +87,18 @@ def test_bits_are_used_only_where_they_take_less_memory():
     dense = random_rows(100, 2, 64)
     spread = np.array([[10**6, 10**6]], np.int32)
 
-    assert fitting_pairs(dense, 100, 1 << 18) is not None
-    assert fitting_pairs(dense, 100, 1000) is None
-    assert fitting_pairs(dense, 0, 1 << 18) is None
-    assert fitting_pairs(spread, 1, 1 << 18) is None
-    assert fitting_pairs(np.array([[-1, 2]], np.int32), 1, 1 << 18) is None
-    assert fitting_pairs(random_rows(100, 3, 64), 100, 1 << 18) is None
+    assert fitting_pairs(lambda: [dense[:50], dense[50:]], 1 << 18) is not None
+    assert fitting_pairs(lambda: [dense], 1000) is None
+    assert fitting_pairs(lambda: [dense[:0]], 1 << 18) is None
+    assert fitting_pairs(lambda: [dense, spread], 1 << 18) is None
+    assert fitting_pairs(lambda: [np.array([[-1, 2]], np.int32)], 1 << 18) is None
 
 
 def test_codes_of_64_bits_are_too_sparse_for_bits():
     """However large the number of possible pairs is."""
     rows = np.array([(1 << 33, 1 << 33), (1, 1)], np.int64)
 
-    assert fitting_pairs(rows, 2, 1 << 20) is None
+    assert fitting_pairs(lambda: [rows], 1 << 20) is None
 
 
 @pytest.mark.usefixtures("_small_relations_use_bits")

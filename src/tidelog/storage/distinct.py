@@ -26,23 +26,24 @@ def _mark_cells(rows: CodeArray, columns: Int32s, cells: Bools) -> int:
     return marked
 
 
-def count_distinct(rows: CodeArray, columns: tuple[int, ...]) -> float:
-    """Return about how many distinct values these columns of the rows have.
+def count_distinct(rows: CodeArray, columns: tuple[int, ...], total: int | None = None) -> float:
+    """Return about how many distinct values these columns have in `total` rows, of which some are here.
 
     Linear counting: keys are hashed into cells, and the share of empty cells shows how many keys
     there were. Of a long relation only the first million rows are read and the result is scaled
     by what their second half added to the first.
     """
     read = rows[:_MOST_ROWS]
+    total = len(rows) if total is None else total
     cells = np.zeros(min(_CELLS, 1 << max(8, (4 * len(read)).bit_length())), np.uint8)
     key: Int32s = np.array(columns, np.int32)
     half = len(read) // 2
     first = _estimate(_mark_cells(read[:half], key, cells), len(cells))
     whole = _estimate(int(np.count_nonzero(cells)) + _mark_cells(read[half:], key, cells), len(cells))
-    if len(rows) == len(read):
+    if total == len(read):
         return whole
     growth = (whole - first) / max(len(read) - half, 1)
-    return whole + growth * (len(rows) - len(read)) / 2
+    return whole + growth * (total - len(read)) / 2
 
 
 @kernel

@@ -8,6 +8,8 @@ Words are mixed by a function that can be undone. The low bits of a mixed word a
 to hold only the bits above, and how far from home it lies. In a large table this fits 32 bits.
 """
 
+from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,8 @@ _FARTHEST = np.uint64((1 << _DISTANCE_BITS) - 1)
 # No word is as long.
 _OUTSIDE = np.uint64(2**64 - 1)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+# What undoes it: their product is 1, for words of any length.
+_INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
 
 
 class PackedWords:
@@ -60,6 +64,16 @@ class PackedWords:
         """Say whether the table takes this many rows."""
         return needed <= _FULLEST * len(self.table)
 
+    @property
+    def places(self) -> int:
+        """Return how many places there are, each with one row or none."""
+        return len(self.table)
+
+    def rows_at(self, first: int, last: int, dtype: npt.DTypeLike) -> CodeArray:
+        """Return the rows in a range of places."""
+        rows = np.empty((last - first, len(self.widths)), dtype)
+        return rows[: list_words(self.table, self.widths, first, last, rows)]
+
     def insert(
         self, rows: CodeArray, candidates: CodeArray, numbers: Int64s, shared: Int64s, step: int
     ) -> int:
@@ -74,14 +88,18 @@ class PackedWords:
 
 
 def packed_words(
-    needed: int, rows: CodeArray, outside: CodeArray, before: PackedWords | None = None
+    needed: int,
+    rows: Callable[[], Iterable[CodeArray]],
+    outside: CodeArray,
+    before: PackedWords | None = None,
 ) -> PackedWords | None:
     """Return a table with these rows and room for `needed`, which also takes rows from outside.
 
     Return None if rows are few, do not fit words, or lie too far from home. `before` has the same rows.
     """
     # Never narrower than before: another thread may be about to insert what that was made for.
-    widths = _widths(before.needed_widths if before else np.zeros(rows.shape[1], np.int64), rows, outside)
+    known = before.needed_widths if before else np.zeros(outside.shape[1], np.int64)
+    widths = _widths(known, chain(rows(), [outside]))
     if needed < _SMALLEST_ROWS or widths is None:
         return None
     # In the smallest table the longest word still leaves room for the distance.
@@ -99,14 +117,14 @@ def packed_words(
             packed.widths = before.widths
             is_done = grow_words(before.table, packed.table)
         else:
-            is_done = enter_words(packed.table, packed.widths, rows)
+            is_done = all(enter_words(packed.table, packed.widths, piece) for piece in rows())
         if is_done:
             return packed
         size *= 2
     return None
 
 
-def _widths(known: Int64s, *parts: CodeArray) -> Int64s | None:
+def _widths(known: Int64s, parts: Iterable[CodeArray]) -> Int64s | None:
     """Return how many bits the columns of all parts take, at least those known; None if no word has them."""
     widths = known.copy()
     for rows in parts:
@@ -124,6 +142,15 @@ def _mixed(word: np.uint64, length: np.uint64) -> np.uint64:
     half = (length + ONE) >> ONE
     word ^= word >> half
     word = (word * _MULTIPLIER) & ((ONE << length) - ONE)
+    return word ^ (word >> half)
+
+
+@inlined
+def _unmixed(word: np.uint64, length: np.uint64) -> np.uint64:
+    """Return the word that `_mixed` has mixed."""
+    half = (length + ONE) >> ONE
+    word ^= word >> half
+    word = (word * _INVERSE) & ((ONE << length) - ONE)
     return word ^ (word >> half)
 
 
@@ -165,6 +192,25 @@ def grow_words(old: Entries, new: Entries) -> bool:
                 return False
             new[place] = entry
     return True
+
+
+@kernel
+def list_words(table: Entries, widths: Int64s, first: int, last: int, rows: CodeArray) -> int:
+    """Write the rows in a range of places; return how many."""
+    bits, length = _home_bits(table), np.uint64(widths.sum())
+    mask = np.uint64(table.shape[0] - 1)
+    written = 0
+    for position in range(first, last):
+        if table[position] != EMPTY:
+            entry = np.uint64(table[position]) - ONE
+            home = (np.uint64(position) - (entry & _FARTHEST)) & mask
+            word = _unmixed(((entry >> _DISTANCE) << bits) | home, length)
+            for column in range(widths.shape[0] - 1, -1, -1):
+                width = np.uint64(widths[column])
+                rows[written, column] = word & ((ONE << width) - ONE)
+                word >>= width
+            written += 1
+    return written
 
 
 @inlined

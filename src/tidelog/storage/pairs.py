@@ -5,7 +5,10 @@ bits than a table of slots needs words, and the bits stay in the cache. They say
 but not its number.
 """
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.kernels.fetch import fetch
 from tidelog.storage import atomic
@@ -21,6 +24,7 @@ _SMALLEST_ROWS = 1 << 18
 
 _SHIFT = np.uint64(6)
 _LOW = np.uint64(63)
+_BITS = 64
 _ONE = np.uint64(1)
 
 
@@ -32,6 +36,16 @@ class PairBits:
         self.width = width
         self.words_per_row = (width + 63) // 64
         self.words = zeros((height * self.words_per_row,), np.dtype(np.uint64))
+
+    @property
+    def places(self) -> int:
+        """Return how many places there are: words of 64 bits, each with a row or none."""
+        return len(self.words)
+
+    def rows_at(self, first: int, last: int, dtype: npt.DTypeLike) -> CodeArray:
+        """Return the rows in a range of places."""
+        rows = np.empty((_BITS * (last - first), 2), dtype)
+        return rows[: list_pairs(self.words, self.words_per_row, first, last, rows)]
 
     def has_room(self, _needed: int) -> bool:
         """Say whether there are bits for this many rows: there are for all that lie inside."""
@@ -56,20 +70,25 @@ class PairBits:
         return present
 
 
-def fitting_pairs(rows: CodeArray, count: int, needed: int) -> PairBits | None:
-    """Return bits of the rows' pairs if they take less memory than slots for `needed` rows."""
-    if rows.shape[1] != 2 or needed < _SMALLEST_ROWS or count == 0:
+def fitting_pairs(rows: Callable[[], Iterable[CodeArray]], needed: int) -> PairBits | None:
+    """Return bits of the pairs of all rows if they take less memory than slots for `needed` of them."""
+    if needed < _SMALLEST_ROWS:
         return None
-    smallest_left, left = code_range(rows, 0, 0, count)
-    smallest_right, right = code_range(rows, 1, 0, count)
-    if smallest_left < 0 or smallest_right < 0:
-        return None
-    # Python's integers: those of NumPy would overflow for codes of 64 bits.
-    height, width = int(left) + 1, int(right) + 1
-    if height * ((width + 63) // 64) * 8 > _SLOT_BYTES * needed:
+    height = width = 0
+    for piece in rows():
+        smallest_left, left = code_range(piece, 0, 0, len(piece))
+        smallest_right, right = code_range(piece, 1, 0, len(piece))
+        if smallest_left < 0 or smallest_right < 0:
+            return None
+        # Python's integers: those of NumPy would overflow for codes of 64 bits.
+        height, width = max(height, int(left) + 1), max(width, int(right) + 1)
+        if height * ((width + 63) // 64) * 8 > _SLOT_BYTES * needed:
+            return None
+    if not height:
         return None
     pairs = PairBits(height, width)
-    pairs.mark(rows, count)
+    for piece in rows():
+        pairs.mark(piece, len(piece))
     return pairs
 
 
@@ -117,6 +136,21 @@ def mark_pairs(words: Slots, words_per_row: int, rows: CodeArray, count: int) ->
     for row in range(count):
         right = np.uint64(rows[row, 1])
         words[np.int64(rows[row, 0]) * words_per_row + np.int64(right >> _SHIFT)] |= _ONE << (right & _LOW)
+
+
+@kernel
+def list_pairs(words: Slots, words_per_row: int, first: int, last: int, rows: CodeArray) -> int:
+    """Write the pairs in a range of words; return how many."""
+    written = np.int64(0)
+    for place in range(first, last):
+        word = words[place]
+        if word != 0:
+            left, right = place // words_per_row, _BITS * (place % words_per_row)
+            for bit in range(_BITS):
+                rows[written, 0] = left
+                rows[written, 1] = right + bit
+                written += np.int64((word >> np.uint64(bit)) & _ONE)
+    return int(written)
 
 
 @kernel

@@ -1,6 +1,6 @@
 """The rows of one relation with their membership table and indexes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import count
 
@@ -23,7 +23,7 @@ from tidelog.storage.pairs import PairBits, fitting_pairs
 from tidelog.storage.postings import number_groups
 from tidelog.storage.slots import grow_slots
 from tidelog.storage.trie import Trie
-from tidelog.values.memory import enlarge, roomy, zeros
+from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
 
 _SMALLEST = 64
 _ANNOTATIONS = ("counts", "levels", "previous")
@@ -33,6 +33,13 @@ IndexName = tuple[int, ...] | tuple[tuple[int, ...], int]
 NO_BYTES: Bools = np.empty(0, np.uint8)
 NO_COUNTS: Int32s = np.empty(0, np.int32)
 _NO_CONSTANTS: Int64s = np.empty(0, np.int64)
+# Fewer bytes of rows are not worth letting go.
+_BYTES_TO_DROP = 1 << 25
+# A sample of rows that were let go is taken from so many parts of presence, and has about so many rows.
+_SAMPLES = 64
+_SAMPLED_ROWS = 1 << 18
+# How much of presence is read at a time.
+_PLACES_AT_A_TIME = 1 << 14
 # So many rows must be dead, and a quarter of all, before live rows are moved together: moving them costs no
 # more than a few times what the deletions did.
 LEAST_DEAD = 4096
@@ -58,7 +65,9 @@ class StoredRelation:
     def __init__(self, arity: int, dtype: npt.DTypeLike, *, counting: bool = False) -> None:
         self.version = next(_VERSIONS)
         self.arity = arity
-        self.rows: CodeArray = np.empty((_SMALLEST, arity), dtype)
+        # By row number; those in the range `dropped` have no content, and are found in `_presence` alone.
+        self.held: CodeArray = np.empty((_SMALLEST, arity), dtype)
+        self.dropped = (0, 0)
         self._slots: Slots = np.zeros(_SMALLEST * 2, np.uint64)
         # Says whether a row is present, without its number, and stands in for the slots.
         self._presence: PairBits | PackedWords | None = None
@@ -81,7 +90,63 @@ class StoredRelation:
     @property
     def dtype(self) -> np.dtype[Code]:
         """Return the width in which codes are stored."""
-        return self.rows.dtype
+        return self.held.dtype
+
+    @property
+    def rows(self) -> CodeArray:
+        """Return all rows by their numbers; do not write to it."""
+        if self.dropped[1]:
+            self._restore_rows()
+        return self.held
+
+    def drop_rows(self, first: int, last: int) -> None:
+        """Let go of rows that are not read again soon, if presence knows them; they may get other numbers.
+
+        `first` must be the same every time.
+        """
+        known = self.dropped[1] or first
+        size = (last - known) * self.arity * self.held.itemsize
+        if self._presence is not None and size >= _BYTES_TO_DROP and give_back(self.held, known, last):
+            self.dropped = first, last
+
+    def _restore_rows(self) -> None:
+        """Write the rows that were let go again, in any order."""
+        first, last = self.dropped
+        kept = StoredRelation(self.arity, self.dtype)
+        kept.insert(self.held[:first])
+        kept.insert(self.held[last : self.count])
+        following = first
+        for piece in self._pieces():
+            rows = piece[kept.find(piece) < 0]
+            self.held[following : following + len(rows)] = rows
+            following += len(rows)
+        assert following == last, "presence has every row"
+        self.dropped = (0, 0)
+
+    @property
+    def places(self) -> int:
+        """Return how many places `rows_at` reads: those of presence, if rows were let go, or row numbers."""
+        return self.count if self._presence is None or not self.dropped[1] else self._presence.places
+
+    def rows_at(self, first: int, last: int) -> CodeArray:
+        """Return the rows in a range of places."""
+        if self._presence is None or not self.dropped[1]:
+            return self.held[first:last]
+        return self._presence.rows_at(first, last, self.dtype)
+
+    def _pieces(self) -> Iterator[CodeArray]:
+        """Yield all rows in any order."""
+        step = _PLACES_AT_A_TIME if self.dropped[1] else max(self.count, 1)
+        for first in range(0, self.places, step):
+            yield self.rows_at(first, min(first + step, self.places))
+
+    def some_rows(self) -> CodeArray:
+        """Return rows to look at for statistics: all of them, or a fair sample if many were let go."""
+        if not self.dropped[1]:
+            return self.live_rows()
+        size = max(1, min(self.places // _SAMPLES, self.places * _SAMPLED_ROWS // self.count // _SAMPLES))
+        starts = (number * self.places // _SAMPLES for number in range(_SAMPLES))
+        return np.concatenate([self.rows_at(first, first + size) for first in starts])
 
     def reserve(self, extra: int) -> None:
         """Make room for `extra` more rows.
@@ -95,10 +160,11 @@ class StoredRelation:
             self._enlarge_membership(needed)
 
     def _enlarge_rows(self, needed: int) -> None:
-        if needed > self.rows.shape[0]:
-            capacity = roomy(needed, self.rows.shape[0], self.arity * self.rows.itemsize)
+        if needed > self.held.shape[0]:
+            capacity = roomy(needed, self.held.shape[0], self.arity * self.held.itemsize)
             names = (*(_ANNOTATIONS if self.counts.size else ()), *(("alive",) if self.alive.size else ()))
-            enlarge(self, ("rows", *names), capacity, self.count)
+            enlarge(self, names, capacity, self.count)
+            self.held = enlarged(self.held, capacity, self.count, self.dropped)
 
     def complete_membership(self) -> None:
         """Build the table of rows that were appended, before threads ask it for some."""
@@ -114,7 +180,8 @@ class StoredRelation:
         if self.needs_numbers:
             self.require_numbers()
         elif not self.counts.size and not self.alive.size:
-            pairs = fitting_pairs(self.rows, self.count, needed) if self._may_use_pairs else None
+            may_be_pairs = self._may_use_pairs and self.arity == 2
+            pairs = fitting_pairs(self._pieces, needed) if may_be_pairs else None
             if self._use(pairs or self._packed(needed)):
                 return
             if self._presence is not None:
@@ -131,8 +198,7 @@ class StoredRelation:
     def _packed(self, needed: int, outside: CodeArray | None = None) -> PackedWords | None:
         """Return the rows as packed words with room for `needed`, if they fit."""
         before = self._presence if isinstance(self._presence, PackedWords) else None
-        rows = self.rows[: self.count]
-        return packed_words(needed, rows, rows[:0] if outside is None else outside, before)
+        return packed_words(needed, self._pieces, self.held[:0] if outside is None else outside, before)
 
     def _use(self, presence: PairBits | PackedWords | None) -> bool:
         """Let presence stand in for the slots, if there is one; say whether it does."""
@@ -176,9 +242,10 @@ class StoredRelation:
 
         The table is built when it is first needed. Rows are not annotated, and none was deleted.
         """
+        assert not self.dropped[1], "presence goes, and has rows that nothing else has"
         needed = self.count + len(rows)
         self._enlarge_rows(needed)
-        self.rows[self.count : needed] = rows
+        self.held[self.count : needed] = rows
         self.count = needed
         self._slots, self._presence = np.empty(0, np.uint64), None
 
@@ -209,7 +276,7 @@ class StoredRelation:
 
     def _find(self, batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots) -> Int64s:
         found = np.empty(batch.shape[0], np.int64)
-        find_bindings(batch, constants, key, slots, self.rows, found)
+        find_bindings(batch, constants, key, slots, self.held, found)
         if self.alive.size:
             # A hidden row is not a fact, neither of the old epoch nor of the new one.
             found[(found >= 0) & (self.alive[np.maximum(found, 0)] == 0)] = -1
@@ -222,7 +289,7 @@ class StoredRelation:
         updates indexes.
         """
         self.reserve(candidates.shape[0])
-        numbers = np.array([self.count, self.rows.shape[0]], np.int64)
+        numbers = np.array([self.count, self.held.shape[0]], np.int64)
         before = self.count
         handled = self._enter(candidates, weights, first_new, numbers, 1)
         self.count = int(numbers[0])
@@ -244,8 +311,8 @@ class StoredRelation:
     ) -> int:
         """Insert candidates with row numbers from a thread's block; return how many were handled."""
         if self._presence is not None:
-            return self._presence.insert(self.rows, candidates, numbers, self.shared, step)
-        annotated = self.rows, self.alive, self.counts
+            return self._presence.insert(self.held, candidates, numbers, self.shared, step)
+        annotated = self.held, self.alive, self.counts
         insert_rows(self._slots, *annotated, candidates, weights, first_new, numbers, self.shared, step)
         return len(candidates)
 
@@ -257,7 +324,7 @@ class StoredRelation:
     def room_shared(self, extra: int, threads: int) -> bool:
         """Say whether `extra` candidates of all threads fit beside what was inserted."""
         needed = int(self.shared[0]) + extra + threads * _NUMBERS_PER_BLOCK
-        return needed <= self.rows.shape[0] and self._has_room(needed)
+        return needed <= self.held.shape[0] and self._has_room(needed)
 
     def reserve_shared(self, extra: int, blocks: Sequence[Int64s]) -> None:
         """Make room as `room_shared` requires; no thread may be inserting meanwhile."""
@@ -279,9 +346,9 @@ class StoredRelation:
         sources = (number for number in range(self.count, last) if number not in holes)
         for source, target in zip(sources, targets, strict=True):
             if self._presence is None:
-                move_row(self._slots, self.rows, self.counts, source, target)
+                move_row(self._slots, self.held, self.counts, source, target)
             else:
-                self.rows[target] = self.rows[source]
+                self.held[target] = self.held[source]
         for block in blocks:
             block[:] = 0
         # Closing again without an insertion between must change nothing.
@@ -295,7 +362,7 @@ class StoredRelation:
         before = self.count
         last = candidates.shape[0]
         self.count = int(
-            number_groups(self.slots, self.rows, candidates, self._columns, 0, last, before, numbers)
+            number_groups(self.slots, self.held, candidates, self._columns, 0, last, before, numbers)
         )
         if self.count > before:
             self.alive[before : self.count] = 0
@@ -310,7 +377,7 @@ class StoredRelation:
         self.require_numbers()
         self._number_entries()
         if not self.alive.size:
-            self.alive = zeros((self.rows.shape[0],), np.dtype(np.uint8))
+            self.alive = zeros((self.held.shape[0],), np.dtype(np.uint8))
             self.alive[: self.count] = 1
 
     def show_rows(self, numbers: Int64s) -> None:
@@ -353,7 +420,7 @@ class StoredRelation:
             index = Index(key, self.arity, self.dtype, is_numbered=is_numbered)
             self.indexes[key] = index
             index.add_rows(self.rows, boundary)
-        index.add_rows(self.rows, self.count)
+        index.add_rows(self.held if index.rows_indexed >= self.dropped[1] else self.rows, self.count)
         return index
 
     def _number_entries(self) -> None:
@@ -380,7 +447,7 @@ class StoredRelation:
     def live_rows(self, first: int = 0, last: int | None = None) -> CodeArray:
         """Return the rows numbered `first` to `last` that are not deleted; do not write to it."""
         last = self.count if last is None else last
-        rows = self.rows[first:last]
+        rows = (self.held if first >= self.dropped[1] else self.rows)[first:last]
         if not self.deleted:
             return rows
         live: CodeArray = rows[self.alive[first:last] != 0]
@@ -403,6 +470,8 @@ class StoredRelation:
 
     def snapshot(self) -> "StoredRelation":
         """Return a relation with the same content, to keep while this one gets another content."""
+        if self.dropped[1]:
+            self._restore_rows()
         return copy(self)
 
     def take(self, other: "StoredRelation") -> None:

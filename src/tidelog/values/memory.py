@@ -16,6 +16,7 @@ import numpy.typing as npt
 Element = TypeVar("Element", bound=np.generic)
 
 _LARGE_BYTES: Final = 1 << 22
+_LARGE_PAGE: Final = 1 << 21
 _HAS_LARGE_PAGES: Final = hasattr(mmap, "MADV_HUGEPAGE")
 # Linux' flag for address space that is not counted against memory before it is written.
 _NO_RESERVE: Final = 0x4000
@@ -33,11 +34,34 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype[Element]) -> npt.NDArray[Eleme
     return np.frombuffer(pages, dtype, count=int(np.prod(shape))).reshape(shape)
 
 
-def enlarged(array: npt.NDArray[Element], capacity: int, used: int) -> npt.NDArray[Element]:
-    """Return a copy of the first `used` rows of an array with room for `capacity` of them."""
+def enlarged(
+    array: npt.NDArray[Element], capacity: int, used: int, dropped: tuple[int, int] = (0, 0)
+) -> npt.NDArray[Element]:
+    """Return a copy of the first `used` rows of an array with room for `capacity` of them.
+
+    Rows in the range `dropped` are not copied.
+    """
     larger = zeros((capacity, *array.shape[1:]), array.dtype)
-    larger[:used] = array[:used]
+    first, last = dropped
+    larger[:first] = array[:first]
+    larger[last:used] = array[last:used]
     return larger
+
+
+def give_back(array: npt.NDArray[Element], first: int, last: int) -> bool:
+    """Give the memory of a range of rows back, whose content is lost; say whether that is possible."""
+    pages: object = array
+    while isinstance(pages, np.ndarray):
+        pages = pages.base
+    pages = pages.obj if isinstance(pages, memoryview) else pages
+    if not isinstance(pages, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+        return False
+    row_bytes = array.strides[0]
+    start = -(-first * row_bytes // _LARGE_PAGE) * _LARGE_PAGE
+    end = last * row_bytes // _LARGE_PAGE * _LARGE_PAGE
+    if start < end:
+        pages.madvise(mmap.MADV_DONTNEED, start, end - start)
+    return True
 
 
 def enlarge(owner: object, names: Iterable[str], capacity: int, used: int) -> None:

@@ -151,7 +151,7 @@ class LocalEngine:
             return self._run_once(number, stratum, context, observer)
         except NeedsWideCodes:
             for name, (relation, count) in inputs.items():
-                self._state.replace(name, relation.rows[:count])
+                self._state.replace(name, relation.held[:count])
             self._state.widen()
             return self._run_once(number, stratum, context, observer)
 

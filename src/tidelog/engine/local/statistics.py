@@ -52,10 +52,12 @@ class StateStatistics:
         """Return about how many facts agree with a new fact in these columns, None if there are too few."""
         visible = self._state.visible[delta[0]]
         rows = self._state.relations[delta[0]].live_rows(visible.delta, visible.end)
-        others = self._state.relations[facts[0]].live_rows()
+        stored = self._state.relations[facts[0]]
+        others = stored.some_rows()
         if len(rows) < _ROWS_TO_SAMPLE or len(others) < _ROWS_TO_SAMPLE:
             return None
-        return max(_LEAST_MATCHES, matches_per_row(rows, delta[1], others, facts[1]))
+        matches = matches_per_row(rows, delta[1], others, facts[1])
+        return max(_LEAST_MATCHES, matches * len(stored) / len(others))
 
     def measured(self, join: JoinName) -> float | None:
         """Return how many facts a binding matched in this join when it last ran, None if it did not."""
@@ -76,8 +78,8 @@ class StateStatistics:
             return None
         counted = self._counted.get((relation, columns))
         if counted is None or len(stored) > _GROWTH * counted.size:
-            rows = stored.live_rows()
-            values = count_distinct(rows, columns)
-            distinct = min(values, len(stored) / rows_per_key(rows, columns))
+            rows = stored.some_rows()
+            values = count_distinct(rows, columns, len(stored))
+            distinct = min(values, len(rows) / rows_per_key(rows, columns))
             counted = self._counted[relation, columns] = _Counted(len(stored), values, distinct)
         return counted

@@ -130,26 +130,41 @@ class ScanStep:
         self.next: ChainStep
 
     def rows(self) -> tuple[int, int]:
-        """Return the row numbers to scan in this iteration."""
+        """Return the row numbers to scan in this iteration, or the places where all rows are found."""
+        if self._reads_places():
+            return 0, self._relation.places
         return self.visible.rows(self.view)
+
+    def _reads_places(self) -> bool:
+        """Say whether rows have been let go, and are found in places of what knows them."""
+        return self.view is ops.View.FULL and bool(self._relation.dropped[1])
 
     def facts(self) -> int:
         """Return how many facts the rows stand for."""
-        first, last = self.rows()
+        first, last = self.visible.rows(self.view)
         return last - first
 
     def run(self, first: int, last: int) -> None:
         """Push the rows numbered `first` to `last - 1`."""
         relation = self._relation
+        if self._reads_places():
+            rows = relation.rows_at(first, last)
+            for start in range(0, len(rows), BUFFER_ROWS):
+                piece = rows[start : start + BUFFER_ROWS]
+                if self._is_whole:
+                    self.next.run(piece)
+                else:
+                    self._scan(piece, relation.alive, 0, len(piece))
+            return
         if self._is_whole and not relation.deleted:
-            self.next.run(relation.rows[first:last])
+            self.next.run(relation.held[first:last])
             return
         if self._is_whole:
             rows = relation.live_rows(first, last)
             if len(rows):
                 self.next.run(rows)
             return
-        self._scan(relation.rows, relation.alive, first, last)
+        self._scan(relation.held, relation.alive, first, last)
 
     def _scan(self, rows: CodeArray, alive: Bools, first: int, last: int) -> None:
         """Push what the filters leave of the living ones among rows, in buffers."""

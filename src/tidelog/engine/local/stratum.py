@@ -26,7 +26,7 @@ from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.plan import RulePlan, StratumPlan, for_evaluation, plan_stratum
 from tidelog.plan.measured import Measurements
-from tidelog.plan.operators import Check, IndexJoin, Operator, View, all_operators
+from tidelog.plan.operators import Check, Find, IndexJoin, Leapfrog, Operator, ScanView, View, all_operators
 from tidelog.plan.statistics import JoinName
 from tidelog.program.nodes import Rule, RuleId, Stratum
 from tidelog.program.walk_nodes import relations_read
@@ -134,6 +134,9 @@ class StratumRun:
         self._once: list[_RunnableRule] = []
         self._repeated: list[_RunnableRule] = []
         self._iteration_start = dict.fromkeys(stratum.relations, 0)
+        # The rows that each relation has at the beginning, and whose later rows nothing reads twice.
+        self._inputs: dict[str, int] = {}
+        self._read_once: frozenset[str] = frozenset()
         reading = {rule.id: relations_read((*rule.head.terms, *rule.body)) for rule in stratum.rules}
         self._reads = {
             rule: frozenset(names).intersection(stratum.relations) for rule, names in reading.items()
@@ -179,6 +182,7 @@ class StratumRun:
                 self._settlers[name] = Settler(relation, stored, state.program, codec, functions)
                 self._settlers[name].settle(inputs)
         beginnings = dict.fromkeys(self._stratum.relations, 0)
+        self._inputs = {name: state.relations[name].count for name in beginnings}
         state.set_levels(beginnings, 0)
         self._show_delta(beginnings)
 
@@ -210,7 +214,7 @@ class StratumRun:
             visible.delta, visible.end = count, relation.count
         self._context.workers.run_all(
             [
-                partial(index.add_rows, relation.rows, relation.count)
+                partial(index.add_rows, relation.held, relation.count)
                 for relation in (state.relations[name] for name in before)
                 for index in relation.indexes.values()
                 if index.rows_indexed < relation.count
@@ -219,6 +223,8 @@ class StratumRun:
         )
         if self._stratum.subsumptions:
             delete_dominated(self._stratum, state, self._context.expressions)
+        for name in self._read_once:
+            state.relations[name].drop_rows(self._inputs[name], before[name])
         return sum(len(state.relations[name].live_rows(count)) for name, count in before.items())
 
     def _insert_facts(self) -> None:
@@ -277,6 +283,7 @@ class StratumRun:
         if not self._state.counting:
             plan = for_evaluation(plan, self._stratum, self._context.statistics)
         self._drop_unused_indexes(plan)
+        self._read_once = self._relations_read_once(plan)
         self._allow_presence((*plan.once, *plan.repeated))
         self._once = [_RunnableRule(rule, self._context) for rule in plan.once]
         self._make_runnable(plan.repeated)
@@ -340,6 +347,30 @@ class StratumRun:
             for index in indexes.values():
                 for key in [key for key in index.levels if (name, index.key, key) not in levels]:
                     del index.levels[key]
+
+    def _relations_read_once(self, plan: StratumPlan) -> frozenset[str]:
+        """Return the relations whose rows are read as a delta and then through indexes only."""
+        program = self._state.program
+        if self._state.counting or self._stratum.subsumptions or not self._stratum.is_recursive:
+            return frozenset()
+        plain = {
+            name
+            for name in self._stratum.relations
+            if name not in self._settlers and not program.relations[name].size_limit
+        }
+        for operator in plan.operators():
+            match operator:
+                case ScanView(view=View.DELTA):
+                    continue
+                case IndexJoin(ordered=None) | Check() if operator.key:
+                    continue
+                case ScanView() | IndexJoin() | Check() | Find():
+                    plain.discard(operator.relation)
+                case Leapfrog():
+                    plain.difference_update(atom.relation for atom in operator.atoms)
+                case _:
+                    continue
+        return frozenset(plain)
 
     def _sizes(self) -> dict[str, int]:
         return {name: len(self._state.relations[name]) for name in self._stratum.relations}
