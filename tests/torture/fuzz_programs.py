@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 import tidelog
@@ -13,6 +14,8 @@ from tidelog.program import build_program
 from tidelog.program.nodes import Program
 from tidelog.source import Source
 from tidelog.syntax import format_text, parse, print_tree
+from tidelog.syntax.parser import parse_what_can_be
+from tidelog.syntax.statements import is_unfinished, split_statements
 from tidelog.syntax.tree import SyntaxTree
 from tidelog.values import Fact, Kind, Value
 from torture.corpus import program_items, program_words, programs
@@ -76,10 +79,12 @@ def _some_items(chance: random.Random) -> str:
 def attempt(text: str, how: str) -> None:
     """Take a text through the stages as far as it goes, and check what comes out of each."""
     source = Source("fuzz.dl", text)
+    check_statements(text)
     try:
         tree = parse(source)
     except TidelogError as error:
         show(error)
+        check_the_rest(source)
         return
     if how == "print":
         check_texts(source, tree)
@@ -92,6 +97,19 @@ def attempt(text: str, how: str) -> None:
     report_plan(keep_wanted(program), KnownSizes({}))
     if how == "run":
         run(source, program)
+
+
+def check_statements(text: str) -> None:
+    """Take a text apart as a notebook does; white space stands for all that is in another part."""
+    is_unfinished(text)
+    for part in split_statements(text):
+        assert part.text.split("\n")[-1].strip() in text, "a part has the text of the whole"
+
+
+def check_the_rest(source: Source) -> None:
+    """Check what can be read of a text with mistakes, as `tidelog check` does."""
+    with suppress(TidelogError):
+        build_program(parse_what_can_be(source).tree)
 
 
 def check_texts(source: Source, tree: SyntaxTree) -> None:
