@@ -1,7 +1,6 @@
 """Small tables as HTML, for notebooks: no colours, so that they fit a dark page and a light one."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 
 from tidelog.io.show import value_text
 from tidelog.program.suggest import counted
@@ -17,9 +16,9 @@ def html_table(
     """
     columns = "".join(map(_head, heads))
     return (
-        f"<div><p><strong>{escape(title)}</strong></p><table><thead><tr>{columns}</tr></thead>"
+        f"<div><p><strong>{_escape(title)}</strong></p><table><thead><tr>{columns}</tr></thead>"
         f"<tbody>{''.join(f'<tr>{_cells(row)}</tr>' for row in rows)}</tbody></table>"
-        f"{''.join(f'<p>{escape(note)}</p>' for note in notes)}</div>"
+        f"{''.join(f'<p>{_escape(note)}</p>' for note in notes)}</div>"
     )
 
 
@@ -40,9 +39,14 @@ def relations_html(epoch: int, schema: Mapping[str, Mapping[str, str]], sizes: S
     return html_table(title, ("relation", "columns", "facts"), zip(schema, columns, sizes, strict=True))
 
 
+def text_html(text: str) -> str:
+    """Return a text whose lines and columns stay."""
+    return f"<pre>{_escape(text)}</pre>"
+
+
 def _head(text: str) -> str:
     name, _, small = text.partition("\n")
-    return f"<th>{escape(name)}{f'<br><small>{escape(small)}</small>' if small else ''}</th>"
+    return f"<th>{_escape(name)}{f'<br><small>{_escape(small)}</small>' if small else ''}</th>"
 
 
 def _cells(row: Sequence[object]) -> str:
@@ -52,9 +56,10 @@ def _cells(row: Sequence[object]) -> str:
 
 
 def _lines(text: str) -> str:
-    return "<br>".join(map(escape, text.split("\n")))
+    return "<br>".join(map(_escape, text.split("\n")))
 
 
-def text_html(text: str) -> str:
-    """Return a text whose lines and columns stay."""
-    return f"<pre>{escape(text)}</pre>"
+def _escape(text: str) -> str:
+    from html import escape  # noqa: PLC0415 - only needed in notebooks
+
+    return escape(text)
