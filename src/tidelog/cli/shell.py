@@ -305,7 +305,7 @@ def _with_hint(found: Diagnostic) -> Diagnostic:
     """Return a mistake in a query, which says how one is written if nothing better is known."""
     if found.code != "syntax" or found.hint is not None:
         return found
-    return replace(found, hint="a query is written path(1, x); :help lists the commands")
+    return replace(found, hint="write for example path(1, x); :help lists the commands")
 
 
 def _is_like_command(tokens: Sequence[Token]) -> bool:
