@@ -45,7 +45,7 @@ def answer_query(text: str, snapshot: Snapshot, values: Mapping[str, object] = N
 
 
 def _parsed(text: str) -> ParsedQuery:
-    """Return the query that a text is; a mistake without a hint gets one that shows how a query is written."""
+    """Return the query that a text is; a mistake without a hint gets one that shows how to write a query."""
     try:
         return parse_query(Source("query", text))
     except TidelogError as error:
