@@ -235,7 +235,7 @@ def test_every_way_to_be_stopped_has_its_status(
     def fail(*_: object, **__: object) -> None:
         raise failure
 
-    monkeypatch.setattr("tidelog.session.write.io.write_relation", fail)
+    monkeypatch.setattr("tidelog.views.write.io.write_relation", fail)
     monkeypatch.setattr("tidelog.cli.guard.os.dup2", lambda *_: None)
 
     status, out, _ = tidelog(*RUN, "-D", "out")

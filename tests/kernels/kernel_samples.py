@@ -29,13 +29,13 @@ from tidelog.kernels.decorators import plain_calls
 from tidelog.plan import chain
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
-from tidelog.session.write import write_outputs
 from tidelog.source import Source
 from tidelog.storage import ordered, packed, pairs, paths
 from tidelog.storage.membership import move_row, number_rows
 from tidelog.trees.chains import pair_by_hash
 from tidelog.trees.tree import Tree
 from tidelog.values.dictionary import Dictionary
+from tidelog.views.write import write_outputs
 
 # What counts as many rows, with what few facts reach.
 _MANY: Final = (

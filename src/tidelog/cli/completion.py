@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
+from tidelog.cli.tables import TableForm
 from tidelog.session import Session
 from tidelog.values import Value
 from tidelog.views.fact_text import write_value
-from tidelog.views.tables import TableForm
 
 # Looking through more takes longer than people wait for a key.
 _MOST_ROWS: Final = 200_000

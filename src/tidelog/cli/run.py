@@ -16,8 +16,8 @@ from tidelog.options import OpenOptions
 from tidelog.plan.passes import keep_wanted
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
-from tidelog.session.write import print_sizes, write_outputs
 from tidelog.views import Snapshot
+from tidelog.views.write import print_sizes, write_outputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from itertools import islice
 from typing import Final
 
 from tidelog.cli.deltas import delta_json
+from tidelog.cli.tables import TableForm, table_lines
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.suggest import did_you_mean
 from tidelog.values import Fact
 from tidelog.views import Delta, FactSet
 from tidelog.views.fact_text import write_fact
-from tidelog.views.tables import TableForm, table_lines
 
 _SHOWN: Final = 20
 

@@ -32,9 +32,9 @@ from tidelog.session.epochs import Epochs
 from tidelog.session.pending import AnyChanges, Functions, PendingEpoch, SomeText
 from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions
 from tidelog.session.transaction import Transaction
-from tidelog.session.write import write_outputs
 from tidelog.views import Answer, Delta, RelationView, Snapshot, answer_query
 from tidelog.views.virtual import VirtualView, virtual_relation
+from tidelog.views.write import write_outputs
 
 if TYPE_CHECKING:
     # Loaded by the first question: a session that is never asked starts without proofs.

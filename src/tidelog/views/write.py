@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tidelog import io
-from tidelog.views import Snapshot
+from tidelog.views.snapshot import Snapshot
 
 
 def write_outputs(snapshot: Snapshot, directory: Path) -> None:

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from tidelog.cli.tables import TableForm, table_lines
 from tidelog.values import Branch, Fact
-from tidelog.views.tables import TableForm, table_lines
 
 COLUMNS = ("x", "y")
 FACTS: list[Fact] = [(1, "a"), (22, "b|c")]
