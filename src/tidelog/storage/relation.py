@@ -33,7 +33,7 @@ IndexName = tuple[int, ...] | tuple[tuple[int, ...], int]
 NO_BYTES: Bools = np.empty(0, np.uint8)
 NO_COUNTS: Int32s = np.empty(0, np.int32)
 _NO_CONSTANTS: Int64s = np.empty(0, np.int64)
-# Fewer bytes of rows are not worth letting go.
+# Fewer bytes of rows are not worth dropping.
 _BYTES_TO_DROP = 1 << 25
 # A sample of rows that were let go is taken from so many parts of presence, and has about so many rows.
 _SAMPLES = 64
@@ -100,7 +100,7 @@ class StoredRelation:
         return self.held
 
     def drop_rows(self, first: int, last: int) -> None:
-        """Let go of rows that are not read again soon, if presence knows them; they may get other numbers.
+        """Drop rows that are not read again soon, if presence knows them; they may get other numbers.
 
         `first` must be the same every time.
         """
@@ -110,7 +110,7 @@ class StoredRelation:
             self.dropped = first, last
 
     def _restore_rows(self) -> None:
-        """Write the rows that were let go again, in any order."""
+        """Write the rows that were dropped again, in any order."""
         first, last = self.dropped
         kept = StoredRelation(self.arity, self.dtype)
         kept.insert(self.held[:first])
@@ -125,7 +125,7 @@ class StoredRelation:
 
     @property
     def places(self) -> int:
-        """Return how many places `rows_at` reads: those of presence, if rows were let go, or row numbers."""
+        """Return how many places `rows_at` reads: those of presence, if rows were dropped, or row numbers."""
         return self.count if self._presence is None or not self.dropped[1] else self._presence.places
 
     def rows_at(self, first: int, last: int) -> CodeArray:
@@ -141,7 +141,7 @@ class StoredRelation:
             yield self.rows_at(first, min(first + step, self.places))
 
     def some_rows(self) -> CodeArray:
-        """Return rows to look at for statistics: all of them, or a fair sample if many were let go."""
+        """Return rows to look at for statistics: all of them, or a fair sample if many were dropped."""
         if not self.dropped[1]:
             return self.live_rows()
         size = max(1, min(self.places // _SAMPLES, self.places * _SAMPLED_ROWS // self.count // _SAMPLES))

@@ -136,7 +136,7 @@ class ScanStep:
         return self.visible.rows(self.view)
 
     def _reads_places(self) -> bool:
-        """Say whether rows have been let go, and are found in places of what knows them."""
+        """Say whether rows have been dropped, and are found in places of what knows them."""
         return self.view is ops.View.FULL and bool(self._relation.dropped[1])
 
     def facts(self) -> int:
