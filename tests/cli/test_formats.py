@@ -51,7 +51,7 @@ def test_formats_have_one_name_and_the_same_words() -> None:
     found = options()
     named = {name: each["--format"] for name, each in found.items() if "--format" in each}
 
-    assert set(found) - set(named) - {"run", "watch"} == WITHOUT
+    assert set(found) - set(named) == WITHOUT
     assert {name for name, words in named.items() if words[:2] != ["text", "json"]} == set()
     assert not [
         (name, option)
@@ -95,6 +95,28 @@ def test_json_is_one_object(tidelog: Command, arguments: tuple[str, ...], key: s
 
     assert status == 0, err
     assert key in json.loads(out)
+
+
+def test_a_run_prints_its_outputs(tidelog: Command) -> None:
+    """All outputs are printed in the form asked for, and no file is written."""
+    Path("two.dl").write_text(
+        PROGRAM + ".decl end(x: symbol)\n.output end\nend(x) :- edge(_, x), !edge(x, _).\n"
+    )
+
+    _, objects, _ = tidelog("run", "two.dl", "--format", "json")
+    _, table, _ = tidelog("run", "two.dl", "--format", "table")
+    _, one, _ = tidelog("run", "p.dl", "--format", "csv")
+    _, page, _ = tidelog("run", "two.dl", "--format", "markdown")
+    status, _, err = tidelog("run", "two.dl", "--format", "csv", "-D", "out")
+
+    assert json.loads(objects)["end"] == [{"x": "c"}]
+    assert [fact["y"] for fact in json.loads(objects)["path"]] == ["b", "c", "c"]
+    assert table == "path: 3 facts\nx  y\na  b\na  c\nb  c\n\nend: 1 fact\nx\nc\n"
+    assert one == "x,y\na,b\na,c\nb,c\n"
+    assert "### end: 1 fact\n\n| x |\n|---|\n| c |\n" in page
+    assert not Path("end.csv").exists()
+    assert status == 1
+    assert "`-D` would have no effect: `--format csv` prints the outputs" in err
 
 
 def test_plans_name_their_strata(tidelog: Command) -> None:

@@ -356,7 +356,7 @@ MISTAKES: dict[str, Mistake] = {
     "SQL for a query": (
         lambda t: t.db.query("SELECT * FROM path"),
         "syntax",
-        ("expected a comparison", "a query is written path(1, x)"),
+        ("expected a comparison", "write for example path(1, x)"),
     ),
     "a query that only denies": (
         lambda t: t.db.query("!path(x, 1)"),

@@ -25,6 +25,7 @@ from tidelog.cli.parameters import (
     Programs,
     ProofForm,
     ProofFormat,
+    RunForm,
     Scripts,
     Unwanted,
     parse_jobs,
@@ -58,8 +59,12 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     program: Program,
     *,
     output_dir: Annotated[
-        Path, typer.Option("-D", "--output-dir", metavar="DIR", help="Where outputs go; - is stdout.")
-    ] = Path(),
+        Path | None, typer.Option("-D", "--output-dir", metavar="DIR", help="Where outputs go; - is stdout.")
+    ] = None,
+    output_format: Annotated[
+        RunForm,
+        typer.Option("--format", help="Print outputs like this; text writes them as the program says."),
+    ] = RunForm.TEXT,
     stats: Annotated[
         str | None, typer.Option("--stats", metavar="FILE", help="Write statistics as JSON; - is stdout.")
     ] = None,
@@ -77,7 +82,7 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     del compile_  # kernels are always compiled; the option is there for scripts written for Soufflé
     if no_progress:
         PROGRESS.show_on(None)
-    run_program(RunOptions(program, options, output_dir, stats, master, shows_warnings=not no_warn))
+    run_program(RunOptions(program, options, output_dir, stats, master, output_format, not no_warn))
 
 
 @app.command()

@@ -15,6 +15,16 @@ class OutputFormat(StrEnum):
     JSON = "json"
 
 
+class RunForm(StrEnum):
+    """Forms of the outputs of a run; text is what their directives say."""
+
+    TEXT = "text"
+    JSON = "json"
+    TABLE = "table"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+
+
 class ProofForm(StrEnum):
     """Forms of a proof: those of every result, two graphs and a page."""
 

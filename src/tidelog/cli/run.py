@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tidelog.cli.guard import show
+from tidelog.cli.parameters import RunForm
 from tidelog.cli.programs import read_program, with_facts
 from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stats
@@ -26,9 +27,10 @@ class RunOptions:
 
     program: Path
     options: OpenOptions
-    output_directory: Path
+    output_directory: Path | None
     stats: str | None
     master: str | None
+    form: RunForm
     shows_warnings: bool
 
 
@@ -46,8 +48,7 @@ def run_program(options: RunOptions) -> None:
         with ExitStack() as held:
             snapshot = _evaluate(options, recorder, held)
             with recorder.phase("write"):
-                write_outputs(snapshot, options.output_directory)
-                print_sizes(snapshot, sys.stdout)
+                _write(snapshot, options)
     except BaseException:
         # A run stopped on its way, by its memory limit for one, still tells how far it came.
         if options.stats is not None and "load" in recorder.statistics().seconds:
@@ -56,6 +57,18 @@ def run_program(options: RunOptions) -> None:
     if options.stats is not None:
         sizes = {name: snapshot.engine.size(name) for name in snapshot.program.relations}
         write_stats(options.stats, recorder, settings, sizes, is_complete=True)
+
+
+def _write(snapshot: Snapshot, options: RunOptions) -> None:
+    """Write the outputs as their directives say, or print them in the form that was asked for."""
+    if options.form is RunForm.TEXT:
+        write_outputs(snapshot, options.output_directory or Path())
+        print_sizes(snapshot, sys.stdout)
+        return
+    from tidelog.cli.run_tables import output_lines  # noqa: PLC0415 - most runs write files
+    from tidelog.cli.tables import TableForm  # noqa: PLC0415 - as above
+
+    sys.stdout.writelines(f"{line}\n" for line in output_lines(snapshot, TableForm(options.form)))
 
 
 def _evaluate(options: RunOptions, recorder: SessionRecorder, held: ExitStack) -> Snapshot:
@@ -101,6 +114,10 @@ def _check(options: RunOptions, *, has_facts: bool) -> None:
             if_any={"-F": has_facts and chosen.facts is not None},
             because=f"the store `{chosen.store}` has its facts already",
             hint="leave it out to go on from the store; `tidelog apply` changes its facts",
+        )
+        arguments.refuse(
+            if_any={"-D": options.output_directory is not None and options.form is not RunForm.TEXT},
+            because=f"`--format {options.form}` prints the outputs",
         )
         arguments.refuse(
             if_any={"--master": options.master is not None and chosen.engine != "spark"},

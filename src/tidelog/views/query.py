@@ -49,7 +49,7 @@ def _parsed(text: str) -> ParsedQuery:
     try:
         return parse_query(Source("query", text))
     except TidelogError as error:
-        usual = "a query is written path(1, x), x > 3"
+        usual = "write for example path(1, x), x > 3"
         raise TidelogError(replace(each, hint=each.hint or usual) for each in error.diagnostics) from None
 
 
