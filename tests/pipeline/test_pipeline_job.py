@@ -97,6 +97,11 @@ WRONG = {
     "a number of thousands of digits": ("x = " + "9" * 5000, [("job-syntax", 1)]),
     "empty": ("", [("missing-job-key", 1)]),
     "unknown part": (HEAD + "[sources]\n", [("unknown-job-key", 4)]),
+    "threads in words": (HEAD + 'jobs = "many"\n', [("bad-jobs", 4)]),
+    "a strategy that is not there": (
+        HEAD + 'iteration_limit = 5\nstrategy = "fast"\n',
+        [("unknown-strategy", 5)],
+    ),
     "unknown key": (HEAD + 'enigne = "local"\n', [("unknown-job-key", 4)]),
     "no program": ('[job]\nstate = "s"\n', [("missing-job-key", 1)]),
     "no text": ('[job]\nprogram = 3\nstate = "s"\n', [("wrong-job-value", 2)]),
@@ -192,6 +197,16 @@ def test_a_job_that_does_not_fit_its_program(name, tmp_path):
     assert old in JOB
 
     assert bound_mistakes(tmp_path, JOB.replace(old, new, 1)) == expected
+
+
+def test_a_job_has_the_options_of_a_session(tmp_path):
+    """Options of `tidelog.open` that a job has are those of its session."""
+    text = JOB.replace("[job]\n", '[job]\njobs = 2\nmemory_limit = "4G"\nstrategy = "recompute"\n', 1)
+
+    pipeline = Pipeline.read(write_job(tmp_path, text))
+
+    assert pipeline.job.options == {"jobs": 2, "memory_limit": "4G", "strategy": "recompute"}
+    assert (pipeline._bound.options.jobs, pipeline._bound.options.memory_limit) == (2, "4G")
 
 
 def test_mistakes_in_the_program_are_told(tmp_path):

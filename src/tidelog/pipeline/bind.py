@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from tidelog.dataclass import dataclass
 from tidelog.engine.function_files import load_functions
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.options import OpenOptions
+from tidelog.options import OpenOptions, combine_options
 from tidelog.pipeline.job import Job
 from tidelog.program.inputs import name_inputs
 from tidelog.program.nodes import Program, Relation
@@ -59,6 +59,7 @@ def bind_job(job: Job, own_functions: Mapping[str, Callable[..., Value]] | None 
         defines=job.defines,
         spark_options=job.spark_options if is_spark else None,
     )
+    options = combine_options(options, job.options)
     request = Request(text, options)
     # Sources that name no relation of the program are told below, with their lines.
     prepared = prepare_text(request, read_text(request), ())

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tidelog.dataclass import dataclass
 from tidelog.source import Span
@@ -147,7 +147,8 @@ class Output:
 class Job:
     """What `tidelog pipeline run` runs; paths are absolute, or relative to `folder`.
 
-    `master` and `conf` are for the Spark session, `spark_options` for the engine `spark`.
+    `master` and `conf` are for the Spark session, `spark_options` for the engine `spark`. `options` are
+    others of `tidelog.OpenOptions` by name, those of `JOB_OPTIONS`.
     """
 
     program: str
@@ -164,6 +165,7 @@ class Job:
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     spark_options: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     folder: Path = Path()
     spans: Mapping[str, Span] = _spans()
 
@@ -181,3 +183,5 @@ class Job:
 
 
 ENGINES: Final = ("local", "spark")
+# Options of a session that a job may have.
+JOB_OPTIONS: Final = ("jobs", "memory_limit", "iteration_limit", "strategy", "max_update_share")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeVar
@@ -9,8 +10,10 @@ from typing import Final, TypeVar
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.files import reason_of, unreadable_hint
+from tidelog.options import combine_options
 from tidelog.pipeline.job import (
     ENGINES,
+    JOB_OPTIONS,
     BadRows,
     Changes,
     Job,
@@ -81,7 +84,8 @@ def _read_job(  # noqa: PLR0913, PLR0917 - the parts of a job
     folder: Path,
     stem: str,
 ) -> Job:
-    job.allow(("name", "program", "state", "engine", "bad_rows", "functions", "include", "defines"))
+    own = ("name", "program", "state", "engine", "bad_rows", "functions", "include", "defines")
+    job.allow((*own, *JOB_OPTIONS))
     _check_local(job, "state")
     spark = root.table("spark")
     spark.allow(("master", "conf", "engine"))
@@ -100,6 +104,7 @@ def _read_job(  # noqa: PLR0913, PLR0917 - the parts of a job
         spark.text("master") or None,
         spark.text_by_name("conf"),
         spark.table("engine").content,
+        job.options(),
         folder,
         spans={**{key: span for key, span in spark.spans().items() if key}, **job.spans()},
     )
@@ -317,6 +322,17 @@ class _Table:
                 case _:
                     span = self.places.value(*self.way, *way, name)
                     self._note(span, f"`{name}` is a text, not {_shown(each)}", f'write {name} = "..."')
+
+    def options(self) -> dict[str, object]:
+        """Return the options of a session, each of which is right by itself."""
+        found = {key: self.content[key] for key in JOB_OPTIONS if key in self.content}
+        for key, value in found.items():
+            try:
+                combine_options(None, {key: value})
+            except TidelogError as error:
+                span = self.places.value(*self.way, key)
+                self.mistakes.extend(replace(each, span=span) for each in error.diagnostics)
+        return found
 
     def count(self, key: str, usual: int) -> int:
         value = self.content.get(key, usual)
