@@ -26,6 +26,7 @@ from tidelog.program.declare_types import TypeDeclaration, declare_types
 from tidelog.program.draft import Draft
 from tidelog.program.expand_components import expand_components
 from tidelog.program.flatten_rules import flatten_rules
+from tidelog.program.ground_witnesses import ground_witnesses
 from tidelog.program.inline_relations import inline_relations
 from tidelog.program.meet_lattices import meet_lattices
 from tidelog.program.resolve_rules import resolve_rules
@@ -91,7 +92,8 @@ def _draft(tree: SyntaxTree) -> tuple[Draft, list[Diagnostic]]:
     diagnostics.extend(found)
     typed, found = resolve_rules(flat, declarations)
     diagnostics.extend(found)
-    met = tuple(meet_lattices(rule, declarations, lattices) for rule in typed.rules)
+    grounded = map(ground_witnesses, typed.rules)
+    met = tuple(meet_lattices(rule, declarations, lattices) for rule in grounded)
     inlined, found = inline_relations(replace(typed, rules=met), declarations)
     diagnostics.extend(found)
     rules = inlined.rules.rules

@@ -1,13 +1,15 @@
 """Every variable has a value when it is needed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from tidelog.errors import Diagnostic
 from tidelog.program import nodes
 from tidelog.program.binding import bound_variables, has_value
 from tidelog.program.draft import Draft
 from tidelog.program.resolve_rules import TypedRule
-from tidelog.program.walk_nodes import needed_variables, subterms, terms_of
+from tidelog.program.scope_aggregates import SELECTING
+from tidelog.program.walk_nodes import aggregates_in, needed_variables, subterms, terms_of
 from tidelog.program.written_names import written_name
 
 IN_FACT = "is a variable, and a fact has no body that could bind it"
@@ -31,9 +33,22 @@ def unbound_variables(rule: TypedRule) -> Iterator[Diagnostic]:
     where = "is in the head but no positive atom binds it"
     if not body:
         where = IN_FACT
-    for term in rule.head.terms:
-        yield from _unbound(term, bound, reported, where)
-    yield from _check_body(body, bound, reported)
+    found = [
+        *(each for term in rule.head.terms for each in _unbound(term, bound, reported, where)),
+        *_check_body(body, bound, reported),
+    ]
+    grouped = {name: part.functor for part in aggregates_in((rule.head, *body)) for name in part.outer}
+    yield from (_with_functor(each, grouped) for each in found)
+
+
+def _with_functor(diagnostic: Diagnostic, grouped: Mapping[str, str]) -> Diagnostic:
+    """Return the diagnostic; where an aggregate has the variable too, the hint says what would bind it."""
+    name = "" if diagnostic.span is None else diagnostic.span.text
+    if diagnostic.code != "unbound-variable" or name not in grouped:
+        return diagnostic
+    functor = grouped[name].replace("@", "@@")
+    why = "" if functor in SELECTING else f"; `{functor}` has no witnesses, as `min` and `max` have"
+    return replace(diagnostic, hint=f"{diagnostic.hint}, outside the aggregate{why}")
 
 
 def _check_body(
@@ -76,6 +91,9 @@ def _unbound(term: nodes.Term, bound: frozenset[str], reported: set[str], where:
         if variable.name not in bound and variable.name not in reported:
             reported.add(variable.name)
             name = written_name(variable.name)
+            if name == "_":
+                # It has no value because the aggregate has none, and that is reported.
+                continue
             hint = f"add a positive atom over `{name}` to the body"
             if where is IN_FACT:
                 hint = f'a text is written in quotes: "{name}"'

@@ -151,6 +151,9 @@ class _RuleResolver(TermResolver):
                 if isinstance(source, tree.Application) and source.functor == "range":
                     self.generator(target, source, expected, span)
                     return
+                if isinstance(source, tree.Aggregate) and isinstance(target, tree.Wildcard):
+                    self.any_value(source, expected, span)
+                    return
         typed_left = self.term(left, expected, TermPlace.COMPARED)
         typed_right = self.term(right, expected, TermPlace.COMPARED)
         kind = self.env.kind(typed_left.type if typed_left.type != UNKNOWN else typed_right.type)
@@ -158,6 +161,13 @@ class _RuleResolver(TermResolver):
             message = f"`{op}` does not order values of `{typed_left.type}`"
             self.report("type-clash", message, span, "compare their members; `=` and `!=` compare all values")
         self.bodies[-1].append(nodes.Constraint(op, kind, typed_left, typed_right, span=span))
+
+    def any_value(self, source: tree.Aggregate, expected: str | None, span: Span) -> None:
+        """Add `_ = aggregate` to the current body: the aggregate has a value, whichever."""
+        self.made += 1
+        value = self.aggregate(source, expected)
+        variable = nodes.Variable(made_name("_", self.made), value.type, span=span)
+        self.bodies[-1].append(nodes.Constraint("=", self.env.kind(value.type), variable, value, span=span))
 
     def split_equality(self, left: tree.Term, right: tree.Term, span: Span) -> bool:
         """Add `a = c, b = d` for `[a, b] = [c, d]`, so that each side binds parts of the other."""

@@ -9,6 +9,7 @@ from tidelog.program.declare_relations import declare_relations
 from tidelog.program.declare_types import TypeDeclaration, declare_types
 from tidelog.program.expand_components import expand_components
 from tidelog.program.flatten_rules import flatten_rules
+from tidelog.program.ground_witnesses import ground_witnesses
 from tidelog.program.meet_lattices import meet_lattices
 from tidelog.program.resolve_rules import resolve_rules
 from tidelog.program.stratify import stratify
@@ -31,7 +32,8 @@ def written_program(text: tree.SyntaxTree, checked: nodes.Program) -> nodes.Prog
     lattices, _ = declare_lattices(declarations)
     flat, _ = flatten_rules(items)
     typed, _ = resolve_rules(flat, declarations)
-    rules = tuple(meet_lattices(rule, declarations, lattices) for rule in typed.rules)
+    grounded = map(ground_witnesses, typed.rules)
+    rules = tuple(meet_lattices(rule, declarations, lattices) for rule in grounded)
     relations = {**declarations.relations, **{made.name: made for made in typed.made_relations}}
     return replace(checked, relations=relations, strata=stratify(relations, rules))
 
