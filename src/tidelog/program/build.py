@@ -92,9 +92,9 @@ def _draft(tree: SyntaxTree) -> tuple[Draft, list[Diagnostic]]:
     diagnostics.extend(found)
     typed, found = resolve_rules(flat, declarations)
     diagnostics.extend(found)
-    grounded = map(ground_witnesses, typed.rules)
-    met = tuple(meet_lattices(rule, declarations, lattices) for rule in grounded)
-    inlined, found = inline_relations(replace(typed, rules=met), declarations)
+    met = (meet_lattices(rule, declarations, lattices) for rule in typed.rules)
+    grounded = tuple(map(ground_witnesses, met))
+    inlined, found = inline_relations(replace(typed, rules=grounded), declarations)
     diagnostics.extend(found)
     rules = inlined.rules.rules
     relations = {

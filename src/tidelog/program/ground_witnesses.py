@@ -6,7 +6,7 @@ from tidelog.program import nodes
 from tidelog.program.binding import bound_variables
 from tidelog.program.resolve_rules import TypedRule
 from tidelog.program.scope_aggregates import SELECTING
-from tidelog.program.substitute import FreshNames, Substitution, names_in, substitute, substitute_literal
+from tidelog.program.substitute import FreshNames, names_in, substitute, substitute_literal
 from tidelog.program.walk_nodes import aggregates_in, map_literal, map_parts
 from tidelog.syntax import tree
 
@@ -21,7 +21,7 @@ def ground_witnesses(rule: TypedRule) -> TypedRule:
 
         tallest(s, h) :- h = max y : { student(s, y) }.
 
-        tallest(s, h) :- h = max y : { student(_s'1, y) }, student(s, _y'1), _y'1 = h.
+        tallest(s, h) :- h = max y : { student(_s'1, y) }, student(s, h).
 
     The aggregates of a rule are looked at together, so the order of its body has no effect.
     """
@@ -80,9 +80,11 @@ class _Grounder:
             return replace(term, target=target, body=body)
         variables = names_in((*body, nodes.Constraint("=", term.kind, target, value, span=term.span)))
         own = self.renamed(variables, set(variables).difference(term.outer, (value.name,)))
+        if isinstance(target, nodes.Variable) and target.name in own:
+            own[target.name] = value
         self.found.extend(substitute_literal(literal, own) for literal in body)
-        reached = substitute(target, own)
-        self.found.append(nodes.Constraint("=", term.kind, reached, value, span=term.span))
+        if (reached := substitute(target, own)) != value:
+            self.found.append(nodes.Constraint("=", term.kind, reached, value, span=term.span))
         apart = self.renamed(variables, set(witnesses))
         return replace(
             term,
@@ -91,7 +93,7 @@ class _Grounder:
             outer=tuple(name for name in term.outer if name not in witnesses),
         )
 
-    def renamed(self, variables: dict[str, nodes.Variable], names: set[str]) -> Substitution:
+    def renamed(self, variables: dict[str, nodes.Variable], names: set[str]) -> dict[str, nodes.Term]:
         """Return a new variable for each of these names."""
         return {
             name: replace(variable, name=self.fresh.like(name))

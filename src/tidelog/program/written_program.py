@@ -32,8 +32,8 @@ def written_program(text: tree.SyntaxTree, checked: nodes.Program) -> nodes.Prog
     lattices, _ = declare_lattices(declarations)
     flat, _ = flatten_rules(items)
     typed, _ = resolve_rules(flat, declarations)
-    grounded = map(ground_witnesses, typed.rules)
-    rules = tuple(meet_lattices(rule, declarations, lattices) for rule in grounded)
+    met = (meet_lattices(rule, declarations, lattices) for rule in typed.rules)
+    rules = tuple(map(ground_witnesses, met))
     relations = {**declarations.relations, **{made.name: made for made in typed.made_relations}}
     return replace(checked, relations=relations, strata=stratify(relations, rules))
 
