@@ -53,6 +53,31 @@ def test_outputs_are_written_and_sizes_printed(folder: Path, tidelog: Command) -
     assert [file.name for file in (folder / "out").iterdir()] == ["path.csv"]
 
 
+@pytest.mark.parametrize("engine", ["local", "reference"])
+def test_an_input_that_nothing_needs_may_be_missing(folder: Path, tidelog: Command, engine: str) -> None:
+    """It is a warning; a missing file that an output depends on stays an error."""
+    more = ".decl spare(x: number)\n.input spare\n.decl unused(x: number)\nunused(x) :- spare(x).\n"
+    (folder / "paths.dl").write_text(PATHS + more)
+
+    status, out, err = tidelog(*RUN, "-D", "out", "--engine", engine)
+
+    assert (status, out) == (0, "edge\t2\n")
+    assert "warning[missing-fact-file]: there is no fact file `facts/spare.facts`" in err
+    (folder / "paths.dl").write_text(PATHS + more + ".output unused\n")
+    assert tidelog(*RUN, "-D", "out", "--engine", engine)[0] == 1
+
+
+def test_floats_are_written_as_souffle_does(folder: Path, tidelog: Command) -> None:
+    """Whole ones have no `.0`; `--floats exact` has, and the fewest digits that read back."""
+    (folder / "f.dl").write_text(".decl f(x: float)\n.output f\nf(1.0). f(0.1).\n")
+
+    tidelog("run", "f.dl", "-D", "out")
+    tidelog("run", "f.dl", "-D", "exact", "--floats", "exact")
+
+    assert (folder / "out" / "f.csv").read_text() == "0.10000000000000001\n1\n"
+    assert (folder / "exact" / "f.csv").read_text() == "0.1\n1.0\n"
+
+
 def test_a_dash_prints_outputs_as_souffle_does(folder: Path, tidelog: Command) -> None:
     """`-D -` frames every relation with its name."""
     status, out, _ = tidelog(*RUN, "-D", "-")

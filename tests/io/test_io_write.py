@@ -48,6 +48,39 @@ def test_formats(tmp_path, parameters, text):
     assert written(tmp_path, EDGE, [(1, 'a "b"')], **parameters) == text
 
 
+@pytest.mark.parametrize(
+    ("floats", "text"),
+    [("souffle", "1\n2.5\n0.10000000000000001\n1e+20\ninf\n"), ("exact", "1.0\n2.5\n0.1\n1e+20\ninf\n")],
+)
+@pytest.mark.parametrize("times", [1, 100])
+def test_floats_are_written_as_souffle_does_or_exactly(tmp_path, floats, text, times):
+    """Soufflé writes 17 digits and no `.0`; `floats=exact` the fewest digits; few and many rows alike."""
+    relation = relation_of("f", n="number", x="float")
+    values = [1.0, 2.5, 0.1, 1e20, float("inf")]
+    facts = [(n * 5 + place, value) for n in range(times) for place, value in enumerate(values)]
+
+    lines = written(tmp_path, relation, facts, floats=floats).splitlines()
+
+    assert [line.split("\t")[1] for line in lines] == text.split() * times
+
+
+def test_an_empty_symbol_inside_a_record_is_empty(tmp_path):
+    """It is written as nothing, as Soufflé has it, and is read back."""
+    relation = relation_of("r", p="Pair")
+    codec = Codec(TYPES)
+
+    text = written(tmp_path, relation, [((1, ""),), ((2, "a, b"),)])
+
+    assert text == '[1, ]\n[2, "a, b"]\n'
+    assert codec.decode(codec.parse("[1, ]", "Pair"), "Pair") == (1, "")
+
+
+def test_a_way_to_write_floats_must_be_known(tmp_path):
+    """Another word is a mistake of the directive."""
+    with pytest.raises(TidelogError, match="use `souffle` or `exact`"):
+        written(tmp_path, EDGE, [(1, "a")], floats="short")
+
+
 def test_relations_without_facts_or_columns(tmp_path):
     """An empty relation is an empty file; one without columns has the line `()` if it holds."""
     codec = Codec(TYPES)

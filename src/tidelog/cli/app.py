@@ -12,6 +12,7 @@ from tidelog.cli.guard import guarded
 from tidelog.cli.parameters import (
     Epochs,
     Fact,
+    FloatsChoice,
     Format,
     Includes,
     Jobs,
@@ -72,6 +73,10 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
         str | None,
         typer.Option("--master", metavar="URL", help="With --engine spark: the cluster, as local[4]."),
     ] = None,
+    floats: Annotated[
+        FloatsChoice,
+        typer.Option("--floats", help="How outputs have floats: as Soufflé, or in the fewest digits."),
+    ] = FloatsChoice.SOUFFLE,
     no_warn: NoWarnings = False,
     no_progress: Annotated[bool, typer.Option("--no-progress", help="Show no progress.")] = False,
     compile_: Annotated[bool, typer.Option("-c", "--compile", hidden=True)] = False,
@@ -82,7 +87,9 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     del compile_  # kernels are always compiled; the option is there for scripts written for Soufflé
     if no_progress:
         PROGRESS.show_on(None)
-    run_program(RunOptions(program, options, output_dir, stats, master, output_format, not no_warn))
+    run_program(
+        RunOptions(program, options, output_dir, stats, master, output_format, not no_warn, floats.value)
+    )
 
 
 @app.command()

@@ -8,6 +8,13 @@ from typing import Annotated
 import typer
 
 
+class FloatsChoice(StrEnum):
+    """How floats are written to outputs."""
+
+    SOUFFLE = "souffle"
+    EXACT = "exact"
+
+
 class OutputFormat(StrEnum):
     """Forms of what a command prints."""
 

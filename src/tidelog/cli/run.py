@@ -14,6 +14,7 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.errors.arguments import Arguments
 from tidelog.options import OpenOptions
+from tidelog.plan.dead import needed_relations, wanted_relations
 from tidelog.plan.passes import keep_wanted
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
@@ -32,6 +33,7 @@ class RunOptions:
     master: str | None
     form: RunForm
     shows_warnings: bool
+    floats: str
 
 
 def run_program(options: RunOptions) -> None:
@@ -62,7 +64,7 @@ def run_program(options: RunOptions) -> None:
 def _write(snapshot: Snapshot, options: RunOptions) -> None:
     """Write the outputs as their directives say, or print them in the form that was asked for."""
     if options.form is RunForm.TEXT:
-        write_outputs(snapshot, options.output_directory or Path())
+        write_outputs(snapshot, options.output_directory or Path(), floats=options.floats)
         print_sizes(snapshot, sys.stdout)
         return
     from tidelog.cli.run_tables import output_lines  # noqa: PLC0415 - most runs write files
@@ -94,10 +96,14 @@ def _evaluate(options: RunOptions, recorder: SessionRecorder, held: ExitStack) -
     prepared = prepare(request, recorder)
     if options.shows_warnings:
         show(prepared.warnings)
+    needed = needed_relations(prepared.program, wanted_relations(prepared.program))
     if chosen.engine != "reference":
         # Nobody can ask a finished run for other relations; the oracle runs what was written.
         prepared = replace(prepared, program=keep_wanted(prepared.program))
-    return evaluate_once(prepared, recorder)
+    snapshot, warnings = evaluate_once(prepared, recorder, needed)
+    if options.shows_warnings:
+        show(warnings)
+    return snapshot
 
 
 def _holds_facts(store: Path) -> bool:

@@ -41,7 +41,7 @@ def csv_lines(
     texts = []
     for codes, column in zip(batch, relation.columns, strict=True):
         kind = codec.resolve(column.type).kind
-        text = codec.column_to_text(codes, column.type)
+        text = codec.column_to_text(codes, column.type, layout.style)
         texts.append(_csv_quoted(text) if _has_quotes(kind, layout) else text)
     return _bytes_of(_joined(texts, layout.delimiter), "\n")
 
@@ -64,7 +64,7 @@ def json_lines(
 def _few_lines(relation: Relation, layout: CsvLayout, batch: Sequence[Codes], codec: Codec) -> bytes:
     columns = []
     for codes, column in zip(batch, relation.columns, strict=True):
-        texts = [codec.format(code, column.type) for code in codes.tolist()]
+        texts = [codec.format(code, column.type, layout.style) for code in codes.tolist()]
         if _has_quotes(codec.resolve(column.type).kind, layout):
             texts = ['"' + text.replace('"', '""') + '"' for text in texts]
         columns.append(texts)

@@ -8,6 +8,7 @@ from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Directive, Relation
 from tidelog.program.suggest import did_you_mean
+from tidelog.values.formatting import Style
 
 
 class Format(Enum):
@@ -27,7 +28,7 @@ class CsvLayout:
     has it; with it, fields may stand in `"` quotes as RFC 4180 says. `positions` are the file's
     columns that fill the relation's columns, in order, where the file has others too, or has them
     in another order. `width` is the number of columns that every line must have where a header
-    says it.
+    says it. `style` is how values are written; all styles are read.
     """
 
     delimiter: str = "\t"
@@ -35,6 +36,7 @@ class CsvLayout:
     is_quoted: bool = False
     positions: tuple[int, ...] | None = None
     width: int | None = None
+    style: Style = Style.SOUFFLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ _FORMATS: Final = {
 _STANDARD_STREAMS: Final = frozenset({"stdin", "stdout", "json"})
 _YES: Final = frozenset({"true", "1", "yes", "on", ""})
 _NO: Final = frozenset({"false", "0", "no", "off"})
+_STYLES: Final = {"souffle": Style.SOUFFLE, "exact": Style.PLAIN}
 _SUFFIXES: Final = {Format.JSON: ".json", Format.SQLITE: ".sqlite", Format.PARQUET: ".parquet"}
 
 
@@ -122,7 +125,18 @@ def layout_of(relation: Relation, directive: Directive, guess: CsvLayout | None 
     has_header = guess is not None and guess.has_header
     if "headers" in parameters:
         has_header = _is_on(directive, "headers")
-    return CsvLayout(delimiter, has_header, is_quoted, _positions(relation, directive))
+    return CsvLayout(
+        delimiter, has_header, is_quoted, _positions(relation, directive), style=_style(directive)
+    )
+
+
+def _style(directive: Directive) -> Style:
+    """Return how values are written: `floats=exact` is the fewest digits that give a float back."""
+    word = directive.parameters.get("floats", "souffle")
+    if word not in _STYLES:
+        message = f"{word!r} is not a way to write floats"
+        raise _mistake("bad-io-parameter", message, directive, "use `souffle` or `exact`")
+    return _STYLES[word]
 
 
 def _positions(relation: Relation, directive: Directive) -> tuple[int, ...] | None:

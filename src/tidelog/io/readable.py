@@ -70,7 +70,10 @@ class ReadableLines:
     def _rows(self, batch: Sequence[Codes]) -> Iterator[list[str]]:
         for row in range(len(batch[0])):
             columns = zip(batch, self.relation.columns, strict=True)
-            yield [self.codec.format(int(codes[row]), column.type) for codes, column in columns]
+            yield [
+                self.codec.format(int(codes[row]), column.type, self.layout.style)
+                for codes, column in columns
+            ]
 
     def _unreadable(self, fields: Sequence[str]) -> Diagnostic:
         column, text, what = self._find_mark(fields)

@@ -13,7 +13,7 @@ _EITHER: Final = frozenset(
 )
 _KNOWN: Final = {
     "input": _EITHER | {"fact-dir", "columns"},
-    "output": _EITHER | {"output-dir"},
+    "output": _EITHER | {"output-dir", "floats"},
     "printsize": frozenset({"IO"}),
 }
 _STANDARD_STREAMS: Final = frozenset({"stdin", "stdout", "json"})

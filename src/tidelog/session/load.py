@@ -1,6 +1,7 @@
 """Input facts, from a folder or from Python, into an engine."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from os import PathLike
@@ -8,7 +9,7 @@ from pathlib import Path
 
 from tidelog import io
 from tidelog.engine.protocol import Codes, Engine
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.program.nodes import Program, Relation
 from tidelog.values import Codec
 from tidelog.views import FactSet
@@ -37,8 +38,14 @@ def relations_with_facts(facts: object) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def load_facts(program: Program, facts: Facts, codec: Codec, engine: Engine) -> None:
-    """Insert the input facts.
+def load_facts(
+    program: Program,
+    facts: Facts,
+    codec: Codec,
+    engine: Engine,
+    needed: Container[str] | None = None,
+) -> list[Diagnostic]:
+    """Insert the input facts, and return warnings: files of relations that are not `needed` may be missing.
 
     From a folder (a path), each `.input` directive says what to read; from a mapping, each
     relation's facts are what `tidelog.io.columns_from` accepts. Without facts the inputs stay
@@ -46,7 +53,7 @@ def load_facts(program: Program, facts: Facts, codec: Codec, engine: Engine) -> 
     """
     match facts:
         case None:
-            return
+            return []
         case Mapping():
             readers = _readers_of_mapping(program, facts, codec)
             if isinstance(facts, FactsAndFolder):
@@ -54,16 +61,21 @@ def load_facts(program: Program, facts: Facts, codec: Codec, engine: Engine) -> 
         case _:
             readers = _readers_of_folder(program, Path(facts), codec, program.relations)
     diagnostics: list[Diagnostic] = []
+    warnings: list[Diagnostic] = []
     for name, read in readers:
         try:
             columns = read()
         except TidelogError as error:
-            diagnostics += error.diagnostics
+            if needed is not None and name not in needed and error.diagnostics[0].code == "missing-fact-file":
+                warnings.append(_not_needed(name, error.diagnostics[0]))
+            else:
+                diagnostics += error.diagnostics
             continue
         if columns is not None and not diagnostics:
             engine.insert(name, columns)
     if diagnostics:
-        raise TidelogError(diagnostics)
+        raise TidelogError([*diagnostics, *warnings])
+    return warnings
 
 
 def columns_of(data: object, relation: Relation, program: Program, codec: Codec) -> list[Codes] | None:
@@ -102,6 +114,11 @@ def _readers_of_folder(
         if directive.kind == "input" and directive.relation in names:
             relation = program.relations[directive.relation]
             yield relation.name, partial(io.read_relation, relation, directive, codec, folder)
+
+
+def _not_needed(name: str, missing: Diagnostic) -> Diagnostic:
+    hint = f"nothing that is written depends on `{name}`, which is empty here; drop its `.input`"
+    return replace(missing, severity=Severity.WARNING, hint=hint)
 
 
 def _no_facts(found: object) -> Diagnostic:

@@ -27,7 +27,6 @@ from tidelog.values.formatting import Style, format_value
 from tidelog.values.order import Packing, order_keys, sort_permutation
 from tidelog.values.parsing import parse_value
 from tidelog.values.records import NIL, Records
-from tidelog.values.text import format_float
 from tidelog.values.types import PRIMITIVES, BranchType, Kind, TypeTable, ValueType
 from tidelog.values.value import Branch, Value
 
@@ -353,9 +352,9 @@ class Codec:
 
     # --- text ------------------------------------------------------------------------------
 
-    def format(self, code: int, type_name: str) -> str:
+    def format(self, code: int, type_name: str, style: Style = Style.PLAIN) -> str:
         """Return the text of a value as it stands in a fact file: `[1, a, nil]`, `$Leaf(2)`."""
-        return format_value(int(code), self.resolve(type_name), self)
+        return format_value(int(code), self.resolve(type_name), self, style)
 
     def parse(self, text: str, type_name: str) -> int:
         """Return the code of the value that a text of a fact file writes.
@@ -383,15 +382,15 @@ class Codec:
             case Kind.RECORD | Kind.ADT:
                 return self._distinct_texts(codes, lambda code: self.format(code, type_name))
 
-    def column_to_text(self, codes: Codes, type_name: str) -> "pa.Array":
+    def column_to_text(self, codes: Codes, type_name: str, style: Style = Style.PLAIN) -> "pa.Array":
         """Return the texts of values, as `format` gives them, as an Arrow column of strings."""
         match self.resolve(type_name).kind:
             case Kind.NUMBER | Kind.UNSIGNED:
                 return self.column_to_arrow(codes, type_name).cast(pa.string())
-            case Kind.FLOAT:
-                return self._distinct_texts(codes, lambda code: format_float(code_to_float(code)))
-            case _:
+            case Kind.SYMBOL:
                 return self.column_to_arrow(codes, type_name)
+            case _:
+                return self._distinct_texts(codes, lambda code: self.format(code, type_name, style))
 
     def column_to_json(self, codes: Codes, type_name: str, *, has_objects: bool) -> "pa.Array":
         """Return values as JSON texts; records are lists, or objects with the fields' names."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.values.codes import code_to_float, code_to_unsigned
 from tidelog.values.records import NIL
-from tidelog.values.text import format_float, quote_inside
+from tidelog.values.text import format_float, format_float_as_souffle, quote_inside
 from tidelog.values.types import Kind, ValueType
 
 if TYPE_CHECKING:
@@ -14,15 +14,22 @@ if TYPE_CHECKING:
 
 
 class Style(Enum):
-    """How records are written.
+    """How values are written.
 
-    In JSON a record is a list, or an object with the fields' names; a value of an algebraic
-    type is its plain text as a string.
+    `SOUFFLE` is what Soufflé writes: floats without a trailing `.0`, and nothing for an empty symbol
+    inside a record. In JSON a record is a list, or an object with the fields' names; a value of an
+    algebraic type is its plain text as a string.
     """
 
     PLAIN = "plain"
+    SOUFFLE = "souffle"
     JSON_LISTS = "json lists"
     JSON_OBJECTS = "json objects"
+
+    @property
+    def is_json(self) -> bool:
+        """Say whether it is one of the two of JSON."""
+        return self in (Style.JSON_LISTS, Style.JSON_OBJECTS)
 
 
 # What is still to be written: text, or the code of a value.
@@ -32,9 +39,9 @@ _Piece = str | tuple[int, ValueType]
 def format_value(code: int, value_type: ValueType, codec: "Codec", style: Style = Style.PLAIN) -> str:
     """Return the text of a value.
 
-    In the plain style a symbol is its bare text, inside a record in quotes where it must be.
+    Outside JSON a symbol is its bare text, inside a record in quotes where it must be.
     """
-    if style is Style.PLAIN and value_type.kind is Kind.SYMBOL:
+    if not style.is_json and value_type.kind is Kind.SYMBOL:
         return codec.symbols.text_of(code)
     # A stack instead of recursion: a record may be a list of many thousand members.
     parts: list[str] = []
@@ -45,7 +52,7 @@ def format_value(code: int, value_type: ValueType, codec: "Codec", style: Style 
             parts.append(piece)
         elif piece[1].kind is Kind.RECORD:
             waiting.extend(reversed(_record(*piece, codec, style)))
-        elif piece[1].kind is Kind.ADT and style is Style.PLAIN:
+        elif piece[1].kind is Kind.ADT and not style.is_json:
             waiting.extend(reversed(_branch(*piece, codec)))
         elif piece[1].kind is Kind.ADT:
             parts.append(json.dumps(format_value(*piece, codec), ensure_ascii=False))
@@ -60,17 +67,21 @@ def _simple(code: int, value_type: ValueType, codec: "Codec", style: Style) -> s
             return str(code_to_unsigned(code))
         case Kind.FLOAT:
             value = code_to_float(code)
-            return format_float(value) if style is Style.PLAIN else json.dumps(value)
+            if style is Style.SOUFFLE:
+                return format_float_as_souffle(value)
+            return json.dumps(value) if style.is_json else format_float(value)
         case Kind.SYMBOL:
             text = codec.symbols.text_of(code)
-            return quote_inside(text) if style is Style.PLAIN else json.dumps(text, ensure_ascii=False)
+            if style.is_json:
+                return json.dumps(text, ensure_ascii=False)
+            return quote_inside(text) if text or style is Style.PLAIN else ""
         case _:
             return str(code)
 
 
 def _record(code: int, value_type: ValueType, codec: "Codec", style: Style) -> list[_Piece]:
     if code == NIL:
-        return ["nil" if style is Style.PLAIN else "null"]
+        return ["null" if style.is_json else "nil"]
     pieces: list[_Piece] = ["{" if style is Style.JSON_OBJECTS else "["]
     names = [field.name for field in value_type.fields]
     for position, (name, field) in enumerate(zip(names, codec.fields(code, value_type), strict=True)):

@@ -1,9 +1,9 @@
 """Values as the text of fact files, and that text as values.
 
 Numbers, unsigned and floats are written in digits (a float in the fewest digits that give it
-back), a symbol as its bare text, a record as `[1, a, nil]`, a value of an algebraic type as
-`$Branch(1, x)`. A symbol inside a record or branch is quoted with `"` where its bare text
-could not be told from the text around it.
+back, or in those that Soufflé writes), a symbol as its bare text, a record as `[1, a, nil]`, a
+value of an algebraic type as `$Branch(1, x)`. A symbol inside a record or branch is quoted with `"`
+where its bare text could not be told from the text around it.
 """
 
 import math
@@ -39,6 +39,11 @@ _UNESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 def format_float(value: float) -> str:
     """Return the fewest digits that give the float back: `0.1`, `1.0`, `1e+20`, `inf`, `nan`."""
     return repr(value)
+
+
+def format_float_as_souffle(value: float) -> str:
+    """Return the float as Soufflé writes it, in up to 17 digits: `1`, `2.5`, `0.10000000000000001`."""
+    return f"{value:.17g}"
 
 
 def parse_integer(text: str, kind: Kind, start: int = 0) -> int:

@@ -1,5 +1,6 @@
 """Outputs of an evaluated program."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -7,10 +8,10 @@ from tidelog import io
 from tidelog.views.snapshot import Snapshot
 
 
-def write_outputs(snapshot: Snapshot, directory: Path) -> None:
+def write_outputs(snapshot: Snapshot, directory: Path, *, floats: str = "souffle") -> None:
     """Write every `.output` relation as its directive says; all are published or none.
 
-    The directory `-` is standard output.
+    The directory `-` is standard output. `floats` is how a directive without `floats` writes them.
     """
     with io.Staging() as staging:
         for directive in snapshot.program.directives:
@@ -19,7 +20,8 @@ def write_outputs(snapshot: Snapshot, directory: Path) -> None:
             relation = snapshot.program.relations[directive.relation]
             holds = relation.arity > 0 or snapshot.engine.size(relation.name) > 0
             columns = snapshot.engine.facts(relation.name) if holds else None
-            io.write_relation(relation, directive, columns, snapshot.codec, directory, staging=staging)
+            changed = replace(directive, parameters={"floats": floats, **directive.parameters})
+            io.write_relation(relation, changed, columns, snapshot.codec, directory, staging=staging)
 
 
 def print_sizes(snapshot: Snapshot, target: TextIO) -> None:
