@@ -63,15 +63,15 @@ def test_rule_becomes_simpler(rule: str, expected: str):
     "rule",
     [
         "one(x) :- edge(x, _), 2 < 1.",
-        "one(1 / 0).",
-        "one(x) :- edge(x, _), x != 1 / 0.",
-        "one(x) :- edge(x, y), !edge(y, 1 % 0).",
+        "one(1 / (1 - 1)).",
+        "one(x) :- edge(x, _), x != 1 / (1 - 1).",
+        "one(x) :- edge(x, y), !edge(y, 1 % (1 - 1)).",
         'one(x) :- edge(x, _), x = to_number("x").',
         "one(x) :- edge(x, y), x = y, x != y.",
         "one(x) :- x = 1, x = 2.",
         'one(x) :- edge(x, _), match(cat("(", ""), "a").',
         "one(x) :- edge(x, _), l = nil, list(l), l = [x, _].",
-        "one(x) :- edge(x, _), x = min y : { edge(y, 1 / 0) }.",
+        "one(x) :- edge(x, _), x = min y : { edge(y, 1 / (1 - 1)) }.",
     ],
 )
 def test_rule_that_never_holds_is_gone(rule: str):
@@ -107,7 +107,7 @@ def test_rule_stays(rule: str):
         ("one(n) :- z = 5, n = count : { edge(z, y) }.", "one(n) :- n = count : { edge(5, y) }."),
         ("one(n) :- n = sum x : { edge(x, y), x = y }.", "one(n) :- n = sum y : { edge(y, y) }."),
         ("one(n) :- n = count : { edge(x, _), 2 < 1 }.", "one(0)."),
-        ("one(n) :- n = sum x : { edge(x, 1 / 0) }.", "one(0)."),
+        ("one(n) :- n = sum x : { edge(x, 1 / (1 - 1)) }.", "one(0)."),
         ("one(n) :- n = count : { edge(x, _), 1 < 2 }.", "one(n) :- n = count : { edge(x, _) }."),
     ],
 )
@@ -118,7 +118,7 @@ def test_aggregates_keep_their_scope(rule: str, expected: str):
 
 def test_rules_keep_id_and_span():
     """A rule after all passes is still the rule the user wrote."""
-    program = build(DECLARATIONS + "one(1 / 0).\none(x) :- x = 5.\ntwo(x, y) :- edge(x, y), 1 < 2.")
+    program = build(DECLARATIONS + "one(1 / (1 - 1)).\none(x) :- x = 5.\ntwo(x, y) :- edge(x, y), 1 < 2.")
 
     result = run_passes(program)
 

@@ -1,5 +1,6 @@
 """Relations declared `inline`."""
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from support.building import build, core, diagnostics, mistakes, warnings
@@ -80,11 +81,12 @@ def test_patterns_meet() -> None:
     assert core(text, "out") == ["out(y) :- num(y), num(2)."]
 
 
-def test_an_inlined_relation_with_output_stays() -> None:
-    """A relation that is written out, limited or chosen from is not inlined away."""
-    text = BASE + ".decl o(x: number) inline .output o o(x) :- num(x). out(x) :- o(x)."
+@pytest.mark.parametrize("directive", [".output o", ".input o", ".printsize o", ".limitsize o(n=3)"])
+def test_an_inlined_relation_has_no_directives(directive: str) -> None:
+    """A relation that is read, written, counted or limited cannot be inlined."""
+    text = BASE + f".decl o(x: number) inline {directive} o(x) :- num(x). out(x) :- o(x)."
 
-    assert core(text, "out") == ["out(x) :- o(x)."]
+    assert mistakes(text) == [("inlined-directive", directive)]
 
 
 def test_recursion_cannot_be_inlined() -> None:

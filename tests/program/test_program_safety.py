@@ -1,5 +1,7 @@
 """Every variable has a value when it is needed."""
 
+import math
+
 import pytest
 
 from support.building import diagnostics, mistakes
@@ -97,4 +99,29 @@ def test_a_variable_that_is_not_bound_is_not_told_to_be_single() -> None:
     assert [(each.code, each.span and each.span.text) for each in found] == [
         ("unbound-variable", "x"),
         ("single-variable", "y"),
+    ]
+
+
+@pytest.mark.parametrize("term", ["x / 0", "x % 0", "1 / 0", "itou(x) / 0u"])
+def test_a_constant_does_not_divide_by_zero(term: str) -> None:
+    """A term that never has a value is refused."""
+    found = mistakes(BASE + f"o(1) :- e(x, y), y != x, {term} = {term}.")
+
+    assert set(found) == {("division-by-zero", term)}
+
+
+def test_floats_and_variables_may_be_zero() -> None:
+    """A float divided by zero is infinite, and a variable that is zero derives nothing."""
+    facts = run(".decl f(x: float, y: number)\nf(1.0 / 0.0, 4 / x) :- x = range(0, 2).")
+
+    assert facts["f"] == {(math.inf, 4)}
+
+
+def test_aggregates_that_need_each_other_are_shown_as_a_cycle() -> None:
+    """The message has the variables along the way, instead of one that nothing binds."""
+    found = diagnostics(BASE + "o(a) :- a = sum x : { e(x, b) }, b = 1 + count : { e(_, c), c < a }.")
+
+    assert [(each.code, each.message) for each in found] == [
+        ("cyclic-aggregate", "`a` depends on itself through an aggregate: a -> b -> a"),
+        ("cyclic-aggregate", "`b` depends on itself through an aggregate: b -> a -> b"),
     ]

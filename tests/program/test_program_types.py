@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.building import build, core, mistakes
+from support.building import build, core, diagnostics, mistakes
 from tidelog.program.functor_types import FUNCTORS, Fixed, Overloaded
 from tidelog.program.type_environment import make_environment
 from tidelog.values import Kind
@@ -185,10 +185,47 @@ def test_functors_have_the_signatures_of_their_values() -> None:
         functor = FUNCTORS[name]
         kinds = {signature.operands[0] for signature in signatures}
         if isinstance(functor, Overloaded):
-            # The negative of an unsigned wraps, although no signature names it.
-            assert kinds == set(functor.kinds) - ({Kind.UNSIGNED} if name == "neg" else set())
+            # The negative of an unsigned wraps, although no signature names it; symbols are joined by `cat`.
+            others = {"neg": {Kind.UNSIGNED}, "+": {Kind.SYMBOL}}
+            assert kinds == set(functor.kinds) - others.get(name, set())
         elif isinstance(functor, Fixed):
             assert [signature.operands for signature in signatures] == [functor.operands]
         else:
             assert kinds == set(functor.kinds)
             assert {signature.result for signature in signatures} == {functor.result}
+
+
+@pytest.mark.parametrize("term", ['x + "b"', '"b" + x', 'x + ("b" + x)', 'cat(x, "b") + x'])
+def test_plus_joins_symbols(term: str) -> None:
+    """Between symbols `+` is `cat`."""
+    rules = core(f'.decl s(x: symbol)\n.decl t(x: symbol)\ns("a").\nt({term}) :- s(x).', "t")
+
+    assert "cat(" in rules[0]
+    assert "+" not in rules[0]
+
+
+@pytest.mark.parametrize("term", ["x + n", "n + x", "x + 1", "1 + x", 'n + "b"'])
+def test_plus_does_not_add_symbols_and_numbers(term: str) -> None:
+    """What is meant is unclear, and the hint has `cat`."""
+    found = diagnostics(
+        f'.decl s(x: symbol, n: number)\n.decl t(x: symbol)\ns("a", 1).\nt({term}) :- s(x, n), s(x, n).'
+    )
+
+    assert [(each.code, each.span and each.span.text) for each in found] == [("type-clash", term)]
+    assert "`cat(text, to_string(number))`" in str(found[0].hint)
+
+
+def test_members_of_a_written_record_may_be_of_a_wider_type() -> None:
+    """As in Soufflé a number stands in a member of a subtype of number, but no value of another subtype."""
+    base = """
+.type A <: number
+.type B <: number
+.type P = [a: A]
+.decl n(x: number)
+.decl b(x: B)
+.decl p(p: P)
+n(1). b(2).
+"""
+
+    assert core(base + "p([x]) :- n(x).", "p") == ["p([x]) :- n(x)."]
+    assert mistakes(base + "p([x]) :- b(x).") == [("type-clash", "x")]

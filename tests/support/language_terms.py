@@ -11,7 +11,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from support.language_functions import DECLARATIONS
-from support.random_values import LITERALS, Draw, literal
+from support.random_values import LITERALS, Draw, literal, without_zero_divisors
 
 TYPES: Final = """
 .type Small <: number
@@ -123,7 +123,7 @@ FORMS: Final = {
         "@sign(<float>)",
     ],
     "symbol": [
-        "cat(<symbol>, <symbol>)",
+        "(<symbol>) + (<symbol>)",
         "min(<symbol>, <symbol>)",
         "max(<symbol>, <symbol>)",
         "substr(<symbol>, <number>, 1)",
@@ -261,7 +261,7 @@ class Terms:
         for type_name in LETTER:
             while f"<{type_name}>" in form:
                 form = form.replace(f"<{type_name}>", self.expression(type_name, scope), 1)
-        return form
+        return without_zero_divisors(form)
 
     # --- aggregates ----------------------------------------------------------------------------
 

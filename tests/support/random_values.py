@@ -1,5 +1,6 @@
 """Values, programs and facts that random programs are made of."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -11,6 +12,8 @@ from tidelog.engine.protocol import UserFunctions
 from tidelog.values import Branch, Fact, Value
 from tidelog.values.functors import NAN, NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX
 
+# A constant zero that divides, which the checks refuse.
+_DIVISOR = re.compile(r"([/%] \(*)0(?=u?(?:[^.\dxbu]|$))")
 T = TypeVar("T")
 Draw = Callable[[st.SearchStrategy[T]], T]
 
@@ -118,3 +121,8 @@ def facts_of(
         )
         for name, columns in types.items()
     }
+
+
+def without_zero_divisors(term: str) -> str:
+    """Return the term with 1 for each constant zero by which it divides; variables may still be zero."""
+    return _DIVISOR.sub(r"\g<1>1", term)

@@ -21,6 +21,7 @@ from support.random_values import (
     RandomProgram,
     facts_of,
     literal,
+    without_zero_divisors,
 )
 from support.whole_language import whole_language_programs
 from tidelog.values import Fact
@@ -193,7 +194,7 @@ def _fill(draw: Draw[Any], forms: list[str], scope: Scope) -> str:
     for type_name in LETTER:
         while f"<{type_name}>" in form:
             form = form.replace(f"<{type_name}>", _leaf(draw, type_name, scope), 1)
-    return form
+    return without_zero_divisors(form)
 
 
 NUMBER_FORMS = [

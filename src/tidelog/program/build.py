@@ -10,6 +10,7 @@ from tidelog.program.check_arity import check_arity
 from tidelog.program.check_columns import check_columns
 from tidelog.program.check_counters import check_counters
 from tidelog.program.check_directives import check_directives
+from tidelog.program.check_division import check_division
 from tidelog.program.check_monotone import check_monotone
 from tidelog.program.check_patterns import check_patterns
 from tidelog.program.check_plan import check_plan
@@ -41,6 +42,7 @@ CHECKS: Final[tuple[Callable[[Draft], Iterator[Diagnostic]], ...]] = (
     check_subsumption,
     check_plan,
     check_patterns,
+    check_division,
     check_safety,
     check_strata,
     check_monotone,

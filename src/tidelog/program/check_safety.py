@@ -38,7 +38,47 @@ def unbound_variables(rule: TypedRule) -> Iterator[Diagnostic]:
         *_check_body(body, bound, reported),
     ]
     grouped = {name: part.functor for part in aggregates_in((rule.head, *body)) for name in part.outer}
-    yield from (_with_functor(each, grouped) for each in found)
+    needs = _needs(rule.body, bound)
+    for each in found:
+        name = "" if each.span is None else each.span.text
+        cycle = _cycle(needs, name) if each.code == "unbound-variable" else None
+        yield _with_functor(each, grouped) if cycle is None else _cyclic(each, cycle)
+
+
+def _needs(body: tuple[nodes.Literal, ...], bound: frozenset[str]) -> dict[str, list[str]]:
+    """Return, for each unbound variable that equals an aggregate, the unbound variables it is made of."""
+    needs: dict[str, list[str]] = {}
+    for literal in body:
+        if not isinstance(literal, nodes.Constraint) or literal.op != "=":
+            continue
+        for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
+            if isinstance(one, nodes.Variable) and any(True for _ in aggregates_in((other,))):
+                found = dict.fromkeys(v.name for v in needed_variables((other,)) if v.name not in bound)
+                needs.setdefault(one.name, []).extend(found)
+    return needs
+
+
+def _cycle(needs: Mapping[str, list[str]], name: str) -> list[str] | None:
+    """Return a shortest way from a variable over those it needs back to itself, None if there is none."""
+    ways = [[name]]
+    seen: set[str] = set()
+    for way in ways:
+        for needed in needs.get(way[-1], ()):
+            if needed == name:
+                return [*way, name]
+            if needed not in seen:
+                seen.add(needed)
+                ways.append([*way, needed])
+    return None
+
+
+def _cyclic(unbound: Diagnostic, cycle: list[str]) -> Diagnostic:
+    return replace(
+        unbound,
+        code="cyclic-aggregate",
+        message=f"`{cycle[0]}` depends on itself through an aggregate: {' -> '.join(cycle)}",
+        hint="bind one of these variables with a positive atom",
+    )
 
 
 def _with_functor(diagnostic: Diagnostic, grouped: Mapping[str, str]) -> Diagnostic:

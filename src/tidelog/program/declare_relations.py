@@ -171,6 +171,17 @@ class _Builder:
             self.diagnostics.append(undeclared_relation(item.relation, self.relations, item.span))
             return
         parameters = dict(item.parameters)
+        if "inline" in relation.qualifiers and "no_inline" not in relation.qualifiers:
+            self.diagnostics.append(
+                Diagnostic(
+                    code="inlined-directive",
+                    message=f"`.{item.kind.value}` needs the facts of `{item.relation}`, which is inlined",
+                    span=item.span,
+                    hint=f"take `inline` away from `{item.relation}`",
+                    related=(("declared here", relation.span),),
+                )
+            )
+            return
         if item.kind is not tree.DirectiveKind.LIMITSIZE:
             kind = item.kind.value
             if kind == "output" and parameters.get("IO") == "stdoutprintsize":
@@ -189,4 +200,13 @@ class _Builder:
                 )
             )
             return
+        if relation.size_limit is not None:
+            self.diagnostics.append(
+                Diagnostic(
+                    code="bad-limitsize",
+                    message=f"`{item.relation}` has two limits",
+                    span=item.span,
+                    hint="delete one of them",
+                )
+            )
         self.relations[item.relation] = replace(relation, size_limit=int(size))

@@ -38,7 +38,8 @@ class Conversion:
 FunctorType = Overloaded | Fixed | Conversion
 
 FUNCTORS: Mapping[str, FunctorType] = {
-    **{name: Overloaded(NUMERIC, 2, 2) for name in ("+", "-", "*", "/", "^")},
+    "+": Overloaded(ORDERED, 2, 2),
+    **{name: Overloaded(NUMERIC, 2, 2) for name in ("-", "*", "/", "^")},
     **{
         name: Overloaded(INTEGERS, 2, 2)
         for name in ("%", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor")

@@ -81,13 +81,12 @@ def _candidates(typed: TypedRules, declarations: Declarations) -> frozenset[str]
         and len(rule.head.terms) != declarations.relations[rule.head.relation].arity
     }
     subsumed = {rule.head.relation for rule in typed.rules if rule.greater is not None}
-    directed = {directive.relation for directive in declarations.directives}
     return frozenset(
         relation.name
         for relation in declarations.relations.values()
         if "inline" in relation.qualifiers
         and "no_inline" not in relation.qualifiers
-        and relation.name in derived - subsumed - directed - wrong
+        and relation.name in derived - subsumed - wrong
         and not relation.keys
         and relation.law is None
     )

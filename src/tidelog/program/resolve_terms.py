@@ -25,12 +25,18 @@ class TermPlace(Enum):
     """In a positive atom: facts fill it."""
     WRITTEN = auto()
     """In a head: its type must be the column's or narrower."""
+    MEMBER = auto()
+    """In a record or branch of a head: its type must be the member's, or narrower, or wider."""
     TESTED = auto()
     """In a negated atom: only the kinds must agree."""
     COMPARED = auto()
     """A side of a constraint: only the kinds must agree; a wildcard stands only inside a pattern."""
     COMPUTED = auto()
     """An operand or target: only the kinds must agree, and no wildcard may stand there."""
+
+
+# The place of the members of a record or branch.
+_INSIDE = {TermPlace.COMPARED: TermPlace.READ, TermPlace.WRITTEN: TermPlace.MEMBER}
 
 
 class TermResolver:
@@ -97,6 +103,12 @@ class TermResolver:
                 hint = f"`{found}` is not a subtype of `{expected}`; convert with `as(..., {expected})`"
             self.report("type-clash", f"expected `{expected}`, found `{found}`", span, hint)
 
+    def is_strict(self, found: str, expected: str | None, place: TermPlace) -> bool:
+        """Say whether a type must be a subtype of what its place asks for."""
+        if place is TermPlace.MEMBER:
+            return expected is not None and not self.env.is_subtype(expected, found)
+        return place is TermPlace.WRITTEN
+
     def settled(self, found: str, expected: str | None) -> str:
         """Return the type of a constant or result: what its place asks for, where the kinds agree."""
         if expected is None or expected == UNKNOWN or not self.env.same_root(found, expected):
@@ -109,14 +121,15 @@ class TermResolver:
         """Return a variable."""
         known = self.inference.types.get(term.name)
         found = UNKNOWN if known is None else known.type
-        strict = place is TermPlace.WRITTEN and known is not None and not known.is_weak
+        strict = known is not None and not known.is_weak and self.is_strict(found, expected, place)
         self.fit(found, expected, term.span, strict=strict)
         return nodes.Variable(term.name, found, span=term.span)
 
     def wildcard(self, term: tree.Wildcard, expected: str | None, place: TermPlace) -> nodes.Term:
         """Return a wildcard, which may stand where facts or patterns are matched."""
         if place not in (TermPlace.READ, TermPlace.TESTED):
-            where = "the head of a rule" if place is TermPlace.WRITTEN else "a constraint, functor or target"
+            in_head = place in (TermPlace.WRITTEN, TermPlace.MEMBER)
+            where = "the head of a rule" if in_head else "a constraint, functor or target"
             self.report(
                 "misplaced-wildcard",
                 f"`_` cannot stand in {where}",
@@ -197,7 +210,7 @@ class TermResolver:
             )
         elif declared is not None:
             wanted = [member.type for member in declared.fields]
-        inner = TermPlace.READ if place is TermPlace.COMPARED else place
+        inner = _INSIDE.get(place, place)
         terms = tuple(self.term(part, want, inner) for part, want in zip(term.terms, wanted, strict=True))
         return nodes.RecordTerm(terms, expected or UNKNOWN, span=term.span)
 
@@ -227,7 +240,7 @@ class TermResolver:
                 )
             else:
                 wanted = [member.type for member in declared.fields]
-        inner = TermPlace.READ if place is TermPlace.COMPARED else place
+        inner = _INSIDE.get(place, place)
         terms = tuple(self.term(part, want, inner) for part, want in zip(term.terms, wanted, strict=True))
         return nodes.BranchTerm(term.name, terms, found, span=term.span)
 
@@ -275,11 +288,27 @@ class TermResolver:
             return self.negative(term.terms[0], kind, expected, term.span)
         if term.functor == "neg" and isinstance(term.terms[0], tree.FloatLiteral):
             return self.literal(tree.FloatLiteral(-term.terms[0].value, span=term.span), expected)
+        if term.functor == "+" and self.mixes_symbols(term, kind):
+            terms = tuple(self.term(part, None, TermPlace.COMPUTED) for part in term.terms)
+            return nodes.Application("cat", Kind.SYMBOL, terms, UNKNOWN, span=term.span)
         terms = tuple(self.term(part, kind.value, TermPlace.COMPUTED) for part in term.terms)
         self.fit(kind.value, expected, term.span)
+        functor_name = "cat" if term.functor == "+" and kind is Kind.SYMBOL else term.functor
         return nodes.Application(
-            term.functor, kind, terms, self.settled(kind.value, expected), span=term.span
+            functor_name, kind, terms, self.settled(kind.value, expected), span=term.span
         )
+
+    def mixes_symbols(self, term: tree.Application, kind: Kind) -> bool:
+        """Report a sum in which some operands are symbols and others are not, and say whether it is one."""
+        known = [self.inference.type_of(part) for part in term.terms]
+        kinds = {self.env.kind(each.type) for each in known if each is not None and each.type != UNKNOWN}
+        if isinstance(term.terms[0], tree.NumberLiteral) or isinstance(term.terms[1], tree.NumberLiteral):
+            kinds.add(Kind.NUMBER if kind is Kind.SYMBOL else kind)
+        if Kind.SYMBOL not in kinds or len(kinds) == 1:
+            return False
+        hint = "join texts with `cat`, and convert with `to_string`: `cat(text, to_string(number))`"
+        self.report("type-clash", "`+` does not add symbols and numbers", term.span, hint)
+        return True
 
     def choose_kind(self, term: tree.Application, functor: Overloaded, expected: str | None) -> Kind:
         """Return the operands' kind: what they say, else what the place asks for, else number."""
@@ -332,9 +361,8 @@ class TermResolver:
             self.undeclared_functor(term.name, term.span)
         else:
             result = declared.result
-            self.fit(
-                result, expected, term.span, strict=place is TermPlace.WRITTEN and result not in _PRIMITIVE
-            )
+            strict = result not in _PRIMITIVE and self.is_strict(result, expected, place)
+            self.fit(result, expected, term.span, strict=strict)
             if len(declared.parameters) != len(term.terms):
                 takes = counted(len(declared.parameters), "operand")
                 message = f"functor `@{term.name}` takes {takes}, not {len(term.terms)}"
@@ -360,7 +388,7 @@ class TermResolver:
         if target == UNKNOWN:
             self.diagnostics.append(undeclared_type(term.type, term, self.env.table))
             return self.term(term.term, None, place)
-        self.fit(target, expected, term.span, strict=place is TermPlace.WRITTEN)
+        self.fit(target, expected, term.span, strict=self.is_strict(target, expected, place))
         known = self.inference.type_of(term.term)
         wanted = known.type if known else target if self.may_be(term.term, target) else None
         operand = self.term(term.term, wanted, TermPlace.COMPARED)
