@@ -178,7 +178,7 @@ class _Builder:
                     message=f"`.{item.kind.value}` needs the facts of `{item.relation}`, which is inlined",
                     span=item.span,
                     hint=f"take `inline` away from `{item.relation}`",
-                    related=(("declared here", relation.span),),
+                    related=(("declared here", self.declared_in[item.relation].span),),
                 )
             )
             return
