@@ -252,7 +252,7 @@ def _run_once(program: str, facts: Mapping[str, list[tuple[int, ...]]]) -> None:
 def _evaluate(program: str, folder: Path) -> None:
     settings = make_settings(1, None, None)
     prepared = prepare(Request(Source("sample", program), folder, settings=settings), SessionRecorder())
-    write_outputs(evaluate_once(prepared, SessionRecorder()), folder)
+    write_outputs(evaluate_once(prepared, SessionRecorder())[0], folder)
 
 
 def _run_texts(count: int) -> None:
