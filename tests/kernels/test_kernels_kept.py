@@ -34,6 +34,10 @@ def total(numbers):
     return found
 
 @kernel
+def digits(numbers):
+    return 10 * PART + beside.OTHER + len(numbers)
+
+@kernel
 def split(numbers, place, is_reversed):
     if is_reversed:
         return numbers[place:], numbers[:place]
@@ -116,6 +120,18 @@ def test_a_kernel_follows_what_it_is_made_of(run, tmp_path: Path):
     assert edited(1, 2, "") == "16 False"
     assert edited(1, 2, "", other=5) == "36 True"
     assert len(list(tmp_path.rglob("made.total.*.kernel"))) == 1
+
+
+def test_constants_that_change_places_count(run, tmp_path: Path):
+    """The same values with other names are another kernel."""
+    call = CALL.replace("total(", "digits(")
+    found = []
+    for constant, other in ((1, 2), (2, 1), (2, 1)):
+        text = PART.format(constant=constant, factor=1, comment="", other=other)
+        (tmp_path / "beside.py").write_text(text, "utf-8")
+        found.append(run(call))
+
+    assert found == ["16 True", "25 True", "25 False"]
 
 
 def test_a_damaged_file_is_made_again(run, tmp_path: Path):

@@ -136,14 +136,24 @@ def _is_foreign(module: str) -> bool:
 def _describe_function(function: FunctionType) -> tuple[str, list[object]]:
     names, texts = _names_and_texts(function.__code__)
     known = function.__globals__
-    used = [known[name] for name in names if name in known]
+    used = [(name, known[name]) for name in names if name in known]
     for each in [
-        value for value in used if isinstance(value, ModuleType) and not _is_foreign(value.__name__)
+        value for _, value in used if isinstance(value, ModuleType) and not _is_foreign(value.__name__)
     ]:
-        used += [getattr(each, name) for name in names if hasattr(each, name)]
-    used += [each.cell_contents for each in function.__closure__ or ()]
-    used += function.__defaults__ or ()
-    return digest(function.__qualname__, *texts), used
+        used += [(name, getattr(each, name)) for name in names if hasattr(each, name)]
+    used += [("", each.cell_contents) for each in function.__closure__ or ()]
+    used += [("", value) for value in function.__defaults__ or ()]
+    # Which name stands for which value counts too: two constants may have changed places.
+    bound = [f"{name}={_short(value)}" for name, value in used]
+    return digest(function.__qualname__, *texts, *bound), [value for _, value in used]
+
+
+def _short(value: Any) -> str:
+    """Return a value that has no parts, or the name of what is described elsewhere."""
+    if isinstance(value, _PLAIN):
+        return repr(value)
+    part = getattr(value, "kernel_function", value)
+    return str(getattr(part, "__qualname__", type(part).__name__))
 
 
 @cache
