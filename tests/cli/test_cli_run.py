@@ -67,6 +67,20 @@ def test_an_input_that_nothing_needs_may_be_missing(folder: Path, tidelog: Comma
     assert tidelog(*RUN, "-D", "out", "--engine", engine)[0] == 1
 
 
+def test_wrong_directives_are_reported_before_evaluation(
+    folder: Path, tidelog: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All mistakes of outputs are told together, and nothing is evaluated for them."""
+    more = ".output edge(IO=stdin)\n.output edge(IO=strange)\n.output edge(floats=long)\n"
+    (folder / "paths.dl").write_text(PATHS + more)
+    monkeypatch.setattr("tidelog.cli.run.evaluate_once", None)
+
+    status, _, err = tidelog(*RUN)
+
+    assert status == 1
+    assert re.findall(r"error\[([a-z-]+)\]", err) == ["unknown-io", "unknown-io", "bad-io-parameter"]
+
+
 def test_floats_are_written_as_souffle_does(folder: Path, tidelog: Command) -> None:
     """Whole ones have no `.0`; `--floats exact` has, and the fewest digits that read back."""
     (folder / "f.dl").write_text(".decl f(x: float)\n.output f\nf(1.0). f(0.1).\n")

@@ -19,7 +19,7 @@ from tidelog.plan.passes import keep_wanted
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
 from tidelog.views import Snapshot
-from tidelog.views.write import print_sizes, write_outputs
+from tidelog.views.write import check_outputs, print_sizes, write_outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,7 @@ def _evaluate(options: RunOptions, recorder: SessionRecorder, held: ExitStack) -
     prepared = prepare(request, recorder)
     if options.shows_warnings:
         show(prepared.warnings)
+    check_outputs(prepared.program, options.output_directory or Path())
     needed = needed_relations(prepared.program, wanted_relations(prepared.program))
     if chosen.engine != "reference":
         # Nobody can ask a finished run for other relations; the oracle runs what was written.

@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import TextIO
 
 from tidelog import io
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.io.places import place_of
+from tidelog.program.nodes import Program
 from tidelog.views.snapshot import Snapshot
 
 
@@ -22,6 +25,19 @@ def write_outputs(snapshot: Snapshot, directory: Path, *, floats: str = "souffle
             columns = snapshot.engine.facts(relation.name) if holds else None
             changed = replace(directive, parameters={"floats": floats, **directive.parameters})
             io.write_relation(relation, changed, columns, snapshot.codec, directory, staging=staging)
+
+
+def check_outputs(program: Program, directory: Path) -> None:
+    """Raise what is wrong with `.output` directives, so that nothing is evaluated in vain."""
+    diagnostics: list[Diagnostic] = []
+    for directive in program.directives:
+        if directive.kind == "output":
+            try:
+                place_of(program.relations[directive.relation], directive, directory)
+            except TidelogError as error:
+                diagnostics += error.diagnostics
+    if diagnostics:
+        raise TidelogError(diagnostics)
 
 
 def print_sizes(snapshot: Snapshot, target: TextIO) -> None:
