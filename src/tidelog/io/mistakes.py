@@ -1,11 +1,12 @@
 """Mistakes in fact files, collected with the place of each."""
 
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
 from tidelog.dataclass import dataclass
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.program.suggest import counted
 from tidelog.source import Source, Span
 
@@ -90,6 +91,12 @@ def missing_file(path: Path, span: Span | None = None) -> TidelogError:
         hint = f"did you mean `{stems[close[0]]}`?"
     message = f"there is no fact file `{path}`"
     return TidelogError([Diagnostic(code="missing-fact-file", message=message, span=span, hint=hint)])
+
+
+def not_needed(relation: str, missing: Diagnostic) -> Diagnostic:
+    """Return the warning in place of the error for a fact file that nothing needs."""
+    hint = f"nothing that is written depends on `{relation}`, which is empty here; drop its `.input`"
+    return replace(missing, severity=Severity.WARNING, hint=hint)
 
 
 def unreadable_file(name: str, cause: object, span: Span | None = None) -> TidelogError:

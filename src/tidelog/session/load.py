@@ -1,7 +1,6 @@
 """Input facts, from a folder or from Python, into an engine."""
 
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from os import PathLike
@@ -9,7 +8,8 @@ from pathlib import Path
 
 from tidelog import io
 from tidelog.engine.protocol import Codes, Engine
-from tidelog.errors import Diagnostic, Severity, TidelogError
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.io.mistakes import not_needed
 from tidelog.program.nodes import Program, Relation
 from tidelog.values import Codec
 from tidelog.views import FactSet
@@ -67,7 +67,7 @@ def load_facts(
             columns = read()
         except TidelogError as error:
             if needed is not None and name not in needed and error.diagnostics[0].code == "missing-fact-file":
-                warnings.append(_not_needed(name, error.diagnostics[0]))
+                warnings.append(not_needed(name, error.diagnostics[0]))
             else:
                 diagnostics += error.diagnostics
             continue
@@ -114,11 +114,6 @@ def _readers_of_folder(
         if directive.kind == "input" and directive.relation in names:
             relation = program.relations[directive.relation]
             yield relation.name, partial(io.read_relation, relation, directive, codec, folder)
-
-
-def _not_needed(name: str, missing: Diagnostic) -> Diagnostic:
-    hint = f"nothing that is written depends on `{name}`, which is empty here; drop its `.input`"
-    return replace(missing, severity=Severity.WARNING, hint=hint)
 
 
 def _no_facts(found: object) -> Diagnostic:
