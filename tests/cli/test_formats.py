@@ -25,9 +25,7 @@ WITHOUT = {
     "version",
     "warm",
     "tree declare",
-    "tree diff",
     "tree facts",
-    "pipeline check",
 }
 
 

@@ -35,6 +35,18 @@ def test_the_edits_between_two_files(folder: Path) -> None:
     assert run("diff", folder / "old.json", folder / "new.json") == "update Hosts#3 name: 'a' -> 'b'\n"
 
 
+def test_edits_as_json(folder: Path) -> None:
+    """Edits are objects, changed facts are listed by relation."""
+    files = folder / "old.py", folder / "new.py", "--format", "json"
+
+    assert json.loads(run("diff", *files)) == [
+        {"edit": "update", "node": "Constant_int#6", "old": {"value": 1}, "new": {"value": 2}}
+    ]
+    assert json.loads(run("diff", *files, "--changes")) == {
+        "Link_Constant_int_value": {"insert": [[6, 2]], "delete": [[6, 1]]}
+    }
+
+
 def test_declarations_of_a_language_and_of_a_file(folder: Path) -> None:
     """All relations, or those that a program names."""
     (folder / "rules.dl").write_text("a(x) :- Node_If(x), undef_Link_If_orelse(x).")

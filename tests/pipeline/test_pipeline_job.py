@@ -1,5 +1,6 @@
 """Job files: what they say, and every mistake in them with its line. None of this needs Spark."""
 
+import json
 import subprocess
 import sys
 import tomllib
@@ -8,8 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from support.pipelines import JOB, PROGRAM, write_job
+from tidelog.cli.app import app
 from tidelog.errors import TidelogError
 from tidelog.pipeline import (
     Changes,
@@ -250,6 +253,9 @@ def test_the_command_checks_a_job(tmp_path):
 
     assert [each.returncode for each in done] == [0, 1]
     assert done[0].stdout == "job.toml: sources: 2, outputs: 1, no mistakes\n"
+    as_json = CliRunner().invoke(app, ["pipeline", "check", str(bad), "--format", "json"])
+    assert as_json.exit_code == 1
+    assert [each["code"] for each in json.loads(as_json.stdout)] == ["wrong-job-value"]
     assert done[1].stderr.startswith("bad.toml:13:10: error[wrong-job-value]: there is no format `cvs`\n")
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidelog.cli.guard import guarded, show
+from tidelog.cli.guard import MISTAKE, guarded, show
 from tidelog.cli.parameters import Format, OutputFormat
+from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.program.suggest import counted
 
 if TYPE_CHECKING:
@@ -62,14 +63,37 @@ def check(
     sources: Annotated[
         bool, typer.Option("--sources", help="Start Spark and check the columns of all sources, too.")
     ] = False,
+    output_format: Format = OutputFormat.TEXT,
 ) -> None:
     """Report every mistake in a job and its program without running it."""
+    if output_format is OutputFormat.JSON:
+        _check_as_json(job, master, sources=sources)
+        return
     pipeline = _read(job, master)
     show(pipeline.warnings)
     if sources:
         pipeline.check_sources()
     count, outputs = len(pipeline.job.sources), len(pipeline.job.outputs)
     sys.stdout.write(f"{job}: sources: {count}, outputs: {outputs}, no mistakes\n")
+
+
+def _check_as_json(job: Path, master: str | None, *, sources: bool) -> None:
+    """Print the diagnostics as a list; exit with status 1 if one of them is an error."""
+    import json  # noqa: PLC0415 - starts quickly otherwise
+
+    from tidelog.errors.plain import plain_diagnostics  # noqa: PLC0415 - as above
+
+    found: tuple[Diagnostic, ...] = ()
+    try:
+        pipeline = _read(job, master)
+        found = tuple(pipeline.warnings)
+        if sources:
+            pipeline.check_sources()
+    except TidelogError as error:
+        found += error.diagnostics
+    sys.stdout.write(json.dumps(plain_diagnostics(found), indent=2, ensure_ascii=False) + "\n")
+    if any(each.severity is Severity.ERROR for each in found):
+        raise typer.Exit(MISTAKE)
 
 
 def _read(path: Path, master: str | None) -> "Pipeline":

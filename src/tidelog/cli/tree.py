@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidelog.cli.guard import guarded
+from tidelog.cli.parameters import Format, OutputFormat
 from tidelog.cli.programs import read_program
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.syntax.find_source import read_source
 
 if TYPE_CHECKING:
-    from tidelog.trees import EditScript, Tree
+    from tidelog.trees import Edit, EditScript, Tree
 
 tree_app = typer.Typer(
     help="Trees as relations: source text and JSON.",
@@ -69,7 +70,7 @@ def declare(
 
 @tree_app.command()
 @guarded
-def diff(
+def diff(  # noqa: PLR0913 - one parameter per option of the command line
     old: Annotated[Path, typer.Argument(help="A file.", metavar="OLD")],
     new: Annotated[Path, typer.Argument(help="The file after some edits.", metavar="NEW")],
     *,
@@ -78,11 +79,17 @@ def diff(
     changes: Annotated[
         bool, typer.Option("--changes", help="Print the facts that change, as a change script.")
     ] = False,
+    output_format: Format = OutputFormat.TEXT,
 ) -> None:
     """Print the edits that lead from one tree to the other."""
     before = _read(old, language, schema)
     script = before.diff(_read(new, language, schema, like=before))
-    if changes:
+    if output_format is OutputFormat.JSON:
+        import json  # noqa: PLC0415 - starts quickly otherwise
+
+        found = _changed_facts(script) if changes else [_plain_edit(edit) for edit in script]
+        sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    elif changes:
         sys.stdout.writelines(f"{line}\n" for line in _change_lines(script))
     else:
         sys.stdout.writelines(f"{edit}\n" for edit in script)
@@ -145,6 +152,24 @@ def _json(path: Path) -> object:
     except ValueError as error:
         message = f"{path} is not JSON: {error}"
         raise TidelogError([Diagnostic(code="source-syntax", message=message)]) from None
+
+
+def _plain_edit(edit: "Edit") -> dict[str, object]:
+    """Return an edit for JSON: what it does, and its fields; nodes are written `Add#1`."""
+    fields = ((name, getattr(edit, name)) for name in type(edit).__match_args__)
+    return {"edit": type(edit).__name__.lower(), **{name: _plain_field(value) for name, value in fields}}
+
+
+def _plain_field(value: object) -> object:
+    if isinstance(value, tuple):
+        return {name: _plain_field(part) for name, part in value}
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _changed_facts(script: "EditScript") -> dict[str, dict[str, object]]:
+    """Return the facts that change, by relation."""
+    changes = script.changes().items()
+    return {name: {"insert": change.insert, "delete": change.delete} for name, change in changes}
 
 
 def _change_lines(script: "EditScript") -> list[str]:
