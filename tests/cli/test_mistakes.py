@@ -105,6 +105,8 @@ COMMANDS = [
     ),
     ("run half.dl --functions other.py", 1, "missing-function", "did you mean `hlf`?"),
     ("run half.dl --functions broken.py", 1, "functions-failed", "must run as plain Python"),
+    (f"run half.dl --functions {'a' * 300}.py", 1, "functions-failed", "name a Python file"),
+    ("x" * 300, 2, "", "No such command"),
     ("check", 2, "", "Missing argument 'PROGRAM...'"),
     ("check wrong.dl gone.dl", 1, "unreadable-program", "hint:"),
     ("fmt --check --write p.dl", 2, "", "choose one of --check and --write"),

@@ -23,7 +23,6 @@ import numpy as np
 import tidelog
 from tidelog.engine.local import aggregates, choose, key_scan, marked, stratum
 from tidelog.engine.recorder import SessionRecorder
-from tidelog.engine.settings import make_settings
 from tidelog.engine.spark import kernels as spark_kernels
 from tidelog.kernels.decorators import plain_calls
 from tidelog.plan import chain
@@ -250,8 +249,8 @@ def _run_once(program: str, facts: Mapping[str, list[tuple[int, ...]]]) -> None:
 
 
 def _evaluate(program: str, folder: Path) -> None:
-    settings = make_settings(1, None, None)
-    prepared = prepare(Request(Source("sample", program), folder, settings=settings), SessionRecorder())
+    options = tidelog.OpenOptions(facts=folder, jobs=1)
+    prepared = prepare(Request(Source("sample", program), options), SessionRecorder())
     write_outputs(evaluate_once(prepared, SessionRecorder())[0], folder)
 
 

@@ -85,5 +85,13 @@ def as_command(arguments: list[str]) -> list[str]:
         return [*arguments[1:2], "--help"]
     if not arguments or arguments[0] in (*COMMANDS, *_OWN_OPTIONS):
         return arguments
-    is_program = arguments[0].endswith(".dl") or arguments[0].startswith("-") or Path(arguments[0]).is_file()
+    is_program = arguments[0].endswith(".dl") or arguments[0].startswith("-") or _is_file(arguments[0])
     return ["run", *arguments] if is_program else arguments
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except OSError:
+        # A name may be too long to be one.
+        return False

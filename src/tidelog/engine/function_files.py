@@ -17,9 +17,10 @@ def load_functions(files: Sequence[Path]) -> dict[str, Callable[..., Value]]:
     """
     functions: dict[str, Callable[..., Value]] = {}
     for file in files:
-        if not file.is_file():
-            message = f"cannot read {file}: {'it is a folder' if file.is_dir() else 'there is no such file'}"
+        reason = _why_not_a_file(file)
+        if reason:
             hint = "name a Python file that defines the functions"
+            message = f"cannot read {file}: {reason}"
             raise TidelogError([Diagnostic(code="functions-failed", message=message, hint=hint)])
         try:
             names = runpy.run_path(str(file))
@@ -29,6 +30,17 @@ def load_functions(files: Sequence[Path]) -> dict[str, Callable[..., Value]]:
             (name, value) for name, value in names.items() if callable(value) and not name.startswith("_")
         )
     return functions
+
+
+def _why_not_a_file(path: Path) -> str:
+    """Return why a path does not lead to a file, nothing if it does."""
+    try:
+        if path.is_file():
+            return ""
+        return "it is a folder" if path.is_dir() else "there is no such file"
+    except OSError as error:
+        # A name may be too long, for one.
+        return error.strerror or str(error)
 
 
 def _failed(file: Path, cause: Exception) -> Diagnostic:
