@@ -4,16 +4,21 @@ import json
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tidelog.engine.protocol import Engine, Settings, SilentObserver, UserFunctions
+from tidelog.errors import TidelogError
 from tidelog.program import build_program
 from tidelog.program.nodes import Program, Relation
 from tidelog.source import Source
 from tidelog.syntax import parse
 from tidelog.values import Branch, Codec, Fact, Value
 from tidelog.values.functors import canonical_value, order_key
+
+if TYPE_CHECKING:
+    from support.strategies import RandomProgram
 
 ENGINES = ("reference", "local")
 _CLASSES = {
@@ -85,6 +90,15 @@ def run_program(
         insert(running, program.relations[relation], codec, facts)
     running.evaluate(SilentObserver())
     return {name: read(running, relation, codec) for name, relation in program.relations.items()}
+
+
+def outcome_of(program: "RandomProgram", jobs: int = 1) -> Relations | list[str]:
+    """Return the relations of a random program on the local engine, or the codes of its mistakes."""
+    limits = Settings(iteration_limit=200, jobs=jobs)
+    try:
+        return run_program(build(program.text), engine="local", inputs=program.inputs, settings=limits)
+    except TidelogError as error:
+        return [diagnostic.code for diagnostic in error.diagnostics]
 
 
 def insert(engine: Engine, relation: Relation, codec: Codec, facts: Iterable[Fact]) -> None:

@@ -101,7 +101,7 @@ def _groups(relation: str, key: tuple[int, ...], statistics: Statistics) -> floa
 
 def _split(operators: Sequence[Operator], served: _Served) -> tuple[Operator, ...]:
     """Return a chain whose joins by these keys go through a level."""
-    if not any(isinstance(x, IndexJoin) and (x.relation, x.key) in served for x in all_operators(operators)):
+    if not any(_level_of(x, served) for x in all_operators(operators)):
         return tuple(operators)
     *beginning, last = operators
     if not isinstance(last, Choose):
@@ -114,6 +114,13 @@ def _split(operators: Sequence[Operator], served: _Served) -> tuple[Operator, ..
     length = len(start)
     assert all(chain[:length] == chains[0][:length] for chain in chains), "alternatives read the same"
     return (*chains[0][:length], Choose(tuple(chain[length:] for chain in chains), last.outputs))
+
+
+def _level_of(operator: Operator, served: _Served) -> tuple[int, ...]:
+    """Return the columns of the index above which an operator finds its facts, none if it has its own."""
+    if not isinstance(operator, IndexJoin) or operator.ordered is not None:
+        return ()
+    return served.get((operator.relation, operator.key), ())
 
 
 def _split_joins(operators: Iterable[Operator], served: _Served) -> tuple[Operator, ...]:
@@ -129,8 +136,8 @@ def _split_joins(operators: Iterable[Operator], served: _Served) -> tuple[Operat
             else:
                 chain.append(join)
         late = kept
-        over = served.get((operator.relation, operator.key)) if isinstance(operator, IndexJoin) else None
-        if over is None:
+        over = _level_of(operator, served)
+        if not over:
             chain.append(operator)
             continue
         assert isinstance(operator, IndexJoin)

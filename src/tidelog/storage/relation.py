@@ -95,8 +95,7 @@ class StoredRelation:
     @property
     def rows(self) -> CodeArray:
         """Return all rows by their numbers; do not write to it."""
-        if self.dropped[1]:
-            self._restore_rows()
+        self.restore_rows()
         return self.held
 
     def drop_rows(self, first: int, last: int) -> None:
@@ -109,9 +108,11 @@ class StoredRelation:
         if self._presence is not None and size >= _BYTES_TO_DROP and give_back(self.held, known, last):
             self.dropped = first, last
 
-    def _restore_rows(self) -> None:
-        """Write the rows that were dropped again, in any order."""
+    def restore_rows(self) -> None:
+        """Write the rows that were dropped again, in any order; nothing may scan their places meanwhile."""
         first, last = self.dropped
+        if not last:
+            return
         kept = StoredRelation(self.arity, self.dtype)
         kept.insert(self.held[:first])
         kept.insert(self.held[last : self.count])
@@ -470,8 +471,7 @@ class StoredRelation:
 
     def snapshot(self) -> "StoredRelation":
         """Return a relation with the same content, to keep while this one gets another content."""
-        if self.dropped[1]:
-            self._restore_rows()
+        self.restore_rows()
         return copy(self)
 
     def take(self, other: "StoredRelation") -> None:

@@ -6,12 +6,10 @@ from hypothesis import strategies as st
 
 from engine.local.test_keyed import HEADER, facts_of
 from support.code_rows import as_rows
-from support.programs import build, run, run_program
+from support.programs import build, outcome_of, run
 from support.strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.local import statistics, stratum
 from tidelog.engine.local.statistics import StateStatistics
-from tidelog.engine.protocol import Settings
-from tidelog.errors import TidelogError
 from tidelog.plan import plan_stratum
 from tidelog.plan.operators import IndexJoin
 from tidelog.plan.statistics import KnownSizes
@@ -111,19 +109,10 @@ def test_joins_are_measured_and_deltas_sampled(monkeypatch):
 @given(program=programs() | dense_programs())
 def test_random_programs_find_the_same_however_often_they_are_planned(program: RandomProgram):
     """Facts, limits and mistakes do not depend on what the planner expects."""
-    built = build(program.text)
-
-    def answer() -> object:
-        try:
-            limits = Settings(iteration_limit=200)
-            return run_program(built, engine="local", inputs=program.inputs, settings=limits)
-        except TidelogError as error:
-            return [diagnostic.code for diagnostic in error.diagnostics]
-
-    once = answer()
+    once = outcome_of(program)
     patch = planning_often()
     try:
-        often = answer()
+        often = outcome_of(program)
     finally:
         patch.undo()
 

@@ -6,11 +6,10 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 
-from support.programs import build, run, run_program
+from support.programs import build, outcome_of, run
 from support.strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.local import key_scan, sieve, stratum, workers
 from tidelog.engine.protocol import Settings
-from tidelog.errors import TidelogError
 from tidelog.plan import for_evaluation, plan_stratum
 from tidelog.plan.operators import Choose, IndexJoin, ScanView, View, all_operators
 from tidelog.plan.statistics import KnownSizes
@@ -114,19 +113,10 @@ def test_candidates_of_compositions_are_sieved(body, calls):
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_random_programs_find_the_same_by_keys(jobs: int, program: RandomProgram):
     """Facts, limits and mistakes do not depend on how a delta is scanned."""
-    built = build(program.text)
-
-    def answer() -> object:
-        limits = Settings(iteration_limit=200, jobs=jobs)
-        try:
-            return run_program(built, engine="local", inputs=program.inputs, settings=limits)
-        except TidelogError as error:
-            return [diagnostic.code for diagnostic in error.diagnostics]
-
-    by_facts = answer()
+    by_facts = outcome_of(program, jobs)
     patch = eager()
     try:
-        by_keys = answer()
+        by_keys = outcome_of(program, jobs)
     finally:
         patch.undo()
 

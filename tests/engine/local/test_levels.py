@@ -1,16 +1,17 @@
 """Joins by fewer columns than an index has, through a level above it."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 
 from engine.local.test_keyed import BODIES, HEADER, eager, facts_of
-from support.programs import build, run, run_program
+from support.programs import build, outcome_of, run
 from support.strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.local.lookups import JoinStep
 from tidelog.engine.protocol import Settings
-from tidelog.errors import TidelogError
 from tidelog.plan import for_evaluation, levels, plan_stratum
-from tidelog.plan.operators import Choose, IndexJoin, View
+from tidelog.plan.operators import Choose, IndexJoin, ScanView, View
 from tidelog.plan.statistics import KnownSizes
 from tidelog.storage.kernel import IS_COMPILED
 
@@ -89,19 +90,10 @@ def test_levels_are_read(monkeypatch):
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_random_programs_find_the_same_through_levels(jobs: int, program: RandomProgram):
     """Facts, limits and mistakes do not depend on which indexes there are."""
-    built = build(program.text)
-
-    def answer() -> object:
-        limits = Settings(iteration_limit=200, jobs=jobs)
-        try:
-            return run_program(built, engine="local", inputs=program.inputs, settings=limits)
-        except TidelogError as error:
-            return [diagnostic.code for diagnostic in error.diagnostics]
-
-    by_own_indexes = answer()
+    by_own_indexes = outcome_of(program, jobs)
     patches = [level_everywhere(), eager()]
     try:
-        by_levels = answer()
+        by_levels = outcome_of(program, jobs)
     finally:
         for patch in patches:
             patch.undo()
@@ -151,6 +143,17 @@ def test_facts_are_joined_after_what_needs_their_keys_only():
     assert (keys.over, keys.view) == ((0, 1), View.FULL)
     assert check.relation == "c"
     assert (facts.relation, facts.key, facts.group) == ("q", (0, 1), keys.group)
+
+
+def test_joins_by_an_ordered_index_keep_it():
+    """A level does not know the order, though other joins by the same key go through it."""
+    key, served = (0,), {("q", (0,)): (0, 1)}
+    plain = IndexJoin("q", View.FULL, key, ("x",), ((1, "r"), (2, "z")), (), ("r", "x", "z"))
+    chain = (ScanView("p", View.DELTA, ((0, "x"),), (), ("x",)), plain)
+    ordered = (chain[0], replace(plain, ordered=2))
+
+    assert levels._split(ordered, served) == ordered
+    assert levels._split(chain, served) != chain
 
 
 def test_an_index_by_which_the_delta_is_found_stays():

@@ -55,6 +55,7 @@ class _AtomTries:
 
     def __init__(self, atom: TrieAtom, state: LocalState) -> None:
         self._relation = state.relations[atom.relation]
+        self._relation.restore_rows()
         self._visible = state.visible[atom.relation]
         self._view = atom.view
         self._columns = atom.columns

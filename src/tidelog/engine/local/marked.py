@@ -71,6 +71,7 @@ class MarkedJoinStep(ChainStep):
         self._constants = sources.constants()
         # An entry of the marked index has the code first: it is the only column that is not in the key.
         self._columns = (bound.index(str(operands[column])), 0)
+        state.relations[check.relation].restore_rows()
         self._highest = _HighestCode(state.relations[check.relation], column)
         self._all = np.arange(len(layout), dtype=np.int32)
         self._progress = np.zeros(STATES, np.int64)
