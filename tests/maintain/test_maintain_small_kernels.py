@@ -12,11 +12,11 @@ from support.epochs import Maintained, difference, examples
 from support.epochs_programs import tangled_epochs, tangled_programs
 from support.kernel_oracles import oracle_of
 from support.programs import build
+from tidelog.engine.local.by_row.layout import DONE, NEEDS_ROOM
 from tidelog.engine.reference.facts import PythonFacts
 from tidelog.engine.reference.solve import Solver
 from tidelog.engine.reference.variables import name_wildcards
 from tidelog.maintain.small import epoch as small_epochs
-from tidelog.maintain.small.layout import DONE, NEEDS_ROOM
 from tidelog.maintain.small.listing import list_derivations
 from tidelog.maintain.small.proving import (
     ASSUMED,

@@ -11,11 +11,11 @@ from support.epochs import Maintained
 from support.epochs_programs import tangled_epochs, tangled_programs
 from support.partner_epochs import LIMIT, follow, followable, rows
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
+from tidelog.engine.local.by_row.layout import CALLER
 from tidelog.engine.spark.wire import between_threads
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.prices import DEFAULT_RATIO
 from tidelog.maintain.small.epoch import SmallEpochs
-from tidelog.maintain.small.layout import CALLER
 
 CLOSURE = """
 .decl edge(x: number, y: number) .input edge

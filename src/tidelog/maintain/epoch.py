@@ -14,6 +14,7 @@ import numpy as np
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
+from tidelog.engine.local.by_row.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
 from tidelog.maintain.decide import (
     UNTOUCHED,
     Decision,
@@ -28,7 +29,6 @@ from tidelog.maintain.prices import work_budgets
 from tidelog.maintain.row_delta import RowDelta, changed_rows
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import SmallEpochs, SmallOutcome
-from tidelog.maintain.small.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
 from tidelog.maintain.strata import KeptStratum, PlainStratum, keep_strata
 from tidelog.maintain.trace import WORTH_A_TRACE
 from tidelog.program.nodes import Program

@@ -1,8 +1,7 @@
 """Kernel parts: what a derivation does to its head, in each of the sweeps of `maintain.sweeps`."""
 
-from tidelog.maintain.small.heads import lose_derivation, offer_level
-from tidelog.maintain.small.interpreter import EXHAUSTED, PAUSED, begin_chain, next_derivation
-from tidelog.maintain.small.layout import (
+from tidelog.engine.local.by_row.interpreter import EXHAUSTED, PAUSED, begin_chain, next_derivation
+from tidelog.engine.local.by_row.layout import (
     DONE,
     OVER_BUDGET,
     PAUSE,
@@ -13,7 +12,8 @@ from tidelog.maintain.small.layout import (
     RuleRecord,
     Tables,
 )
-from tidelog.maintain.small.lookup import find_row, locate_row
+from tidelog.engine.local.by_row.lookup import find_row, locate_row
+from tidelog.maintain.small.heads import lose_derivation, offer_level
 from tidelog.storage.judge_row import ABSENT_LEVEL, AFFECTED, GAINING, HOLDING, LOSING, Question, judge_row
 from tidelog.storage.kernel import Integer, inlined
 

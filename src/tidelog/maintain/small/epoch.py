@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.local.by_row import layout
+from tidelog.engine.local.by_row.chains import NotSmall
+from tidelog.engine.local.by_row.stratum import enter_stratum
+from tidelog.engine.local.by_row.sync import Sync, index_named
+from tidelog.engine.local.by_row.tables import AnyArray, StrataTables
 from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.row_delta import RowDelta
-from tidelog.maintain.small import layout
-from tidelog.maintain.small.chains import NotSmall
 from tidelog.maintain.small.strata import commit_strata, undo_strata, update_strata
-from tidelog.maintain.small.stratum import SmallStratum, enter_stratum
-from tidelog.maintain.small.sync import Sync, index_named
-from tidelog.maintain.small.tables import AnyArray, StrataTables
+from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.storage.kernel import Int64s
 from tidelog.storage.structs import addresses_of, columns, first_struct, words_of
 

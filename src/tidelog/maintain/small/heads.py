@@ -1,6 +1,6 @@
 """Kernel parts: what happens to the annotations of a row."""
 
-from tidelog.maintain.small.layout import DONE, TOO_LARGE, Epoch, RelationRecord, Tables
+from tidelog.engine.local.by_row.layout import DONE, TOO_LARGE, Epoch, RelationRecord, Tables
 from tidelog.maintain.small.queue import push
 from tidelog.storage.kernel import Integer, inlined
 

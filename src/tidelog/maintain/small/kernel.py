@@ -7,10 +7,8 @@ instead of a few dozen kernel calls.
 
 import numpy as np
 
-from tidelog.maintain.small.derivations import spend, walk
-from tidelog.maintain.small.heads import lose_derivation, offer_level, settle_row
-from tidelog.maintain.small.indexing import index_new_rows
-from tidelog.maintain.small.layout import (
+from tidelog.engine.local.by_row.indexing import index_new_rows
+from tidelog.engine.local.by_row.layout import (
     DONE,
     LEVEL_WORK,
     TOO_LARGE,
@@ -19,6 +17,8 @@ from tidelog.maintain.small.layout import (
     StratumRecord,
     Tables,
 )
+from tidelog.maintain.small.derivations import spend, walk
+from tidelog.maintain.small.heads import lose_derivation, offer_level, settle_row
 from tidelog.maintain.small.queue import level_of, pop, relation_of, row_of
 from tidelog.storage.judge_row import (
     ABSENT_LEVEL,

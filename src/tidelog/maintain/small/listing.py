@@ -1,7 +1,7 @@
 """Kernel: lists the derivations around a few rows, those of many chains in one call."""
 
-from tidelog.maintain.small.interpreter import EXHAUSTED, begin_chain, next_derivation
-from tidelog.maintain.small.layout import NEVER, open_tables
+from tidelog.engine.local.by_row.interpreter import EXHAUSTED, begin_chain, next_derivation
+from tidelog.engine.local.by_row.layout import NEVER, open_tables
 from tidelog.storage.kernel import CodeArray, Int64s, kernel
 
 

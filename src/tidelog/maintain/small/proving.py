@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidelog.maintain.small.interpreter import EXHAUSTED, begin_chain, next_derivation
-from tidelog.maintain.small.layout import (
+from tidelog.engine.local.by_row.interpreter import EXHAUSTED, begin_chain, next_derivation
+from tidelog.engine.local.by_row.layout import (
     DONE,
     NEEDS_ROOM,
     NEVER,

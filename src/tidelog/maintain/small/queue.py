@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tidelog.maintain.small.layout import (
+from tidelog.engine.local.by_row.layout import (
     DONE,
     LEVEL_LIMIT,
     RELATION_BITS,

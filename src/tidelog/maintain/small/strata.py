@@ -7,8 +7,7 @@ tables, and continues from there when it is called again.
 
 import numpy as np
 
-from tidelog.maintain.small.kernel import update_stratum
-from tidelog.maintain.small.layout import (
+from tidelog.engine.local.by_row.layout import (
     ASKS,
     DONE,
     FORCED,
@@ -21,6 +20,7 @@ from tidelog.maintain.small.layout import (
     open_epoch,
     open_tables,
 )
+from tidelog.maintain.small.kernel import update_stratum
 from tidelog.storage.judge_row import ABSENT_LEVEL, UNTOUCHED, Literal
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 

@@ -1,14 +1,15 @@
-"""Lays strata out for kernels."""
+"""One stratum on its own, as kernels read it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 
-from tidelog.dataclass import dataclass
+from tidelog.engine.local.by_row import layout
+from tidelog.engine.local.by_row.stratum import StratumLayout
+from tidelog.engine.local.by_row.sync import Sync
+from tidelog.engine.local.by_row.tables import AnyArray, StrataTables
 from tidelog.engine.local.derive import LocalDerivations
-from tidelog.maintain.small import layout
-from tidelog.maintain.small.chains import Instructions, NotSmall, index_name
 from tidelog.maintain.small.listing import list_derivations
 from tidelog.maintain.small.proving import (
     FOUND_FIRST,
@@ -18,10 +19,7 @@ from tidelog.maintain.small.proving import (
     prove_facts,
     spread_certainty,
 )
-from tidelog.maintain.small.sync import Sync
-from tidelog.maintain.small.tables import AnyArray, LaidOut, StrataTables, extended
-from tidelog.plan.flatten import FlatRule, RuleLiteral
-from tidelog.plan.operators import IndexJoin, Operator
+from tidelog.plan.flatten import FlatRule
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import Int64s
 from tidelog.storage.structs import Structs, addresses_of, words_of
@@ -44,7 +42,7 @@ class SmallStratum(StrataTables):
     ) -> None:
         names = list(dict.fromkeys([*own, *(x.relation for rule in rules for x in rule.literals)]))
         super().__init__(names, relations, [len(own)], [set(names) - set(own)])
-        self.forward = _Layout(self, 0, own, rules, derivations).enter()
+        self.forward = StratumLayout(self, 0, own, rules, derivations).enter()
         # Kernels also visit rows that are facts in other worlds.
         self.literals["must_check"] = 1
         self._sync = Sync(self, marks_of=None)
@@ -98,135 +96,3 @@ class SmallStratum(StrataTables):
     def spread_certainty(self, marks: Structs, lines: Int64s, order: Int64s) -> None:
         """Mark the proved facts whose proofs rest only on facts that hold in every world."""
         self.run(spread_certainty, addresses_of(marks), lines, order)
-
-
-def enter_stratum(
-    tables: StrataTables,
-    number: int,
-    own: Sequence[str],
-    rules: Sequence[FlatRule],
-    derivations: LocalDerivations,
-) -> bool:
-    """Enter a stratum into the tables; return False if the kernel cannot run one of its rules."""
-    if len(own) > layout.RELATION_LIMIT:
-        return False
-    known = len(tables.keys)
-    try:
-        _Layout(tables, number, own, rules, derivations).enter()
-    except NotSmall:
-        tables.forget_indexes(known)
-        return False
-    return True
-
-
-@dataclass
-class _Layout:
-    tables: StrataTables
-    number: int
-    own: Sequence[str]
-    rules: Sequence[FlatRule]
-    derivations: LocalDerivations
-
-    def __post_init__(self) -> None:
-        # Of this stratum alone, so that a plan does not depend on what else was laid out before.
-        self._instructions = Instructions(self.tables, self.derivations.encode)
-        self._chains: list[tuple[int, int, int, int, int]] = []
-        self._variants: list[int] = []
-
-    def enter(self) -> dict[tuple[int, int], int]:
-        """Enter all tables at once, and return the chains by rule and place of a literal.
-
-        A rule that kernels cannot run leaves the tables unchanged, except for indexes.
-        """
-        tables = self.tables
-        # Variants come after all first choices: they may use only indexes that are there anyway.
-        todo: list[tuple[int, int, RuleLiteral | None]] = []
-        for number, rule in enumerate(self.rules):
-            todo.extend((number, place, literal) for place, literal in enumerate(rule.literals))
-            todo.append((number, -1, None))
-        plans = [self.derivations.variants(self.rules[number], literal) for number, _, literal in todo]
-        first = [self._first_variant(plan) for plan in plans]
-        first_chain = len(tables.chains)
-        first_rule, first_variant = len(tables.rules), tables.variants.size
-        for (number, place, literal), (start, chosen), plan in zip(todo, first, plans, strict=True):
-            starts = [start, *self._other_variants(plan, chosen)]
-            relation = tables.numbers[self.rules[number].relation if literal is None else literal.relation]
-            variant = first_variant + len(self._variants)
-            self._chains.append((first_rule + number, place, relation, variant, len(starts)))
-            self._variants.extend(starts)
-        self._enter_chains([literal for _, _, literal in todo])
-        self._enter_rules()
-        tables.chains = extended(tables.chains, self._chains)
-        tables.variants = extended(tables.variants, self._variants)
-        tables.code = extended(tables.code, self._instructions.code)
-        tables.constants = np.array(self._instructions.constants, np.int64)
-        names = {*self.own, *(literal.relation for rule in self.rules for literal in rule.literals)}
-        tables.keep(self.number, LaidOut(self.own, names, self._instructions.keys))
-        return {(number, place): first_chain + at for at, (number, place, _) in enumerate(todo) if place >= 0}
-
-    def _first_variant(self, plan: Sequence[tuple[Operator, ...]]) -> tuple[int, tuple[Operator, ...]]:
-        """Return where the best chain begins that kernels can follow: joins, where all at once is better."""
-        for operators in plan:
-            try:
-                return self._instructions.add(operators), operators
-            except NotSmall:
-                continue
-        raise NotSmall
-
-    def _other_variants(
-        self, plan: Sequence[tuple[Operator, ...]], chosen: tuple[Operator, ...]
-    ) -> list[int]:
-        starts = []
-        for operators in plan:
-            if operators == chosen:
-                continue
-            needed = {(x.relation, index_name(x)) for x in operators if isinstance(x, IndexJoin)}
-            if needed <= self._instructions.keys:
-                try:
-                    starts.append(self._instructions.add(operators))
-                except NotSmall:
-                    continue
-        return starts
-
-    def _enter_chains(self, literals: Sequence[RuleLiteral | None]) -> None:
-        """Say which chains begin at which relations: in this stratum or, as forwards, in earlier ones."""
-        tables = self.tables
-        uses: dict[str, list[int]] = {name: [] for name in self.own}
-        backs: dict[str, list[int]] = {name: [] for name in self.own}
-        forwards: list[tuple[int, int, int]] = []
-        for position, (literal, row) in enumerate(zip(literals, self._chains, strict=True)):
-            chain, relation = len(tables.chains) + position, row[2]
-            name = tables.names[relation]
-            if literal is None:
-                backs[name].append(chain)
-            elif name in uses:
-                uses[name].append(chain)
-            else:
-                forwards.append((relation, literal.is_negated, chain))
-        for name in self.own:
-            of_relation = tables.relations[tables.numbers[name]]
-            of_relation["first_use"], of_relation["use_count"] = tables.uses.size, len(uses[name])
-            of_relation["first_back"], of_relation["back_count"] = tables.backs.size, len(backs[name])
-            tables.uses = extended(tables.uses, uses[name])
-            tables.backs = extended(tables.backs, backs[name])
-        stratum = tables.strata[self.number]
-        stratum["first_forward"], stratum["forward_count"] = len(tables.forwards), len(forwards)
-        tables.forwards = extended(tables.forwards, forwards)
-
-    def _enter_rules(self) -> None:
-        tables = self.tables
-        rules: list[tuple[int, ...]] = []
-        literals: list[tuple[int, ...]] = []
-        for rule in self.rules:
-            head, arity = tables.numbers[rule.relation], len(rule.head.terms)
-            is_recursive = any(literal.relation in self.own for literal in rule.literals)
-            first_literal = len(tables.literals) + len(literals)
-            rules.append((head, arity, first_literal, len(rule.literals), is_recursive))
-            for literal in rule.literals:
-                is_own = literal.relation in self.own
-                # Kernels fill in the rest.
-                literals.append((tables.numbers[literal.relation], literal.is_negated, is_own, *[0] * 5))
-        stratum = tables.strata[self.number]
-        stratum["first_literal"], stratum["literal_count"] = len(tables.literals), len(literals)
-        tables.rules = extended(tables.rules, rules)
-        tables.literals = extended(tables.literals, literals)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tidelog.maintain.small.joins import compute, next_entry, open_join, passes
-from tidelog.maintain.small.layout import (
+from tidelog.engine.local.by_row.joins import compute, next_entry, open_join, passes
+from tidelog.engine.local.by_row.layout import (
     COMPARE,
     DIVIDE,
     END,
@@ -15,7 +15,7 @@ from tidelog.maintain.small.layout import (
     Chain,
     Tables,
 )
-from tidelog.maintain.small.lookup import find_posting, find_visible, gather
+from tidelog.engine.local.by_row.lookup import find_posting, find_visible, gather
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.postings import LENGTH, NUMBERED
 from tidelog.storage.structs import elements_at

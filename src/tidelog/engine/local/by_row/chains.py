@@ -5,8 +5,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import field
 
 from tidelog.dataclass import dataclass
-from tidelog.maintain.small import layout
-from tidelog.maintain.small.tables import StrataTables
+from tidelog.engine.local.by_row import layout
+from tidelog.engine.local.by_row.tables import StrataTables
 from tidelog.plan.operators import (
     Comparison,
     Compute,

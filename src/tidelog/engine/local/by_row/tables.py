@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.dataclass import dataclass
-from tidelog.maintain.small import layout
+from tidelog.engine.local.by_row import layout
 from tidelog.storage import StoredRelation
 from tidelog.storage.judge_row import Literal
 from tidelog.storage.relation import IndexName

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from tidelog.maintain.small.layout import NEEDS_ROOM, NEEDS_WIDE_CODES, IndexRecord, RelationRecord, Tables
+from tidelog.engine.local.by_row.layout import (
+    NEEDS_ROOM,
+    NEEDS_WIDE_CODES,
+    IndexRecord,
+    RelationRecord,
+    Tables,
+)
 from tidelog.storage.hashing import mix
 from tidelog.storage.judge_row import ABSENT_LEVEL
 from tidelog.storage.kernel import Integer, inlined

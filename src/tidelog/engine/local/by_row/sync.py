@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter, is_
+from typing import Protocol
 
 import numpy as np
 
-from tidelog.maintain.epoch_marks import EpochMarks
-from tidelog.maintain.small.tables import AnyArray, StrataTables
+from tidelog.engine.local.by_row.tables import AnyArray, StrataTables
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.address import address_of
+from tidelog.storage.kernel import Bools
 from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.relation import IndexName
 from tidelog.storage.structs import columns
@@ -24,6 +25,15 @@ _mark_arrays_of = attrgetter("status", *_MARK_ARRAYS[1:])
 _index_arrays_of = attrgetter(*_INDEX_ARRAYS)
 
 
+class RowMarks(Protocol):
+    """The arrays of what an epoch knows about rows; there is one for each name of `_MARK_ARRAYS`."""
+
+    status: Bools
+
+    def ensure_room(self) -> None:
+        """Make the arrays as long as the relation's own."""
+
+
 class Sync:
     """Writes addresses and counts of relations and indexes to the tables, and reads counts back.
 
@@ -32,7 +42,7 @@ class Sync:
     reads.
     """
 
-    def __init__(self, tables: StrataTables, marks_of: Callable[[str], EpochMarks] | None) -> None:
+    def __init__(self, tables: StrataTables, marks_of: Callable[[str], RowMarks] | None) -> None:
         self._tables = tables
         self._marks_of = marks_of
         self._arrays: dict[str, tuple[AnyArray, ...]] = {}

@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from tidelog.maintain.small.layout import DONE, NEEDS_ROOM, IndexRecord, RelationRecord, StratumRecord, Tables
+from tidelog.engine.local.by_row.layout import (
+    DONE,
+    NEEDS_ROOM,
+    IndexRecord,
+    RelationRecord,
+    StratumRecord,
+    Tables,
+)
 from tidelog.storage.address import array_at, array_pointer
 from tidelog.storage.kernel import CodeArray, Int64s, inlined
 from tidelog.storage.postings import FREE, FREE_LISTS, NUMBERED, append_entries, number_groups
