@@ -90,6 +90,9 @@ def _graph(name: str) -> Published:
 
 WORKLOADS: Final = (
     Workload("ten_rules", "ten_rules.dl", _line(4), "ten rules on four facts: the start", {"near": 25}),
+    Workload(
+        "deep", "deep.dl", _line(1_000_000), "a path of a million arcs, one a time", {"reached": 1_000_001}
+    ),
     Workload("tc_grid50", "tc.dl", _grid(50), "transitive closure, grid of 51 x 51", {"tc": 1_755_675}),
     Workload("tc_grid100", "tc.dl", _grid(100), "transitive closure, grid of 101 x 101", {"tc": 26_522_600}),
     Workload(

@@ -21,7 +21,7 @@ from unittest import mock
 import numpy as np
 
 import tidelog
-from tidelog.engine.local import aggregates, choose, key_scan, marked, stratum
+from tidelog.engine.local import aggregates, choose, key_scan, marked, small, stratum
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.engine.spark import kernels as spark_kernels
 from tidelog.kernels.decorators import plain_calls
@@ -51,8 +51,15 @@ _MANY: Final = (
     (stratum, "_PLAN_AGAIN_ROWS", 8),
 )
 _PACKED: Final = ((packed, "_SMALLEST_ROWS", 8),)
+_SMALL: Final = ((small, "_FEWEST_ITERATIONS", 2),)
 _PAIRS: Final = ((pairs, "_SMALLEST_ROWS", 8), (pairs, "_SLOT_BYTES", 1 << 10))
 
+_CHAIN: Final = """
+.decl step(x: number)
+.output step
+step({first}).
+step(x + 1) :- step(x), x < {last}.
+"""
 _GRAPH: Final = """
 .decl edge(x: number, y: number)
 .decl cost(x: number, y: number, c: number)
@@ -308,6 +315,9 @@ def run_samples() -> None:
     for changed in (_MANY, (*_MANY, *_PACKED), (*_MANY, *_PAIRS)):
         with _with(*changed):
             _run_graphs()
+    with _with(*_SMALL):
+        for first in (0, 1 << 33):
+            _run_once(_CHAIN.format(first=first, last=first + 9), {})
     for count in (3, 2000):
         _run_texts(count)
     _call_directly()

@@ -1,6 +1,6 @@
 """The rows of one relation with their membership table and indexes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from itertools import count
 
@@ -80,6 +80,7 @@ class StoredRelation:
         self.count = 0
         self.deleted = 0
         self.indexes: dict[IndexName, Index] = {}
+        self._numbers_entries = counting
         self.tries: dict[tuple[int, ...], Trie] = {}
         self.shared = np.zeros(1, np.int64)
         self._columns: Int32s = np.arange(arity, dtype=np.int32)
@@ -376,7 +377,7 @@ class StoredRelation:
     def track_deletions(self) -> None:
         """Record from now on which rows are visible; until now all are."""
         self.require_numbers()
-        self._number_entries()
+        self.number_entries()
         if not self.alive.size:
             self.alive = zeros((self.held.shape[0],), np.dtype(np.uint8))
             self.alive[: self.count] = 1
@@ -417,17 +418,17 @@ class StoredRelation:
         """
         index = self.indexes.get(key)
         if index is None:
-            is_numbered = bool(self.counts.size or self.alive.size)
-            index = Index(key, self.arity, self.dtype, is_numbered=is_numbered)
+            index = Index(key, self.arity, self.dtype, is_numbered=self._numbers_entries)
             self.indexes[key] = index
             index.add_rows(self.rows, boundary)
         index.add_rows(self.held if index.rows_indexed >= self.dropped[1] else self.rows, self.count)
         return index
 
-    def _number_entries(self) -> None:
-        """Build indexes again whose entries have no row numbers."""
+    def number_entries(self, keys: Collection[IndexName] | None = None) -> None:
+        """Build indexes again whose entries have no row numbers, all or some; later ones have them, too."""
+        self._numbers_entries = True
         for name, index in self.indexes.items():
-            if index.boundary >= 0:
+            if index.boundary >= 0 and (keys is None or name in keys):
                 self.indexes[name] = Index(index.key, self.arity, self.dtype)
                 self.indexes[name].add_rows(self.rows, index.rows_indexed)
 

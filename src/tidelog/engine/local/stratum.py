@@ -18,9 +18,10 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.key_scan import KeyScanStep
 from tidelog.engine.local.settle import Settler, needs_settling
 from tidelog.engine.local.sieve import is_sieved
+from tidelog.engine.local.small import SmallIterations
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
-from tidelog.engine.local.subsume import delete_dominated
+from tidelog.engine.local.subsume import Dominated
 from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
@@ -138,11 +139,13 @@ class StratumRun:
         self._inputs: dict[str, int] = {}
         self._read_once: frozenset[str] = frozenset()
         reading = {rule.id: relations_read((*rule.head.terms, *rule.body)) for rule in stratum.rules}
+        self._small = SmallIterations(stratum, frozenset(stratum.relations).union(*reading.values()))
         self._reads = {
             rule: frozenset(names).intersection(stratum.relations) for rule, names in reading.items()
         }
         self._places = {rule.id: place for place, rule in enumerate(stratum.rules)}
         self._planned_sizes: dict[RuleId, dict[str, int]] = {}
+        self._dominated: Dominated | None = None
         self._derivations = 0
 
     def run(self, number: int, observer: Observer) -> StratumStatistics:
@@ -159,6 +162,8 @@ class StratumRun:
             new = self._iterate(iteration)
             observer.iteration_finished(number, iteration, new, self._state.size())
             self._context.check_memory()
+            if self._small.takes(new, self._state, has_settlers=bool(self._settlers)):
+                iteration, new = self._run_small(number, iteration, observer)
             if not new or not stratum.is_recursive or is_full(stratum, program, self._sizes().__getitem__):
                 break
         for name in self._stratum.relations:
@@ -205,6 +210,24 @@ class StratumRun:
         state.set_levels(before, iteration)
         return self._show_delta(before)
 
+    def _run_small(self, number: int, iteration: int, observer: Observer) -> tuple[int, int]:
+        """Run iterations row by row while they are small; return the last one, and 0 if it found nothing."""
+        done = self._small.run(iteration, self._context, partial(observer.iteration_finished, number))
+        if done is None:
+            return iteration, 1
+        self._derivations += done.derivations
+        if done.is_finished:
+            return done.iteration, 0
+        # Indexes were made again, so chains of steps must be.
+        for name in self._stratum.relations:
+            relation = self._state.relations[name]
+            for index in relation.indexes.values():
+                index.add_rows(relation.rows, relation.count)
+        self._derivations += sum(rule.derivations() for rule in self._repeated)
+        self._repeated = []
+        self._plan_rules(self._stratum.rules)
+        return done.iteration, 1
+
     def _show_delta(self, before: dict[str, int]) -> int:
         """Let the next iteration see the rows found since `before`; return how many there are."""
         state = self._state
@@ -222,7 +245,10 @@ class StratumRun:
             sum(state.relations[name].count - count for name, count in before.items()),
         )
         if self._stratum.subsumptions:
-            delete_dominated(self._stratum, state, self._context.expressions)
+            # It is made again when indexes may have been dropped.
+            if self._dominated is None:
+                self._dominated = Dominated(self._stratum, state, self._context.expressions)
+            self._dominated.delete()
         for name in self._read_once:
             state.relations[name].drop_rows(self._inputs[name], before[name])
         return sum(len(state.relations[name].live_rows(count)) for name, count in before.items())
@@ -283,6 +309,7 @@ class StratumRun:
         if not self._state.counting:
             plan = for_evaluation(plan, self._stratum, self._context.statistics)
         self._drop_unused_indexes(plan)
+        self._dominated = None
         self._read_once = self._relations_read_once(plan)
         self._allow_presence((*plan.once, *plan.repeated))
         self._once = [_RunnableRule(rule, self._context) for rule in plan.once]

@@ -5,9 +5,10 @@ from functools import partial
 
 import numpy as np
 
-from tidelog.engine.local.chains import run_chain
+from tidelog.engine.local.chains import make_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.steps import SinkStep
 from tidelog.plan.body import Body
 from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.operators import Operator, View
@@ -18,34 +19,58 @@ from tidelog.program.walk_nodes import relations_read
 from tidelog.storage.kernel import CodeArray
 
 
-def delete_dominated(stratum: nodes.Stratum, state: LocalState, expressions: Expressions) -> None:
-    """Delete every fact that another one dominates, judged by the present facts.
+class Dominated:
+    """Finds and deletes the facts of a stratum that others dominate; its chains are made once."""
 
-    Requires all rows to be visible, the new ones as delta. Pairs of old facts were judged when the later
-    one was new, unless the body itself reads a relation of the stratum, which may have changed.
-    """
-    is_first = True
-    while True:
-        doomed: dict[str, list[CodeArray]] = {}
-        for subsumption in stratum.subsumptions:
-            read = relations_read(subsumption.body)
-            reads_changing = not read.isdisjoint(stratum.relations)
-            if not is_first and not reads_changing:
-                continue
-            found = doomed.setdefault(subsumption.less.relation, [])
-            for operators in _plans(subsumption, state.program, whole=reads_changing):
-                run_chain(operators, state, expressions, partial(_take_dominated, found))
-        deleted = 0
-        for name, batches in doomed.items():
-            relation = state.relations[name]
-            before = relation.deleted
-            for batch in batches:
-                numbers = relation.find(np.ascontiguousarray(batch))
-                relation.delete_rows(np.unique(numbers[numbers >= 0]))
-            deleted += relation.deleted - before
-        if not deleted:
-            return
-        is_first = False
+    def __init__(self, stratum: nodes.Stratum, state: LocalState, expressions: Expressions) -> None:
+        self._state = state
+        self._kinds = [_Kind(each, stratum, state, expressions) for each in stratum.subsumptions]
+
+    def delete(self) -> None:
+        """Delete every fact that another one dominates, judged by the present facts.
+
+        Requires all rows to be visible, the new ones as delta. Pairs of old facts were judged when the later
+        one was new, unless the body itself reads a relation of the stratum, which may have changed.
+        """
+        kinds = self._kinds
+        while kinds:
+            doomed: dict[str, list[CodeArray]] = {}
+            for kind in kinds:
+                doomed.setdefault(kind.relation, []).extend(kind.dominated())
+            deleted = 0
+            for name, batches in doomed.items():
+                relation = self._state.relations[name]
+                before = relation.deleted
+                for batch in batches:
+                    numbers = relation.find(np.ascontiguousarray(batch))
+                    relation.delete_rows(np.unique(numbers[numbers >= 0]))
+                deleted += relation.deleted - before
+            kinds = [kind for kind in self._kinds if kind.reads_changing] if deleted else []
+
+
+class _Kind:
+    """A subsumption with its chains."""
+
+    def __init__(
+        self,
+        subsumption: nodes.Subsumption,
+        stratum: nodes.Stratum,
+        state: LocalState,
+        expressions: Expressions,
+    ) -> None:
+        self.relation = subsumption.less.relation
+        self.reads_changing = not relations_read(subsumption.body).isdisjoint(stratum.relations)
+        self._end = SinkStep()
+        plans = _plans(subsumption, state.program, whole=self.reads_changing)
+        self._chains = [make_chain(operators, state, expressions, self._end) for operators in plans]
+
+    def dominated(self) -> list[CodeArray]:
+        """Return batches of facts that other facts dominate."""
+        found: list[CodeArray] = []
+        self._end.sink = partial(_take_dominated, found)
+        for chain in self._chains:
+            chain.run(*chain.rows())
+        return found
 
 
 def _take_dominated(found: list[CodeArray], batch: CodeArray) -> None:

@@ -30,8 +30,9 @@ DEPTH = 16
 class RelationRecord:
     """A relation; the fields from `marks` to `before` are only set if its stratum is laid out.
 
-    Uses are chains of that stratum from a literal of the relation, backs chains from its head. The last
-    fields are ranges of the changed rows: those that stop and start being input facts, and being facts.
+    Uses are chains of that stratum from a literal of the relation, backs chains from its head. The ranges of
+    the changed rows are those that stop and start being input facts, and being facts. While a stratum is
+    evaluated, its rows from `delta` to `end` are those of the last iteration.
     """
 
     rows: Word
@@ -63,6 +64,8 @@ class RelationRecord:
     deleted_count: Word
     first_inserted: Word
     inserted_count: Word
+    delta: Word
+    end: Word
 
 
 @struct
@@ -193,6 +196,7 @@ class Counters:
     open_joins: Word
     pause: Word
     work: Word
+    derivations: Word
     stratum: Word
     touched_count: Word
     changed_count: Word

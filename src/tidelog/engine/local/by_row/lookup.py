@@ -29,7 +29,7 @@ def gather(tables: Tables, place: Integer, count: Integer) -> None:
 
 
 @inlined
-def _hash_gathered(tables: Tables, width: Integer) -> np.uint64:
+def hash_gathered(tables: Tables, width: Integer) -> np.uint64:
     """Return the hash of the values gathered, as `storage.hashing` computes it."""
     state = np.uint64(width)
     for position in range(width):
@@ -71,19 +71,20 @@ def find_posting(tables: Tables, index: IndexRecord, place: Integer) -> Integer:
         group = tables.values[tables.code[place]]
         return group if 0 <= group < index.group_capacity else np.int64(-1)
     gather(tables, place, index.key_width)
-    digest = _hash_gathered(tables, index.key_width)
+    digest = hash_gathered(tables, index.key_width)
     return _find_slot(tables, index.slots, index.slot_count, index.keys, index.key_width, digest)
 
 
 @inlined
-def _find_row(tables: Tables, relation: RelationRecord, digest: np.uint64) -> Integer:
+def find_hashed(tables: Tables, relation: RelationRecord, digest: np.uint64) -> Integer:
+    """Return the number of the row that was gathered and has this hash, alive or not, or -1."""
     return _find_slot(tables, relation.slots, relation.slot_count, relation.rows, relation.arity, digest)
 
 
 @inlined
 def find_row(tables: Tables, relation: RelationRecord) -> Integer:
     """Return the number of the row that was gathered, alive or not, or -1."""
-    return _find_row(tables, relation, _hash_gathered(tables, relation.arity))
+    return find_hashed(tables, relation, hash_gathered(tables, relation.arity))
 
 
 @inlined
@@ -99,15 +100,8 @@ def find_visible(tables: Tables, relation: RelationRecord) -> Integer:
 
 
 @inlined
-def locate_row(tables: Tables, relation: RelationRecord) -> Integer:
-    """Return the number of the row that was gathered; append it as absent if it is missing.
-
-    A negative number is a status, negated.
-    """
-    digest = _hash_gathered(tables, relation.arity)
-    found = _find_row(tables, relation, digest)
-    if found >= 0:
-        return found
+def append_row(tables: Tables, relation: RelationRecord, digest: np.uint64) -> Integer:
+    """Append the row that was gathered, which is missing; return its number, or a status, negated."""
     number = np.int64(relation.count)
     if number == relation.capacity or (number + 1) * 2 > relation.slot_count:
         return np.int64(-NEEDS_ROOM)
@@ -116,15 +110,30 @@ def locate_row(tables: Tables, relation: RelationRecord) -> Integer:
         if tables.has_narrow_codes and (value >= _NARROW or value < -_NARROW):
             return np.int64(-NEEDS_WIDE_CODES)
         elements_at(relation.rows, tables.codes)[number * relation.arity + column] = value
-    relation.alive[number] = 0
-    relation.levels[number] = ABSENT_LEVEL
-    relation.previous[number] = ABSENT_LEVEL
-    relation.counts[number] = 0
     mask = np.uint64(relation.slot_count - 1)
     slot = digest & mask
     while relation.slots[np.int64(slot)] != _EMPTY:
         slot = (slot + _ONE) & mask
     relation.slots[np.int64(slot)] = (digest << _HALF) | np.uint64(number + 1)
     relation.count = number + 1
-    relation.hidden_count += 1
+    return number
+
+
+@inlined
+def locate_row(tables: Tables, relation: RelationRecord) -> Integer:
+    """Return the number of the row that was gathered; append it as absent if it is missing.
+
+    A negative number is a status, negated.
+    """
+    digest = hash_gathered(tables, relation.arity)
+    found = find_hashed(tables, relation, digest)
+    if found >= 0:
+        return found
+    number = append_row(tables, relation, digest)
+    if number >= 0:
+        relation.alive[number] = 0
+        relation.levels[number] = ABSENT_LEVEL
+        relation.previous[number] = ABSENT_LEVEL
+        relation.counts[number] = 0
+        relation.hidden_count += 1
     return number

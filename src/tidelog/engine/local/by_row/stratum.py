@@ -34,13 +34,17 @@ def enter_stratum(
 
 @dataclass
 class StratumLayout:
-    """Enters the rules of one stratum into tables: its chains, their indexes and what they begin at."""
+    """Enters the rules of one stratum into tables: its chains, their indexes and what they begin at.
+
+    Evaluation needs only the chains that begin at facts of the stratum's own relations.
+    """
 
     tables: StrataTables
     number: int
     own: Sequence[str]
     rules: Sequence[FlatRule]
     derivations: LocalDerivations
+    for_evaluation: bool = False
 
     def __post_init__(self) -> None:
         # Of this stratum alone, so that a plan does not depend on what else was laid out before.
@@ -57,8 +61,12 @@ class StratumLayout:
         # Variants come after all first choices: they may use only indexes that are there anyway.
         todo: list[tuple[int, int, RuleLiteral | None]] = []
         for number, rule in enumerate(self.rules):
-            todo.extend((number, place, literal) for place, literal in enumerate(rule.literals))
-            todo.append((number, -1, None))
+            literals = list(enumerate(rule.literals))
+            if self.for_evaluation:
+                todo.extend((number, place, x) for place, x in literals if x.relation in self.own)
+            else:
+                todo.extend((number, place, literal) for place, literal in literals)
+                todo.append((number, -1, None))
         plans = [self.derivations.variants(self.rules[number], literal) for number, _, literal in todo]
         first = [self._first_variant(plan) for plan in plans]
         first_chain = len(tables.chains)
