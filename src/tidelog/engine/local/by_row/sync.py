@@ -25,7 +25,7 @@ _mark_arrays_of = attrgetter("status", *_MARK_ARRAYS[1:])
 _index_arrays_of = attrgetter(*_INDEX_ARRAYS)
 
 
-class RowMarks(Protocol):
+class MarkArrays(Protocol):
     """The arrays of what an epoch knows about rows; there is one for each name of `_MARK_ARRAYS`."""
 
     status: Bools
@@ -42,7 +42,7 @@ class Sync:
     reads.
     """
 
-    def __init__(self, tables: StrataTables, marks_of: Callable[[str], RowMarks] | None) -> None:
+    def __init__(self, tables: StrataTables, marks_of: Callable[[str], MarkArrays] | None) -> None:
         self._tables = tables
         self._marks_of = marks_of
         self._arrays: dict[str, tuple[AnyArray, ...]] = {}
