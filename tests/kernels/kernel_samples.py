@@ -29,7 +29,7 @@ from tidelog.plan import chain
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
 from tidelog.source import Source
-from tidelog.storage import ordered, packed, pairs, paths
+from tidelog.storage import index, ordered, packed, pairs, paths
 from tidelog.storage.membership import move_row, number_rows
 from tidelog.trees.chains import pair_by_hash
 from tidelog.trees.tree import Tree
@@ -43,6 +43,7 @@ _MANY: Final = (
     (choose, "_LEAST_ROWS", 1),
     (key_scan, "_FACTS_PER_KEY", 0),
     (key_scan, "_LEAST_FACTS", 1),
+    (index, "_ROWS_TO_COUNT", 8),
     (marked, "_LEAST_ROWS", 1),
     (marked, "_SHARED", 0.0),
     (ordered, "_SHORT_TAIL", 1),

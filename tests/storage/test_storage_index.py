@@ -45,6 +45,16 @@ def matches_oracle(index, rows):
     ) and index.statistics() == (len(rows), len(expected))
 
 
+@pytest.fixture(params=[1, 1 << 12], ids=["first rows are counted", "appended"], scope="module")
+def rows_to_count(request):
+    """Let the first rows of an index be counted before they are placed, or not, and in small pieces."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tidelog.storage.index._ROWS_TO_COUNT", request.param)
+        patch.setattr("tidelog.storage.index._PIECE", 64)
+        yield
+
+
+@pytest.mark.usefixtures("rows_to_count")
 @oracle_of(find_groups)
 @given(data=st.data(), dtype=widths)
 def test_postings_hold_the_rows_of_their_key_in_order(data, dtype):

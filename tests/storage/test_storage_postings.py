@@ -19,8 +19,11 @@ from tidelog.storage.postings import (
     TOUCHED,
     UNNUMBERED,
     append_entries,
+    count_entries,
     dense_numbers,
+    fill_entries,
     number_groups,
+    place_postings,
 )
 from tidelog.values.memory import enlarged
 
@@ -123,3 +126,50 @@ def test_postings_hold_what_was_appended(batches, arity, dtype, is_numbered):
         taken.extend(range(start, start + (1 << (length - 1).bit_length() if length else 0)))
     assert len(set(taken)) == len(taken)
     assert state[TOP] <= arena.shape[0]
+
+
+@oracle_of(count_entries, place_postings, fill_entries)
+@given(
+    batch=st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=60),
+    later=st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=20),
+    dtype=widths,
+    is_numbered=st.booleans(),
+)
+def test_first_rows_are_placed_where_appending_would_end(batch, later, dtype, is_numbered):
+    """Each posting has the length and the capacity that appending gives it, so that rows can be appended."""
+    rest = np.arange(1, dtype=np.int32)
+    groups = np.zeros((5, NUMBERED), np.int64) if is_numbered else np.zeros((5, UNNUMBERED), np.int32)
+    state = np.full(FREE + FREE_LISTS, -1, np.int64)
+    state[:FREE] = 0
+    rows = as_rows([(value,) for _, value in (*batch, *later)], 1, dtype)
+    numbers = np.array([group for group, _ in batch], np.int64)
+    boundary = -1 if is_numbered else 0
+
+    count_entries(groups, numbers)
+    counted = groups[:, LENGTH].tolist()
+    places = np.empty(5, np.int64)
+    top = place_postings(groups, places)
+    assert groups[:, LENGTH].tolist() == [0] * 5
+    arena = np.full((top + 1000, 1 + is_numbered), -7, dtype)
+    state[TOP] = top
+    groups[:, START] = places
+    fill_entries(groups, arena, state, rows, rest, numbers.copy(), 0, boundary)
+
+    assert counted == [sum(group == number for group, _ in batch) for number in range(5)]
+    assert groups[:, LENGTH].tolist() == counted
+    assert top == sum(1 << (length - 1).bit_length() for length in counted if length)
+    if not is_numbered:
+        assert state[TOUCHED] == len(set(numbers.tolist()))
+
+    state[TOUCHED] = 0
+    following = np.array([group for group, _ in later], np.int64)
+    boundary = -1 if is_numbered else len(batch)
+    done = append_entries(groups, arena, state, rows, rest, following, len(batch), 0, boundary)
+    assert done == len(later)
+    for number in range(5):
+        start, length = (int(groups[number, part]) for part in (START, LENGTH))
+        together = [
+            (value, place) for place, (group, value) in enumerate((*batch, *later)) if group == number
+        ]
+        expected = together if is_numbered else [(value,) for value, _ in together]
+        assert as_tuples(arena[start : start + length]) == expected

@@ -32,6 +32,7 @@ class Recomputed:
         relations = self.state.relations
         old = {name: relations[name].snapshot() for name in stratum.relations}
         for name, relation in old.items():
+            relation.forget_indexes()
             self.before.setdefault(name, relation)
             # The relation will be about as large as before.
             self.state.replace(name, inputs(name), len(relation))

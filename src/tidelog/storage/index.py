@@ -9,13 +9,17 @@ from tidelog.storage.postings import (
     FREE_LISTS,
     LENGTH,
     NUMBERED,
+    START,
     TOP,
     TOUCHED,
     UNNUMBERED,
     append_entries,
     code_range,
+    count_entries,
     dense_numbers,
+    fill_entries,
     number_groups,
+    place_postings,
 )
 from tidelog.storage.slots import FULLEST, grow_slots
 from tidelog.values.memory import enlarge, enlarged, roomy, zeros
@@ -26,6 +30,8 @@ _DENSE_FACTOR = 8
 _DENSE_FLOOR = 1 << 16
 # Rows are appended in pieces, so that the scratch array of group numbers stays small.
 _PIECE = 1 << 18
+# So many rows are counted before they are placed, if they are the first.
+_ROWS_TO_COUNT = 1 << 12
 # Places in a larger arena do not fit 32 bits.
 _NARROW_PLACES = 1 << 31
 
@@ -70,6 +76,8 @@ class Index:
         if self.boundary >= 0 and self.rows_indexed < count:
             self.boundary = self.rows_indexed
             self._touched = [] if self._keeps_touched else None
+        if not self.rows_indexed and count >= _ROWS_TO_COUNT:
+            self._add_first_rows(rows, count)
         while self.rows_indexed < count:
             first = self.rows_indexed
             last = min(count, first + _PIECE)
@@ -89,13 +97,36 @@ class Index:
                 )
                 if position == numbers.shape[0]:
                     break
-                self._enlarge_arena(last - first - position)
-            self.rows_indexed = last
-            self._appended(numbers)
-            if self._touched is not None:
-                self._touched.append(numbers[: self.arena_state[TOUCHED]].copy())
+                self._enlarge_arena(2 * (last - first - position))
+            self._finish_piece(numbers, last)
         for level in self.levels.values():
             level.add_rows(self.keys, self.group_count)
+
+    def _add_first_rows(self, rows: CodeArray, count: int) -> None:
+        """Append rows to an empty index: count those of each group, then write them to their places."""
+        pieces = [(first, min(first + _PIECE, count)) for first in range(0, count, _PIECE)]
+        for first, last in pieces:
+            numbers = self._group_numbers(rows, first, last)
+            count_entries(self.groups, numbers)
+        used = self.groups.shape[0] if self.is_dense else self.group_count
+        places = np.empty(used, np.int64)
+        top = place_postings(self.groups[:used], places)
+        self._enlarge_arena(top)
+        self.arena_state[TOP] = top
+        self.groups[:used, START] = places
+        for first, last in pieces:
+            numbers = self._group_numbers(rows, first, last, are_known=True)
+            self.arena_state[TOUCHED] = 0
+            rest = self.rest_columns
+            fill_entries(self.groups, self.arena, self.arena_state, rows, rest, numbers, first, self.boundary)
+            self._finish_piece(numbers, last)
+
+    def _finish_piece(self, numbers: Int64s, last: int) -> None:
+        """Note that the rows before number `last`, the newest of them in these groups, are indexed."""
+        self.rows_indexed = last
+        self._appended(numbers)
+        if self._touched is not None:
+            self._touched.append(numbers[: self.arena_state[TOUCHED]].copy())
 
     def level(self, key: tuple[int, ...]) -> "Index":
         """Return the level above this index by some columns of its key, built on first use.
@@ -144,7 +175,8 @@ class Index:
             return self.rows_indexed, int(np.count_nonzero(self.groups[:, LENGTH]))
         return self.rows_indexed, self.group_count
 
-    def _group_numbers(self, rows: CodeArray, first: int, last: int) -> Int64s:
+    def _group_numbers(self, rows: CodeArray, first: int, last: int, *, are_known: bool = False) -> Int64s:
+        """Return the groups of rows; those of keys that are not known are new."""
         numbers = np.empty(last - first, np.int64)
         if self.is_dense:
             smallest, largest = code_range(rows, self.key[0], first, last)
@@ -153,7 +185,8 @@ class Index:
                 dense_numbers(rows, self.key[0], first, last, numbers)
                 return numbers
             self._leave_dense()
-        self._make_room_for_keys(last - first)
+        if not are_known:
+            self._make_room_for_keys(last - first)
         self.group_count = number_groups(
             self.slots, self.keys, rows, self.key_columns, first, last, self.group_count, numbers
         )
@@ -164,7 +197,7 @@ class Index:
         if not self.is_dense:
             self._make_room_for_keys(extra)
         if int(self.arena_state[TOP]) + 2 * extra > self.arena.shape[0]:
-            self._enlarge_arena(extra)
+            self._enlarge_arena(2 * extra)
 
     def admit(self, code: int, rows: int) -> None:
         """Make room for a key of one column without a group yet, in a relation of this many rows."""
@@ -210,10 +243,10 @@ class Index:
             known = self.groups.shape[0]
             self.groups = enlarged(self.groups, max(needed, known * 2), known)
 
-    def _enlarge_arena(self, rows: int) -> None:
+    def _enlarge_arena(self, entries: int) -> None:
         top = int(self.arena_state[TOP])
         row_bytes = self.arena.shape[1] * self.arena.itemsize
-        capacity = roomy(top + 2 * rows + 4096, self.arena.shape[0], row_bytes)
+        capacity = roomy(top + entries + 4096, self.arena.shape[0], row_bytes)
         self.arena = enlarged(self.arena, capacity, top)
         if capacity > _NARROW_PLACES:
             self.groups = self.groups.astype(np.int64, copy=False)

@@ -3,7 +3,7 @@
 A posting is a run of entries in one arena; an entry has the columns that are not in the key, so a join reads
 memory in order. A full posting moves to one of twice the capacity; the place it leaves is reused: free places
 of one capacity are linked through their first cells. Capacities are powers of two, so that the length of a
-posting says whether it is full.
+posting says whether it is full. The first rows are counted before they are placed, so that no posting moves.
 
 Where rows are known by their numbers, an entry has the row's number last. Plain evaluation only distinguishes
 the rows of the last iteration from older ones; there a group knows how many of its entries are old instead.
@@ -105,6 +105,28 @@ def dense_numbers(rows: CodeArray, column: int, first: int, last: int, numbers: 
         numbers[row - first] = rows[row, column]
 
 
+@inlined
+def _write_entry(
+    groups: CodeArray, arena: CodeArray, arena_state: Int64s, rows: CodeArray, rest: Int32s,
+    numbers: Int64s, first: Integer, position: Integer, boundary: Integer,
+) -> None:  # fmt: skip
+    """Write a row behind the entries of its group, where there is room for it."""
+    group, row = numbers[position], first + position
+    length = np.int64(groups[group, LENGTH])
+    place = groups[group, START] + length
+    for column in range(rest.shape[0]):
+        arena[place, column] = rows[row, rest[column]]
+    if boundary < 0:
+        arena[place, rest.shape[0]] = row
+    elif groups[group, STAMP] != boundary + 1:
+        groups[group, STAMP] = boundary + 1
+        groups[group, OLD] = length
+        # The numbers before this position are not read again.
+        numbers[arena_state[TOUCHED]] = group
+        arena_state[TOUCHED] += 1
+    groups[group, LENGTH] = length + 1
+
+
 @kernel
 def append_entries(
     groups: CodeArray, arena: CodeArray, arena_state: Int64s, rows: CodeArray, rest: Int32s,
@@ -116,7 +138,6 @@ def append_entries(
     entry are collected at the beginning of `numbers`.
     Return the position of the first row that did not fit the arena, or the number of rows.
     """
-    width = rest.shape[0]
     while position < numbers.shape[0]:
         if position + AHEAD < numbers.shape[0]:
             fetch(groups, numbers[position + AHEAD])
@@ -147,18 +168,48 @@ def append_entries(
                 arena[old, 0] = arena_state[FREE + size_class - 1]
                 arena_state[FREE + size_class - 1] = old
             groups[group, START] = start
-        place = groups[group, START] + length
-        row = first + position
-        for column in range(width):
-            arena[place, column] = rows[row, rest[column]]
-        if boundary < 0:
-            arena[place, width] = row
-        elif groups[group, STAMP] != boundary + 1:
-            groups[group, STAMP] = boundary + 1
-            groups[group, OLD] = length
-            # The numbers before this position are not read again.
-            numbers[arena_state[TOUCHED]] = group
-            arena_state[TOUCHED] += 1
-        groups[group, LENGTH] = length + 1
+        _write_entry(groups, arena, arena_state, rows, rest, numbers, first, position, boundary)
         position += 1
     return position
+
+
+@kernel
+def count_entries(groups: CodeArray, numbers: Int64s) -> None:
+    """Count the rows of each group as its length."""
+    for position in range(numbers.shape[0]):
+        if position + AHEAD < numbers.shape[0]:
+            fetch(groups, numbers[position + AHEAD])
+        groups[numbers[position], LENGTH] += 1
+
+
+@kernel
+def place_postings(groups: CodeArray, places: Int64s) -> int:
+    """Write the place of each group's posting, one after the other, into `places`; return where they end.
+
+    A posting has the capacity that `append_entries` gives one of its length. Ensures that lengths are 0.
+    """
+    top = np.int64(0)
+    for group in range(groups.shape[0]):
+        places[group] = top
+        length = np.int64(groups[group, LENGTH])
+        if length > 0:
+            capacity = np.int64(1)
+            while capacity < length:
+                capacity <<= 1
+            top += capacity
+            groups[group, LENGTH] = 0
+    return top
+
+
+@kernel
+def fill_entries(
+    groups: CodeArray, arena: CodeArray, arena_state: Int64s, rows: CodeArray, rest: Int32s,
+    numbers: Int64s, first: int, boundary: int,
+) -> None:  # fmt: skip
+    """Append rows from `first` on to postings that have room for them; else as `append_entries`."""
+    for position in range(numbers.shape[0]):
+        if position + AHEAD < numbers.shape[0]:
+            fetch(groups, numbers[position + AHEAD])
+            later = numbers[position + AHEAD // 2]
+            fetch(arena, np.int64(groups[later, START]) + groups[later, LENGTH])
+        _write_entry(groups, arena, arena_state, rows, rest, numbers, first, position, boundary)

@@ -21,7 +21,7 @@ from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.packed import PackedWords, packed_words
 from tidelog.storage.pairs import PairBits, fitting_pairs
 from tidelog.storage.postings import number_groups
-from tidelog.storage.slots import grow_slots
+from tidelog.storage.slots import FULLEST, grow_slots
 from tidelog.storage.trie import Trie
 from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
 
@@ -175,7 +175,9 @@ class StoredRelation:
 
     def _has_room(self, needed: int) -> bool:
         """Say whether membership takes this many rows."""
-        return needed * 2 <= len(self._slots) if self._presence is None else self._presence.has_room(needed)
+        if self._presence is not None:
+            return self._presence.has_room(needed)
+        return needed <= FULLEST * len(self._slots)
 
     def _enlarge_membership(self, needed: int) -> None:
         """Double the slots, or switch to presence alone where it is smaller or faster."""
@@ -191,7 +193,7 @@ class StoredRelation:
         if not self._slots.size:
             self._build_slots()
         size = self._slots.shape[0]
-        while needed * 2 > size:
+        while needed > FULLEST * size:
             size *= 2
         larger = zeros((size,), np.dtype(np.uint64))
         grow_slots(self._slots, larger)
@@ -232,7 +234,7 @@ class StoredRelation:
     def _build_slots(self) -> None:
         """Enter all rows into a new table, which others see only once it is complete."""
         size = 2 * _SMALLEST
-        while self.count * 2 > size:
+        while self.count > FULLEST * size:
             size *= 2
         slots = zeros((size,), np.dtype(np.uint64))
         number_rows(slots, self.rows, self.count)
@@ -474,6 +476,11 @@ class StoredRelation:
         """Return a relation with the same content, to keep while this one gets another content."""
         self.restore_rows()
         return copy(self)
+
+    def forget_indexes(self) -> None:
+        """Let the memory of indexes and tries go; this is another version, in which they are built again."""
+        self.version = next(_VERSIONS)
+        self.indexes, self.tries = {}, {}
 
     def take(self, other: "StoredRelation") -> None:
         """Take over the content and version of another relation, which must not be used any more."""

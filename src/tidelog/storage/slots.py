@@ -14,7 +14,7 @@ HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
 EMPTY = np.uint64(0)
 ONE = np.uint64(1)
-# The slots of an index are doubled when more than this share of them would be full.
+# Slots are doubled when more than this share of them would be full.
 FULLEST = 0.7
 # Look-ups go in blocks of this many: while one block is looked up, the homes of the next one are fetched.
 AHEAD = 16

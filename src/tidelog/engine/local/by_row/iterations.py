@@ -20,6 +20,7 @@ from tidelog.engine.local.by_row.layout import (
 )
 from tidelog.engine.local.by_row.lookup import append_row, find_hashed, hash_gathered
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
+from tidelog.storage.slots import FULLEST
 
 # More rows in an iteration, or bindings from one row, are joined faster all together.
 _MOST_ROWS = 512
@@ -81,7 +82,7 @@ def _has_room(tables: Tables, stratum: StratumRecord, extra: Integer) -> bool:
     for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
         relation = tables.relations[number]
         needed = relation.count + extra
-        if needed > relation.capacity or 2 * needed > relation.slot_count:
+        if needed > relation.capacity or needed > FULLEST * relation.slot_count:
             return False
     return True
 

@@ -12,6 +12,7 @@ from tidelog.engine.local.by_row.layout import (
 from tidelog.storage.hashing import mix
 from tidelog.storage.judge_row import ABSENT_LEVEL
 from tidelog.storage.kernel import Integer, inlined
+from tidelog.storage.slots import FULLEST
 from tidelog.storage.structs import Elements, elements_at
 
 _HALF = np.uint64(32)
@@ -103,7 +104,7 @@ def find_visible(tables: Tables, relation: RelationRecord) -> Integer:
 def append_row(tables: Tables, relation: RelationRecord, digest: np.uint64) -> Integer:
     """Append the row that was gathered, which is missing; return its number, or a status, negated."""
     number = np.int64(relation.count)
-    if number == relation.capacity or (number + 1) * 2 > relation.slot_count:
+    if number == relation.capacity or number + 1 > FULLEST * relation.slot_count:
         return np.int64(-NEEDS_ROOM)
     for column in range(relation.arity):
         value = tables.gathered[column]
