@@ -198,7 +198,7 @@ def place_postings(groups: CodeArray, places: Int64s) -> int:
                 capacity <<= 1
             top += capacity
             groups[group, LENGTH] = 0
-    return top
+    return int(top)
 
 
 @kernel
