@@ -103,6 +103,8 @@ class Heads:
 
     # Whether a derived fact that is affected may have derivations left by any rule.
     asks_every_rule = False
+    # Whether derivations may be judged while heads take others: what they take changes no level and no mark.
+    are_judged_in_threads = True
 
     def __post_init__(self) -> None:
         self.losing = Buckets()

@@ -18,7 +18,7 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.address import address_of
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.judge_row import GAINING, HOLDING, LOSING, SETTLING, judge_batch
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
 from tidelog.storage.structs import addresses_of
 
 Mask = npt.NDArray[np.bool_]
@@ -100,14 +100,17 @@ class EpochJudge:
     ) -> tuple[Int32s, Int32s]:
         """Return the level of each derivation as it was and as it is now."""
         literals = []
+        # Another thread may replace an array by a larger one: the kernel needs the one it has the address of.
+        arrays: list[Int32s | Bools] = []
         for literal in rule.literals:
             relation, marks = self.relations[literal.relation], self.marks.get(literal.relation)
             # The engine only pushes derivations from facts, so unchanged atoms hold in both epochs.
             must_check = literal.is_negated or literal.relation in self.earlier
             flags = (0, literal.is_negated, marks is not None, must_check)
-            levels = address_of(relation.levels), address_of(relation.previous)
-            own = (0, 0) if marks is None else (address_of(marks.status), address_of(marks.before))
-            literals.append((*flags, *levels, *own))
+            read: list[Int32s | Bools] = [relation.levels, relation.previous]
+            read += [] if marks is None else [marks.status, marks.before]
+            arrays += read
+            literals.append((*flags, *map(address_of, read), *[0] * (4 - len(read))))
         return _judged(literals, batch, first, place, reading)
 
 

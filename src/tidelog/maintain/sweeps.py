@@ -22,6 +22,7 @@ That is the strategy `update`; its relatives in `maintain.strategies` keep other
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from threading import Lock
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from tidelog.maintain.heads import Heads, Rows
 from tidelog.maintain.judge import NOWHERE, ChangedLiteral, EpochJudge, Judged
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
-from tidelog.plan.flatten import FlatRule
+from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.judge_row import AFFECTED, CURRENT, UNTOUCHED
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -54,6 +55,8 @@ class Sweeps:
     rule_change: RuleChange = NO_RULE_CHANGE
 
     def __post_init__(self) -> None:
+        # Held by whoever lets heads take derivations, or counts them.
+        self._taking = Lock()
         inserted = {rule.id for rule in self.rule_change.inserted}
         self.kept = [rule for rule in self.rules if rule.id not in inserted]
 
@@ -106,12 +109,16 @@ class Sweeps:
                 # ones come from what changed. Only a former input fact may have some left.
                 rows, tags = rows[was_input], tags[was_input]
             if tags.size:
-                self.derivations.backward_from(rule, rows, tags, self._offering_again(rule))
+                sink = self._offering_again(rule)
+                self.derivations.backward_from(rule, rows, tags, sink, in_threads=self._in_threads)
 
     def _offering_again(self, rule: FlatRule) -> Sink:
         def sink(batch: CodeArray) -> None:
-            keep, levels = self.judge.holding(rule, batch, 1, self.heads.claim(rule, batch, 1))
-            self.heads.offer_again(rule.relation, batch[keep, 0].astype(np.int64), levels)
+            with self._taking:
+                among = self.heads.claim(rule, batch, 1)
+            keep, levels = self.judge.holding(rule, batch, 1, among)
+            with self._taking:
+                self.heads.offer_again(rule.relation, batch[keep, 0].astype(np.int64), levels)
 
         return sink
 
@@ -148,8 +155,12 @@ class Sweeps:
         arity = len(rule.head.terms)
 
         def sink(batch: CodeArray) -> None:
-            keep, *levels = judge(rule, batch, among=self.heads.claim(rule, batch, arity))
-            take(rule.relation, np.ascontiguousarray(batch[keep, :arity]), *levels)
+            with self._taking:
+                among = self.heads.claim(rule, batch, arity)
+            keep, *levels = judge(rule, batch, among=among)
+            rows = np.ascontiguousarray(batch[keep, :arity])
+            with self._taking:
+                take(rule.relation, rows, *levels)
 
         return sink
 
@@ -159,13 +170,13 @@ class Sweeps:
         """Push the derivations that changes of earlier strata and of rules take away, or make possible."""
         for rule, place, rows in self.changed_literals(lost=lost):
             sink = self.changing(rule, place, lost=lost)
-            self.derivations.forward(rule, rule.literals[place], rows, sink)
+            self._push(rule, rule.literals[place], rows, sink)
         for rule in self.rule_change.deleted if lost else self.rule_change.inserted:
             relation = self.judge.relations[rule.literals[0].relation]
             levels = relation.previous if lost else relation.levels
             rows = np.flatnonzero(levels[: relation.count] != ABSENT)
             sink = self.changing(rule, NOWHERE, lost=lost)
-            self.derivations.forward(rule, rule.literals[0], rows, sink)
+            self._push(rule, rule.literals[0], rows, sink)
 
     def changed_literals(self, *, lost: bool) -> Iterable[ChangedLiteral]:
         """Yield the literals of earlier strata that became false (or true), of rules that stay."""
@@ -180,7 +191,15 @@ class Sweeps:
                 if literal.relation in current:
                     rows = self.heads.rows_to_follow(rule, place, current[literal.relation])
                     if rows.size:
-                        self.derivations.forward(rule, literal, rows, sink_at(rule, place))
+                        self._push(rule, literal, rows, sink_at(rule, place))
+
+    def _push(self, rule: FlatRule, literal: RuleLiteral, rows: Int64s, sink: Sink) -> None:
+        """Push the derivations from rows at a literal, in threads if there are many rows."""
+        self.derivations.forward(rule, literal, rows, sink, in_threads=self._in_threads)
+
+    @property
+    def _in_threads(self) -> bool:
+        return self.heads.are_judged_in_threads
 
     def _mark(self, rows: Rows, mark: int) -> None:
         for name, numbers in rows.items():

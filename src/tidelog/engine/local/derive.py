@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.steps import BUFFER_ROWS, ChainStep, Sink, SinkStep
+from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.plan.maintenance import chain_variants, derivation_chain
 from tidelog.plan.operators import Operator
@@ -20,6 +22,8 @@ from tidelog.storage.kernel import CodeArray, Int64s
 if TYPE_CHECKING:
     from tidelog.engine.local.leapfrog_traces import LocalTraces
 
+# From so many rows on, threads find derivations side by side.
+_ROWS_FOR_THREADS = 1 << 13
 # Where derivations of a rule start: at a literal, or at the head.
 _Start = tuple[FlatRule, RuleLiteral | None]
 
@@ -30,11 +34,12 @@ class LocalDerivations:
     Chains refer to indexes of stored relations, so they are dropped when the version of a relation changes.
     """
 
-    def __init__(self, state: LocalState, expressions: Expressions) -> None:
+    def __init__(self, state: LocalState, expressions: Expressions, jobs: int = 1) -> None:
         self._state = state
         self._expressions = expressions
         self._statistics = StateStatistics(state)
-        self._chains: dict[_Start, tuple[ChainStep, SinkStep]] = {}
+        self._workers = Workers(jobs)
+        self._chains: dict[_Start, _ThreadChains] = {}
         # The version and number of rows of each relation that chains have seen.
         self._seen: dict[str, tuple[int, int]] = {}
         # Asked for twice in a row, for the best one and then for the others; valid while sizes stay the same.
@@ -54,26 +59,35 @@ class LocalDerivations:
         finally:
             self._state.on_bindings = None
 
-    def forward(self, rule: FlatRule, literal: RuleLiteral, numbers: Int64s, sink: Sink) -> None:
+    def forward(
+        self,
+        rule: FlatRule,
+        literal: RuleLiteral,
+        numbers: Int64s,
+        sink: Sink,
+        *,
+        in_threads: bool = False,
+    ) -> None:
         """Push the derivations that use these rows at a literal, absent and present ones alike.
 
         A batch has the head's columns, then the row number at each literal of the rule (-1 for a
-        negated literal without any row). It is only valid during the call.
+        negated literal without any row). It is only valid during the call. A sink `in_threads` may be
+        called from several threads at once; other threads may append rows to relations meanwhile.
         """
         rows = self._state.relations[literal.relation].rows
-        for piece in _pieces(numbers):
-            self._run(rule, literal, rows[piece], piece, sink)
+        self._run_all((rule, literal), _Beginnings(rows, numbers, numbers), sink, in_threads=in_threads)
 
     def backward(self, rule: FlatRule, numbers: Int64s, sink: Sink) -> None:
         """Push the derivations of these head rows: the head's row number, then the literals'."""
         rows = self._state.relations[rule.relation].rows
-        for piece in _pieces(numbers):
-            self._run(rule, None, rows[piece], piece, sink)
+        self._run_all((rule, None), _Beginnings(rows, numbers, numbers), sink)
 
-    def backward_from(self, rule: FlatRule, rows: CodeArray, tags: Int64s, sink: Sink) -> None:
+    def backward_from(
+        self, rule: FlatRule, rows: CodeArray, tags: Int64s, sink: Sink, *, in_threads: bool = False
+    ) -> None:
         """Push the derivations of heads that have these contents, each with the tag of its head."""
-        for piece in _pieces(np.arange(tags.size)):
-            self._run(rule, None, rows[piece], tags[piece], sink)
+        begun = _Beginnings(rows, np.arange(tags.size), tags)
+        self._run_all((rule, None), begun, sink, in_threads=in_threads)
 
     def variants(self, rule: FlatRule, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
         """Return chains from rows of a literal (or of the head), the one expected to be best first."""
@@ -94,23 +108,23 @@ class LocalDerivations:
         """Return the code of a constant; raise if the state's codes are too narrow for it."""
         return self._state.code_of(constant, self._expressions.codec)
 
-    def _run(
-        self, rule: FlatRule, literal: RuleLiteral | None, rows: CodeArray, tags: Int64s, sink: Sink
-    ) -> None:
-        """Run the chain from rows of a literal, or of the head, each followed by its tag."""
+    def _run_all(self, start: _Start, begun: "_Beginnings", sink: Sink, *, in_threads: bool = False) -> None:
+        """Run the chain that starts at some rows, in pieces."""
         self._refresh()
-        known = self._chains.get((rule, literal))
-        if known is None:
-            end = SinkStep()
-            operators = derivation_chain(rule, literal, self._state.program, self._statistics)
-            chain = make_chain(operators, self._state, self._expressions, end)
-            known = self._chains[rule, literal] = chain.first, end
-        first, end = known
-        end.sink = sink
-        batch = np.empty((rows.shape[0], rows.shape[1] + 1), self._state.dtype)
-        batch[:, :-1] = rows
-        batch[:, -1] = tags
-        first.run(batch)
+        chains = self._chains.get(start)
+        if chains is None:
+            operators = derivation_chain(*start, self._state.program, self._statistics)
+            chains = self._chains[start] = _ThreadChains(operators, self._state, self._expressions)
+        count, jobs = begun.numbers.size, self._workers.jobs
+        if in_threads and jobs > 1 and chains.are_safe and count >= _ROWS_FOR_THREADS:
+            chains.make(jobs)
+            tasks = [partial(chains.run, thread, begun, sink) for thread in range(jobs)]
+            self._workers.run_morsels(tasks, count)
+            return
+        for first in range(0, count, BUFFER_ROWS):
+            if first:
+                self._refresh()
+            chains.run(0, begun, sink, first, min(first + BUFFER_ROWS, count))
 
     def _refresh(self) -> None:
         """Let indexes and views cover the rows appended since the last run; plan again for new versions."""
@@ -130,6 +144,36 @@ class LocalDerivations:
                     index.add_rows(relation.rows, relation.count)
 
 
-def _pieces(numbers: Int64s) -> Iterator[Int64s]:
-    for first in range(0, numbers.size, BUFFER_ROWS):
-        yield numbers[first : first + BUFFER_ROWS]
+class _Beginnings(NamedTuple):
+    """Where chains start: rows of an array by their numbers, each with a tag to be pushed along."""
+
+    rows: CodeArray
+    numbers: Int64s
+    tags: Int64s
+
+
+class _ThreadChains:
+    """One chain of operators with steps for each thread."""
+
+    def __init__(self, operators: Sequence[Operator], state: LocalState, expressions: Expressions) -> None:
+        self._made = operators, state, expressions
+        self._chains: list[tuple[ChainStep, SinkStep]] = []
+        self._dtype = state.dtype
+        self.are_safe = is_safe_in_threads(operators)
+        self.make(1)
+
+    def make(self, threads: int) -> None:
+        """Make steps for so many threads, before they run."""
+        while len(self._chains) < threads:
+            end = SinkStep()
+            self._chains.append((make_chain(*self._made, end).first, end))
+
+    def run(self, thread: int, begun: _Beginnings, sink: Sink, first: int, last: int) -> None:
+        """Run a thread's steps from a range of the beginnings."""
+        step, end = self._chains[thread]
+        end.sink = sink
+        rows = begun.rows[begun.numbers[first:last]]
+        batch = np.empty((rows.shape[0], rows.shape[1] + 1), self._dtype)
+        batch[:, :-1] = rows
+        batch[:, -1] = begun.tags[first:last]
+        step.run(batch)

@@ -71,7 +71,8 @@ class LocalState:
     @property
     def bindings(self) -> int:
         """Return how many bindings joins have yielded, kept or not: the work of maintenance."""
-        return sum(self._bindings.values())
+        # A list, since another thread may count its first ones meanwhile.
+        return sum(list(self._bindings.values()))
 
     def count_bindings(self, count: int) -> None:
         """Count bindings that a join yielded, separately in each thread so that none is lost."""

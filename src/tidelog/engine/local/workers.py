@@ -5,6 +5,7 @@ Kernels release the interpreter lock, so threads run side by side as long as bat
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tidelog.engine.local.chains import StepChain
@@ -15,10 +16,12 @@ from tidelog.plan.operators import (
     Choose,
     Compute,
     Filter,
+    Find,
     IndexJoin,
     Operator,
     Rearrange,
     ScanView,
+    Start,
     Unpack,
     all_operators,
 )
@@ -73,37 +76,63 @@ class Workers:
             end.insertion = insertion
         # A key stands for several facts.
         smallest = max(1, _SMALLEST_MORSEL * (last - first) // max(chains[0][0].facts(), last - first))
-        size = max(smallest, min(BUFFER_ROWS, (last - first) // (4 * self.jobs)))
-        morsels = iter(range(first, last, size))
-        lock = threading.Lock()
+        shared = Morsels(first, last, smallest, self.jobs)
 
-        def work(chain: StepChain) -> None:
-            while not insertion.halted:
-                with lock:
-                    start = next(morsels, None)
-                if start is None:
-                    return
-                chain.run(start, min(start + size, last))
+        def halt() -> None:
+            insertion.halted = True
 
+        try:
+            self._share([partial(shared.run, chain.run) for chain, _ in chains], shared, halt)
+        finally:
+            insertion.close()
+
+    def run_morsels(self, tasks: Sequence[Callable[[int, int], None]], count: int) -> None:
+        """Run tasks over ranges of `count` items, each task in a thread of its own."""
+        shared = Morsels(0, count, _SMALLEST_MORSEL, self.jobs)
+        self._share([partial(shared.run, task) for task in tasks], shared, lambda: None)
+
+    def _share(
+        self, tasks: Sequence[Callable[[], None]], shared: "Morsels", halt: Callable[[], None]
+    ) -> None:
+        """Run tasks until all morsels are done; if one fails, the others end and its error is raised."""
         pool = self._threads()
-        futures = [pool.submit(work, chain) for chain, _ in chains]
+        futures = [pool.submit(task) for task in tasks]
         try:
             for future in futures:
                 future.result()
         except BaseException:
-            insertion.halted = True
+            shared.halted = True
+            halt()
             for future in futures:
                 future.exception()
             raise
-        finally:
-            insertion.close()
+
+
+class Morsels:
+    """Ranges of items that threads take one by one: whoever is done takes the next, and none waits."""
+
+    def __init__(self, first: int, last: int, smallest: int, jobs: int) -> None:
+        self._last = last
+        self._size = max(smallest, min(BUFFER_ROWS, (last - first) // (4 * jobs)))
+        self._starts = iter(range(first, last, self._size))
+        self._lock = threading.Lock()
+        self.halted = False
+
+    def run(self, task: Callable[[int, int], None]) -> None:
+        """Run a task over morsels until there are no more."""
+        while not self.halted:
+            with self._lock:
+                start = next(self._starts, None)
+            if start is None:
+                return
+            task(start, min(start + self._size, self._last))
 
 
 def is_safe_in_threads(operators: Sequence[Operator]) -> bool:
     """Say whether a chain neither makes new codes nor keeps counters, so that threads may share it."""
     for operator in all_operators(operators):
         match operator:
-            case ScanView() | IndexJoin() | Check() | Rearrange() | Unpack() | Choose():
+            case Start() | ScanView() | IndexJoin() | Check() | Find() | Rearrange() | Unpack() | Choose():
                 continue
             case Compute(term=term) if _is_arithmetic(term):
                 continue

@@ -40,6 +40,8 @@ class PartnerHeads(Heads):
     The meter counts the work of this partner; its budget is for the work of all.
     """
 
+    are_judged_in_threads = False
+
     routes: Routes
     wire: Wire
     work: int = 0

@@ -94,6 +94,8 @@ def count_iterations(
 class CountingHeads(Heads):
     """Heads that keep the dense state and read their next level from it."""
 
+    are_judged_in_threads = False
+
     dense: Mapping[str, IterationCounts]
 
     def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:

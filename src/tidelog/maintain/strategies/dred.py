@@ -13,6 +13,8 @@ from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 class DredHeads(Heads):
     """Heads that are deleted by any derivation they lose, unless they are input facts."""
 
+    are_judged_in_threads = False
+
     asks_every_rule = True
 
     def lose_inputs(self, name: str, numbers: Int64s) -> None:
