@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintenanceSettings
+from tidelog.engine.libraries import Libraries
 from tidelog.engine.protocol import Observer, Settings
 from tidelog.engine.settings import make_settings
 from tidelog.engine.strategy import choose_strategy
@@ -39,6 +40,10 @@ class OpenOptions:
     `iteration_limit`: the iterations that a stratum may take.
     `functions`: Python callables for `.functor` declarations, before those registered with
     `@tidelog.functor` and `@tidelog.aggregate`.
+    `libraries`: shared libraries with C functions for `.functor` declarations that Python has none for: names
+    such as `"functors"` for `libfunctors.so`, or paths.
+    `library_path`: folders of such libraries; the current one by default.
+    `library_bits`: how wide their numbers are, 32 or 64, if they were compiled without `tidelog.h`.
     `include_path`: folders for `#include`.
     `defines`: macros.
     `observer`: receives progress.
@@ -65,6 +70,9 @@ class OpenOptions:
     memory_limit: int | str | None = None
     iteration_limit: int | None = None
     functions: Mapping[str, Callable[..., Value]] | None = None
+    libraries: Sequence[Path | str] = ()
+    library_path: Sequence[Path | str] = ()
+    library_bits: int | None = None
     include_path: Sequence[Path | str] = ()
     defines: Mapping[str, str] | None = None
     observer: Observer | None = None
@@ -91,6 +99,8 @@ class OpenOptions:
             with arguments.noting():
                 _ = self.include_folders
             with arguments.noting():
+                _ = self.shared_libraries
+            with arguments.noting():
                 self._check_provenance()
             if isinstance(self.engine, str):
                 with arguments.noting():
@@ -112,6 +122,13 @@ class OpenOptions:
         return paths("include_path", self.include_path)
 
     @property
+    def shared_libraries(self) -> Libraries | None:
+        """Return the libraries with functors, None if none is named."""
+        names = tuple(map(str, paths("libraries", self.libraries)))
+        folders = paths("library_path", self.library_path)
+        return Libraries(names, folders, self.library_bits) if names else None
+
+    @property
     def store_folder(self) -> Path | None:
         """Return the folder of the store."""
         return None if self.store is None else Path(self.store)
@@ -121,6 +138,10 @@ class OpenOptions:
         arguments.mapping("functions", self.functions, wanted, of=callable, is_optional=True)
         wanted = "a mapping from names to texts"
         arguments.mapping("defines", self.defines, wanted, of=_is_text, is_optional=True)
+        wanted = "32 or 64"
+        arguments.expect(
+            "library_bits", self.library_bits, wanted, is_right=self.library_bits in (None, 32, 64)
+        )
         arguments.path("store", self.store, is_optional=True)
         arguments.flag("read_only", self.read_only)
         metric = self.provenance

@@ -20,6 +20,7 @@ path(x, z) :- path(x, y), edge(y, z).
 # Commands whose results are files, a layout, a page or nothing.
 WITHOUT = {
     "fmt",
+    "include",
     "serve",
     "shell",
     "version",

@@ -9,6 +9,7 @@ prints a line for each kernel and the types of its arguments. `src/tidelog/kerne
 prints; `tests/test_kernels_warm.py` compares them, and rewrites the file with `UPDATE_GOLDEN=1`.
 """
 
+import ctypes
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -22,6 +23,7 @@ import numpy as np
 
 import tidelog
 from tidelog.engine.local import aggregates, choose, key_scan, marked, small, stratum
+from tidelog.engine.local.library_kernels import call_for_numbers, call_for_texts
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.engine.spark import kernels as spark_kernels
 from tidelog.kernels.decorators import plain_calls
@@ -290,6 +292,17 @@ def _look_up(dtype: type[np.signedinteger[Any]]) -> None:
     bits.insert(near.copy(), near, np.zeros(2, np.int64), np.zeros(1, np.int64), 1)
 
 
+def _call_library() -> None:
+    """Call functions in C for columns of numbers and texts."""
+    libc = ctypes.CDLL(None)
+    absolute, name = (ctypes.cast(each, ctypes.c_void_p).value for each in (libc.labs, libc.strerror))
+    integers, floats = np.zeros((1, 1), np.int64), np.empty((0, 1))
+    for results in (np.zeros(1, np.int64), np.zeros(1)):
+        call_for_numbers(absolute, integers, floats, results)
+    texts = np.zeros(100, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.uint8)
+    call_for_texts(name, (integers, floats), texts, 0)
+
+
 def _call_directly() -> None:
     """Call what takes several threads, several partners on Spark, or large files."""
     for dtype in (np.int32, np.int64):
@@ -305,6 +318,7 @@ def _call_directly() -> None:
     hashes, is_free = np.zeros(1, np.uint64), np.ones(1, np.uint8)
     pair_by_hash(hashes, hashes, is_free, is_free)
     Dictionary().find("unknown")
+    _call_library()
 
 
 def run_samples() -> None:

@@ -386,6 +386,12 @@ def warm(jobs: Jobs = "auto") -> None:
 
 
 @app.command()
+def include() -> None:
+    """Print the folder of the header for functors in C: cc -shared -fPIC -I "$(tidelog include)" ..."""
+    sys.stdout.write(f"{Path(__file__).parents[1] / 'include'}\n")
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     sys.stdout.write(f"tidelog {__version__}\n")

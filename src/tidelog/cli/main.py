@@ -22,6 +22,7 @@ COMMANDS: Final = (
     "check",
     "fmt",
     "help",
+    "include",
     "pipeline",
     "plan",
     "tree",

@@ -67,6 +67,20 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
             "--functions", metavar="FILE", help="A Python file with @tidelog.functor functions; repeatable."
         ),
     ] = None,
+    library: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-l", "--libraries", metavar="NAME", help="A C library with functors; functors by default."
+        ),
+    ] = None,
+    library_dir: Annotated[
+        list[Path] | None,
+        typer.Option("-L", "--library-dir", metavar="DIR", help="Where C libraries are; repeatable."),
+    ] = None,
+    library_bits: Annotated[
+        int | None,
+        typer.Option("--library-bits", metavar="N", help="How wide a C library's numbers are: 32 or 64."),
+    ] = None,
     include: Includes = None,
     macro: Macros = None,
     strategy: Annotated[
@@ -81,8 +95,10 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> "OpenOptions":
     """Return the options; without `-F` the facts are None, for whoever knows the program to say where."""
     from tidelog.engine.function_files import load_functions  # noqa: PLC0415 - starts quickly otherwise
+    from tidelog.engine.libraries import usual_libraries  # noqa: PLC0415 - as above
     from tidelog.options import OpenOptions  # noqa: PLC0415 - as above
 
+    folders = tuple(library_dir or ())
     return OpenOptions(
         facts=fact_dir,
         engine=engine.value,
@@ -90,6 +106,9 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
         memory_limit=memory_limit,
         iteration_limit=iteration_limit,
         functions=load_functions(functions or ()),
+        libraries=library or usual_libraries(folders),
+        library_path=folders,
+        library_bits=library_bits,
         include_path=include or (),
         defines=parse_macros(macro),
         strategy=strategy,
@@ -100,7 +119,8 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
 
 _PARAMETERS: Final = inspect.signature(_options).parameters
 # How programs are read, which is all that commands without a session need.
-READING: Final = ("fact_dir", "functions", "include", "macro")
+_LIBRARIES: Final = ("library", "library_dir", "library_bits")
+READING: Final = ("fact_dir", "functions", *_LIBRARIES, "include", "macro")
 _RUNNING: Final = ("fact_dir", "jobs", "engine", "memory_limit", "iteration_limit", *READING[1:])
 # How epochs are applied.
 EPOCHS: Final = ("strategy", "max_update_share")

@@ -1,9 +1,10 @@
-"""Python callables for the functors a program declares."""
+"""Functions for the functors a program declares: in Python, or in shared libraries."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeVar, overload
 
+from tidelog.engine.libraries import Libraries
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.user_aggregates import is_object
 from tidelog.errors import Diagnostic, raise_if_any
@@ -83,14 +84,22 @@ def _check_registered(registered: object, name: object) -> None:
         arguments.expect("name", name, "a text", is_right=is_right)
 
 
-def bind_functions(program: Program, functions: Mapping[str, Callable[..., Value]] | None) -> UserFunctions:
+def bind_functions(
+    program: Program,
+    functions: Mapping[str, Callable[..., Value]] | None,
+    libraries: Libraries | None = None,
+) -> UserFunctions:
     """Return the function of every functor the program uses.
 
-    Names in `functions` go before registered ones. A functor without a function, and a function that
-    cannot take the declared number of arguments, are mistakes.
+    Names in `functions` go before registered ones, and these before functions of libraries. A functor
+    without a function, and a function that cannot take the declared number of arguments, are mistakes.
     """
     known = {**_REGISTERED, **(functions or {})}
     used = dict(_uses(program))
+    if libraries is not None:
+        classes = frozenset(_classes(program))
+        missing = [(name, span) for name, span in used.items() if name not in known and name not in classes]
+        known |= libraries.functors(program, missing) if missing else {}
     raise_if_any(_mistakes(program, used, known))
     return {name: known[name] for name in used}
 
@@ -143,7 +152,7 @@ def _mistakes(
                     name,
                     known,
                     f"pass functions={{{name!r}: ...}}, or decorate one with @tidelog.functor;"
-                    " on the command line name its file: --functions FILE",
+                    " on the command line name its file: --functions FILE, or -l NAME for one in C",
                 ),
             )
             continue

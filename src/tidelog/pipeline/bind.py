@@ -55,6 +55,7 @@ def bind_job(job: Job, own_functions: Mapping[str, Callable[..., Value]] | None 
     options = OpenOptions(
         engine="spark" if is_spark else "local",
         functions=functions,
+        libraries=[job.place(file) for file in job.libraries],
         include_path=[job.place(folder) for folder in job.include],
         defines=job.defines,
         spark_options=job.spark_options if is_spark else None,

@@ -160,6 +160,7 @@ class Job:
     bad_rows: BadRows = BadRows.QUARANTINE
     trigger: Trigger = Trigger()
     functions: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict)
     master: str | None = None
@@ -184,4 +185,11 @@ class Job:
 
 ENGINES: Final = ("local", "spark")
 # Options of a session that a job may have.
-JOB_OPTIONS: Final = ("jobs", "memory_limit", "iteration_limit", "strategy", "max_update_share")
+JOB_OPTIONS: Final = (
+    "jobs",
+    "memory_limit",
+    "iteration_limit",
+    "strategy",
+    "max_update_share",
+    "library_bits",
+)

@@ -84,7 +84,7 @@ def _read_job(  # noqa: PLR0913, PLR0917 - the parts of a job
     folder: Path,
     stem: str,
 ) -> Job:
-    own = ("name", "program", "state", "engine", "bad_rows", "functions", "include", "defines")
+    own = ("name", "program", "state", "engine", "bad_rows", "functions", "libraries", "include", "defines")
     job.allow((*own, *JOB_OPTIONS))
     _check_local(job, "state")
     spark = root.table("spark")
@@ -99,6 +99,7 @@ def _read_job(  # noqa: PLR0913, PLR0917 - the parts of a job
         job.choice("bad_rows", BadRows, BadRows.QUARANTINE),
         _read_trigger(root.table("trigger")),
         job.texts("functions"),
+        job.texts("libraries"),
         job.texts("include"),
         job.text_by_name("defines"),
         spark.text("master") or None,

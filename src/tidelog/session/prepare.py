@@ -89,7 +89,7 @@ def prepare_text(request: Request, text: ProgramText, inputs: Sequence[str]) -> 
             each for each in error.diagnostics if not (inputs and _lacks_source(each))
         ) from None
     program = name_inputs(program, inputs)
-    functions = dict(bind_functions(program, request.options.functions))
+    functions = dict(bind_functions(program, request.options.functions, request.options.shared_libraries))
     all_warnings = (*_without_inputs(warnings, program, inputs), *_about_store(request))
     return Prepared(request, text, program, all_warnings, functions, tuple(inputs))
 

@@ -1,11 +1,11 @@
-"""Python functions of values, called for rows of codes."""
+"""Functions of values, called for rows of codes."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -22,6 +22,13 @@ _SMALL_BATCH: Final = 64
 
 Call = Callable[[tuple[Value, ...]], Value]
 Encode = Callable[[list[Value]], Codes]
+
+
+class RowCalls(Protocol):
+    """Calls a function for rows of codes."""
+
+    def for_rows(self, codes: Sequence[Codes], count: int) -> Evaluated:
+        """Return the result for every row, in order; a column of one row applies to all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +70,9 @@ class Calls:
 class Remembered:
     """Caches results by the code of the one operand that varies; codes must be dense."""
 
-    def __init__(self, calls: Calls, varying: int) -> None:
+    def __init__(self, calls: RowCalls, growing: AbstractContextManager[bool], varying: int) -> None:
         self._calls = calls
+        self._growing = growing
         self._varying = varying
         self._answers: Codes = np.empty(0, dtype=np.int64)
         self._states = np.empty(0, dtype=np.int8)  # 0: not asked yet, 1: no value, 2: a value
@@ -72,7 +80,7 @@ class Remembered:
     def for_codes(self, codes: Sequence[Codes], _count: int) -> Evaluated:
         """Return the result for every row; each code is called for once, ever."""
         column = codes[self._varying]
-        with self._calls.growing:
+        with self._growing:
             if column.max() >= self._answers.size:
                 missing = (0, 2 * int(column.max()) + 16 - self._answers.size)
                 self._answers = np.pad(self._answers, missing)
@@ -90,7 +98,7 @@ as_codes: Final = partial(np.array, dtype=np.int64)
 
 def user_call(term: UserApplication, functions: UserFunctions, codec: Codec, result: str) -> Call:
     """Return a call of a user's functor that returns the code of its value."""
-    function = find_functor(term.name, functions, term.span)
+    function = find_functor(term.name, functions, codec, term.span)
 
     def call(operands: tuple[Value, ...]) -> int:
         value = call_functor(term.name, function, operands, term.span)

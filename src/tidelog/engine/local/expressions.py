@@ -12,6 +12,7 @@ from typing import assert_never
 
 import numpy as np
 
+from tidelog.engine.libraries import LibraryFunctor
 from tidelog.engine.local.arithmetic import COMPARISONS, IDENTITIES, PARTIAL, TOTAL, Compare, comparison
 from tidelog.engine.local.calls import Call, Calls, Encode, Remembered, as_codes, user_call
 from tidelog.engine.local.evaluated import (
@@ -184,11 +185,31 @@ class Expressions:
         numbers = self._numbers.get(term.name)
         if numbers is not None:
             return on_valid_rows(numbers, [self._node(each) for each in term.terms])
+        function = self.functions.get(term.name)
+        if isinstance(function, LibraryFunctor):
+            return self._compile_library_functor(term, function)
         call = user_call(term, self.functions, self.codec, functor.result)
         if not functor.is_stateful:
             return self._compile_calls(call, term.terms, functor.parameters, as_codes)
         calls = Calls(self.codec, self._growing, call, functor.parameters, as_codes)
         return on_valid_rows(calls.for_rows, [self._node(operand) for operand in term.terms], each_row=True)
+
+    def _compile_library_functor(self, term: UserApplication, functor: LibraryFunctor) -> Compiled:
+        """Return a node that calls a function in C for all rows, or for texts not met before."""
+        from tidelog.engine.local.library_calls import LibraryCalls  # noqa: PLC0415 - few programs have one
+
+        declared = functor.interface.declared
+        types = declared.parameters
+        call = user_call(term, self.functions, self.codec, declared.result)
+        plain = Calls(self.codec, self._growing, call, types, as_codes)
+        calls = LibraryCalls(functor, term, plain)
+        operands = [self._node(operand) for operand in term.terms]
+        if functor.is_stateful:
+            return on_valid_rows(calls.for_rows, operands, each_row=True)
+        varying = self._varying_code(term.terms, types)
+        if varying is None:
+            return on_valid_rows(calls.for_rows, operands)
+        return on_valid_rows(Remembered(calls, self._growing, varying).for_codes, operands)
 
     def _compile_calls(
         self, call: Call, terms: Sequence[Term], types: Sequence[str], encode: Encode
@@ -196,10 +217,16 @@ class Expressions:
         """Return a node that calls once for each distinct combination of operands."""
         operands = [self._node(operand) for operand in terms]
         calls = Calls(self.codec, self._growing, call, types, encode)
+        varying = self._varying_code(terms, types)
+        if varying is None:
+            return on_valid_rows(calls.for_combinations, operands)
+        return on_valid_rows(Remembered(calls, self._growing, varying).for_codes, operands)
+
+    def _varying_code(self, terms: Sequence[Term], types: Sequence[str]) -> int | None:
+        """Return the place of the only operand that varies, if its codes are dense."""
         varying = [place for place, term in enumerate(terms) if not isinstance(term, nodes.Constant)]
-        if len(varying) == 1 and not self.codec.resolve(types[varying[0]]).kind.is_numeric:
-            return on_valid_rows(Remembered(calls, varying[0]).for_codes, operands)
-        return on_valid_rows(calls.for_combinations, operands)
+        is_dense = len(varying) == 1 and not self.codec.resolve(types[varying[0]]).kind.is_numeric
+        return varying[0] if is_dense else None
 
     def _compile_row(self, start: tuple[int, ...], terms: Sequence[Term]) -> Compiled:
         width = len(start) + len(terms)

@@ -90,12 +90,12 @@ def lattice_table(relation: Relation, stored: StoredRelation, program: Program) 
     return LatticeTable(stored, columns[0], ValueOrder(program.kind_of(type_name), extreme == "max"))
 
 
-def joiner(name: str, functions: UserFunctions) -> Callable[..., Value]:
+def joiner(name: str, functions: UserFunctions, codec: Codec) -> Callable[..., Value]:
     """Return the function that joins two values."""
     if name in INTRINSIC_JOINS:
         best = min if INTRINSIC_JOINS[name] == "min" else max
         return lambda left, right: best(left, right, key=order_key)
-    function = find_functor(name, functions, None)
+    function = find_functor(name, functions, codec, None)
 
     def join(left: Value, right: Value) -> Value:
         try:
@@ -166,7 +166,7 @@ class _Lattice:
         self._plain = [place for place in range(relation.arity) if place not in self._joined]
         self._codec = codec
         self._lubs = {
-            place: joiner(program.lattices[relation.columns[place].type].lub, functions)
+            place: joiner(program.lattices[relation.columns[place].type].lub, functions, codec)
             for place in self._joined
         }
         self._facts: dict[tuple[int, ...], tuple[int, ...]] = {}

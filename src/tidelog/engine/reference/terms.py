@@ -25,6 +25,7 @@ class Terms:
         self._codec = codec
         self._functions = functions
         self._solve = solve
+        self._found: dict[str, Callable[..., Value]] = {}
         self._rule: nodes.RuleId | None = None
         # What a stateful functor gave to a derivation: naive evaluation meets each
         # derivation again in every iteration, and it must be the same derivation then.
@@ -94,7 +95,7 @@ class Terms:
         """Return the result of the user's function, as a value of the declared type."""
         if name in nodes.INTRINSIC_JOINS:
             return (min if nodes.INTRINSIC_JOINS[name] == "min" else max)(arguments, key=order_key)
-        function = find_functor(name, self._functions, span)
+        function = self._function(name, span)
         result_type = self._program.functors[name].result
         result = call_functor(name, function, arguments, span)
         # The codec refuses what is not a value of the type, and makes equal values the same.
@@ -102,6 +103,11 @@ class Terms:
 
     def _call(self, term: nodes.UserApplication, arguments: tuple[Value, ...]) -> Value:
         return self.call(term.name, arguments, term.span)
+
+    def _function(self, name: str, span: Span | None) -> Callable[..., Value]:
+        if name not in self._found:
+            self._found[name] = find_functor(name, self._functions, self._codec, span)
+        return self._found[name]
 
     def _apply(self, term: nodes.Application, binding: Binding) -> Value:
         arguments = tuple(self.value(part, binding) for part in term.terms)
@@ -132,7 +138,7 @@ class Terms:
     def _object(self, term: nodes.Aggregate, values: list[Value]) -> Value:
         """Return the result of a user's class for values; no value for an empty group."""
         name = term.functor[1:]
-        function = find_functor(name, self._functions, term.span)
+        function = self._function(name, term.span)
         if not values:
             raise NoValueError
         result = UserAggregate(name, function, term.span).combine(values)

@@ -27,13 +27,13 @@ def _reasons(stratum: nodes.Stratum, program: nodes.Program) -> Iterator[str]:
             case nodes.Counter():
                 yield "a rule counts with autoinc()"
             case nodes.UserApplication():
-                yield f"a rule applies the Python function `{node.name}`"
+                yield f"a rule applies the function `{node.name}`"
             case nodes.RecordTerm() | nodes.BranchTerm():
                 yield "a rule makes or takes apart records"
             case nodes.Application() if not _is_numeric(node, program):
                 yield f"the functor `{node.functor}` needs the texts behind codes"
             case nodes.Aggregate() if node.functor.startswith("@"):
-                yield f"a rule folds with the Python function `{node.functor[1:]}`"
+                yield f"a rule folds with the function `{node.functor[1:]}`"
             case nodes.Aggregate() if not node.kind.is_numeric and node.functor != "count":
                 yield f"the aggregate `{node.functor}` needs the order of the values behind codes"
             case nodes.Constraint() if node.op not in ("=", "!=") and not node.kind.is_numeric:
