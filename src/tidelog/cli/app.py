@@ -41,6 +41,7 @@ from tidelog.progress import PROGRESS
 
 if TYPE_CHECKING:
     from tidelog.cli.sessions import SessionOptions
+    from tidelog.cli.souffle_options import SouffleOptions
     from tidelog.options import OpenOptions
 
 app = typer.Typer(
@@ -56,7 +57,7 @@ app = typer.Typer(
 @guarded
 @takes_run
 def run(  # noqa: PLR0913 - one parameter per option of the command line
-    options: "OpenOptions",
+    asked: "tuple[OpenOptions, SouffleOptions]",
     program: Program,
     *,
     output_dir: Annotated[
@@ -79,16 +80,18 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     ] = FloatsChoice.SOUFFLE,
     no_warn: NoWarnings = False,
     no_progress: Annotated[bool, typer.Option("--no-progress", help="Show no progress.")] = False,
-    compile_: Annotated[bool, typer.Option("-c", "--compile", hidden=True)] = False,
 ) -> None:
     """Evaluate a program over its facts and write its outputs."""
     from tidelog.cli.run import RunOptions, run_program  # noqa: PLC0415 - starts quickly otherwise
 
-    del compile_  # kernels are always compiled; the option is there for scripts written for Soufflé
     if no_progress:
         PROGRESS.show_on(None)
+    options, souffle = asked
+    shows_warnings = not (no_warn or souffle.hides_all)
     run_program(
-        RunOptions(program, options, output_dir, stats, master, output_format, not no_warn, floats.value)
+        RunOptions(
+            program, options, output_dir, stats, master, output_format, shows_warnings, floats.value, souffle
+        )
     )
 
 

@@ -1,25 +1,33 @@
 """`tidelog run`: read, evaluate, write, and say what it took."""
 
 import sys
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidelog.cli.guard import show
 from tidelog.cli.parameters import RunForm
 from tidelog.cli.programs import read_program, with_facts
+from tidelog.cli.souffle_options import SouffleOptions
 from tidelog.cli.start import spare_pandas
-from tidelog.cli.stats import seconds_since_start, write_stats
+from tidelog.cli.stats import seconds_since_start, write_stages, write_stats
 from tidelog.dataclass import dataclass
 from tidelog.engine.recorder import SessionRecorder
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments
 from tidelog.options import OpenOptions
 from tidelog.plan.dead import needed_relations, wanted_relations
 from tidelog.plan.passes import keep_wanted
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
+from tidelog.source import Source
 from tidelog.views import Snapshot
 from tidelog.views.write import check_outputs, print_sizes, write_outputs
+
+if TYPE_CHECKING:
+    from tidelog.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,12 @@ class RunOptions:
     form: RunForm
     shows_warnings: bool
     floats: str
+    souffle: SouffleOptions = SouffleOptions()
+
+    def show(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Show warnings, but for those that are not wanted."""
+        if self.shows_warnings:
+            show([each for each in diagnostics if each.code not in self.souffle.hidden])
 
 
 def run_program(options: RunOptions) -> None:
@@ -42,15 +56,28 @@ def run_program(options: RunOptions) -> None:
     Outputs are published only when all of them were written; statistics come last.
     """
     spare_pandas()
+    options.show(options.souffle.notes)
+    if options.souffle.shown:
+        from tidelog.cli.show_program import show_program  # noqa: PLC0415 - most runs show none
+
+        show_program(options.program, options.options, options.souffle.shown, options.souffle.pragmas)
+        return
     recorder = SessionRecorder()
     if options.stats is not None:
         recorder.add("start", seconds_since_start())
     settings = options.options.settings
     try:
         with ExitStack() as held:
-            snapshot = _evaluate(options, recorder, held)
+            snapshot, session = _evaluate(options, recorder, held)
             with recorder.phase("write"):
                 _write(snapshot, options)
+            if options.souffle.is_verbose:
+                write_stages(recorder)
+            if session is not None and options.souffle.opens_shell:
+                from tidelog.cli.shell import talk  # noqa: PLC0415 - most runs open none
+
+                sys.stdout.flush()
+                talk(session)
     except BaseException:
         # A run stopped on its way, by its memory limit for one, still tells how far it came.
         if options.stats is not None and "load" in recorder.statistics().seconds:
@@ -73,38 +100,55 @@ def _write(snapshot: Snapshot, options: RunOptions) -> None:
     sys.stdout.writelines(f"{line}\n" for line in output_lines(snapshot, TableForm(options.form)))
 
 
-def _evaluate(options: RunOptions, recorder: SessionRecorder, held: ExitStack) -> Snapshot:
-    """Return what the program derives; a store stays open until `held` is left."""
+def _evaluate(
+    options: RunOptions, recorder: SessionRecorder, held: ExitStack
+) -> "tuple[Snapshot, Session | None]":
+    """Return what the program derives; a session, for a store or a shell, stays open until `held` is left."""
     chosen = options.options
     has_facts = chosen.store_folder is not None and _holds_facts(chosen.store_folder)
     _check(options, has_facts=has_facts)
     wanted = chosen if has_facts else with_facts(chosen, options.program)
-    request = Request(read_program(options.program), wanted)
+    request = Request(_plain(read_program(options.program), options), wanted)
     if chosen.engine == "spark":
         from tidelog.engine.spark.opening import spark_for_command  # noqa: PLC0415 - most runs need no Spark
 
         # Spark takes seconds to start: mistakes in the program are told before.
         prepare(request, SessionRecorder())
         request = replace(request, spark=held.enter_context(spark_for_command(options.master)))
-    if chosen.store is not None:
+    if chosen.store is not None or options.souffle.opens_shell:
         from tidelog.session.open import start_session  # noqa: PLC0415 - most runs keep no state
 
         session = held.enter_context(start_session(request, recorder))
-        if options.shows_warnings:
-            show(session.warnings)
-        return session.snapshot
+        options.show(session.warnings)
+        return session.snapshot, session
     prepared = prepare(request, recorder)
-    if options.shows_warnings:
-        show(prepared.warnings)
+    options.show(prepared.warnings)
     check_outputs(prepared.program, options.output_directory or Path())
     needed = needed_relations(prepared.program, wanted_relations(prepared.program))
     if chosen.engine != "reference":
         # Nobody can ask a finished run for other relations; the oracle runs what was written.
-        prepared = replace(prepared, program=keep_wanted(prepared.program))
+        pragmas = {**prepared.program.pragmas, **options.souffle.pragmas}
+        prepared = replace(prepared, program=keep_wanted(replace(prepared.program, pragmas=pragmas)))
     snapshot, warnings = evaluate_once(prepared, recorder, needed)
-    if options.shows_warnings:
-        show(warnings)
-    return snapshot
+    options.show(warnings)
+    return snapshot, None
+
+
+def _plain(source: Source, options: RunOptions) -> Source:
+    """Return the source; with `--no-preprocessor` it must have no work for one."""
+    lines = enumerate(source.text.splitlines(), 1)
+    number = next((number for number, line in lines if line.lstrip().startswith("#")), None)
+    if options.souffle.needs_plain_text and number is not None:
+        raise TidelogError(
+            [
+                Diagnostic(
+                    code="unsupported-option",
+                    message=f"`--no-preprocessor` is not available: {source.name}:{number} is a line for one",
+                    hint="leave out the option, or the line",
+                )
+            ]
+        )
+    return source
 
 
 def _holds_facts(store: Path) -> bool:
@@ -131,3 +175,9 @@ def _check(options: RunOptions, *, has_facts: bool) -> None:
             because=f"the engine is `{chosen.engine}`",
             hint="give --engine spark as well",
         )
+        if options.souffle.opens_shell and (chosen.engine == "spark" or str(options.program) == "-"):
+            is_spark = chosen.engine == "spark"
+            reason = "the shell does not run on Spark" if is_spark else "stdin holds the program"
+            hint = "leave out --engine spark" if is_spark else "put the program into a file"
+            message = f"`-t explain` is not available: {reason}"
+            arguments.diagnostics.append(Diagnostic(code="unsupported-option", message=message, hint=hint))

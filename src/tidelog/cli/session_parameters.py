@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Final, ParamSpec
 import typer
 
 from tidelog.cli.parameters import Includes, Jobs, Macros, NoWarnings, Target, parse_jobs, parse_macros
+from tidelog.cli.souffle_options import parameters, read_souffle_options
 
 if TYPE_CHECKING:
     from tidelog.cli.sessions import SessionOptions
+    from tidelog.cli.souffle_options import SouffleOptions
     from tidelog.options import OpenOptions
 
 Own = ParamSpec("Own")
@@ -121,6 +123,8 @@ _PARAMETERS: Final = inspect.signature(_options).parameters
 # How programs are read, which is all that commands without a session need.
 _LIBRARIES: Final = ("library", "library_dir", "library_bits")
 READING: Final = ("fact_dir", "functions", *_LIBRARIES, "include", "macro")
+# The same for a command to which `-l` names a language; it finds only the usual library.
+READING_TREES: Final = tuple(name for name in READING if name != "library")
 _RUNNING: Final = ("fact_dir", "jobs", "engine", "memory_limit", "iteration_limit", *READING[1:])
 # How epochs are applied.
 EPOCHS: Final = ("strategy", "max_update_share")
@@ -138,12 +142,21 @@ def takes_options(
     return lambda command: _with_parameters(command, [], shared, lambda values: _options(**values))
 
 
-def takes_run(command: Callable[Concatenate["OpenOptions", Own], None]) -> Command:
-    """Return a command that runs a program once, on any engine, with those options."""
+def takes_run(
+    command: Callable[Concatenate[tuple["OpenOptions", "SouffleOptions"], Own], None],
+) -> Command:
+    """Return a command that runs a program once, on any engine, with those options and Soufflé's."""
     engines = Annotated[EngineChoice, typer.Option("--engine", help="What runs the program.")]
     shared = [_PARAMETERS[name] for name in ("store", *_RUNNING)]
     shared = [each.replace(annotation=engines) if each.name == "engine" else each for each in shared]
-    return _with_parameters(command, [], shared, lambda values: _options(**values))
+    others = parameters()
+    names = {each.name for each in others}
+
+    def build(values: Mapping[str, Any]) -> "tuple[OpenOptions, SouffleOptions]":
+        souffle = read_souffle_options(values)
+        return _options(**{name: value for name, value in values.items() if name not in names}), souffle
+
+    return _with_parameters(command, [], [*shared, *others], build)
 
 
 def takes_session(

@@ -36,16 +36,21 @@ def run_shell(options: SessionOptions) -> None:
     """
     spare_pandas()
     with open_target(options) as session:
-        shell = Shell(session)
-        prompt = Prompt(shell.complete)
-        if prompt.is_interactive:
-            say(f"{counted(len(session), 'relation')}, epoch {session.epoch}; :help lists the commands")
-        with prompt:
-            for line in prompt.lines(lambda: shell.prompt, shell.is_unfinished):
-                if not shell.obey(line):
-                    break
-                sys.stdout.flush()
-        shell.leave()
+        talk(session)
+
+
+def talk(session: Session) -> None:
+    """Read lines about a session until the end."""
+    shell = Shell(session)
+    prompt = Prompt(shell.complete)
+    if prompt.is_interactive:
+        say(f"{counted(len(session), 'relation')}, epoch {session.epoch}; :help lists the commands")
+    with prompt:
+        for line in prompt.lines(lambda: shell.prompt, shell.is_unfinished):
+            if not shell.obey(line):
+                break
+            sys.stdout.flush()
+    shell.leave()
     if shell.mistake_count and not prompt.is_interactive:
         raise typer.Exit(MISTAKE)
 

@@ -11,6 +11,7 @@ from tidelog.engine.memory import peak_memory_bytes
 from tidelog.engine.protocol import Settings
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.io.staging import unwritable
+from tidelog.program.suggest import counted
 
 PHASES: Final = ("start", "parse", "load", "evaluate", "write")
 
@@ -36,6 +37,19 @@ def write_stats(
         Path(target).write_text(text, encoding="utf-8")
     except OSError as cause:
         raise unwritable(Path(target), cause) from cause
+
+
+def write_stages(recorder: SessionRecorder) -> None:
+    """Write to stderr what each stage and each stratum took."""
+    statistics = recorder.statistics()
+    lines = [f"{phase}: {statistics.seconds[phase]:.3f} s" for phase in PHASES if phase in statistics.seconds]
+    place = next((place for place, line in enumerate(lines) if line.startswith("write")), len(lines))
+    strata = [
+        f"  {', '.join(stratum.relations)}: {counted(stratum.facts, 'fact')},"
+        f" {counted(stratum.iterations, 'iteration')}, {stratum.seconds:.3f} s"
+        for stratum in statistics.strata
+    ]
+    sys.stderr.write("\n".join([*lines[:place], *strata, *lines[place:], ""]))
 
 
 def _stats(

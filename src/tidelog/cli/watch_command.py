@@ -8,14 +8,14 @@ import typer
 from tidelog.cli.guard import guarded
 from tidelog.cli.parameters import OutputFormat
 from tidelog.cli.programs import with_facts
-from tidelog.cli.session_parameters import READING, takes_options
+from tidelog.cli.session_parameters import READING_TREES, takes_options
 
 if TYPE_CHECKING:
     from tidelog.options import OpenOptions
 
 
 @guarded
-@takes_options(*READING)
+@takes_options(*READING_TREES)
 def watch(  # noqa: PLR0913 - each is an option of its own
     chosen: "OpenOptions",
     program: Annotated[Path, typer.Argument(help="The analysis, a .dl file.", metavar="PROGRAM")],

@@ -90,7 +90,8 @@ def prepare_text(request: Request, text: ProgramText, inputs: Sequence[str]) -> 
         ) from None
     program = name_inputs(program, inputs)
     functions = dict(bind_functions(program, request.options.functions, request.options.shared_libraries))
-    all_warnings = (*_without_inputs(warnings, program, inputs), *_about_store(request))
+    others = (*_about_store(request), *missing_folders(request.options.include_folders))
+    all_warnings = (*_without_inputs(warnings, program, inputs), *others)
     return Prepared(request, text, program, all_warnings, functions, tuple(inputs))
 
 
@@ -110,6 +111,18 @@ def _without_inputs(
     """Leave out the warnings that a relation has no source when facts are given for it."""
     spans = {program.relations[name].span for name in inputs}
     return tuple(each for each in warnings if not (_lacks_source(each) and each.span in spans))
+
+
+def missing_folders(folders: Sequence[Path]) -> Iterator[Diagnostic]:
+    """Yield a warning for each folder for `#include` that is not there."""
+    for folder in folders:
+        if not folder.is_dir():
+            yield Diagnostic(
+                code="missing-include-folder",
+                message=f"there is no folder `{folder}` for `#include`",
+                hint="correct it, or leave it out",
+                severity=Severity.WARNING,
+            )
 
 
 def _about_store(request: Request) -> Iterator[Diagnostic]:
