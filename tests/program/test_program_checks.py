@@ -53,6 +53,17 @@ def test_mistakes_of_all_stages_are_reported_at_once() -> None:
     ]
 
 
+def test_a_fold_begins_with_what_is_known_outside_it() -> None:
+    """A variable that only the aggregate's body binds cannot be its first value."""
+    text = (
+        ".functor add(x: number, y: number): number .decl n(x: number) n(1). .decl t(x: number)"
+        " t(s) :- s = @@add {}, x : {{ n(x) }}."
+    )
+
+    assert mistakes(text.format("x")) == [("unbound-variable", "x")]
+    assert build(text.format("0")).functors.keys() == {"add"}
+
+
 def test_a_close_name_is_suggested() -> None:
     """The hint for an unknown name is a known one that is spelt nearly the same."""
     found = diagnostics(".decl edge(x: number) .decl out(x: number) edge(1). out(x) :- edgee(x).")

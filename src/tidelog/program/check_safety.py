@@ -152,8 +152,8 @@ def _check_aggregate(
     outer = bound | frozenset(aggregate.outer)
     inner = bound_variables(aggregate.body, outer)
     yield from _check_body(aggregate.body, inner, reported)
-    for term in (aggregate.target, aggregate.init):
+    aggregated = "is aggregated but the aggregate's body does not bind it"
+    begun = "is where the aggregate begins, and nothing outside it binds it"
+    for term, known, where in ((aggregate.target, inner, aggregated), (aggregate.init, outer, begun)):
         if term is not None:
-            yield from _unbound(
-                term, inner, reported, "is aggregated but the aggregate's body does not bind it"
-            )
+            yield from _unbound(term, known, reported, where)
