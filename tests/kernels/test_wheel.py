@@ -136,6 +136,7 @@ def test_the_wheel_says_what_it_is_for(wheel: Path):
         common_kernels()
     )
     assert {"tidelog/py.typed", f"tidelog-{__version__}.dist-info/licenses/LICENSE"} <= set(names)
+    assert {"tidelog/include/tidelog.h", "tidelog/include/souffle/SouffleFunctor.h"} <= set(names)
     assert metadata["License-Expression"] == "Apache-2.0"
     assert "Typing :: Typed" in metadata.get_all("Classifier")
 

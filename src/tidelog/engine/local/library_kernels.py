@@ -45,19 +45,8 @@ def _at(columns: npt.NDArray[Any], place: Integer, row: Integer) -> Any:
 
 
 @inlined
-def _integers(columns: Int64s, row: Integer) -> tuple[Any, ...]:
-    return (
-        _at(columns, 0, row),
-        _at(columns, 1, row),
-        _at(columns, 2, row),
-        _at(columns, 3, row),
-        _at(columns, 4, row),
-        _at(columns, 5, row),
-    )
-
-
-@inlined
-def _floats(columns: Floats, row: Integer) -> tuple[Any, ...]:
+def _values(columns: npt.NDArray[Any], row: Integer) -> tuple[Any, ...]:
+    """Return eight values of a row; integers beyond the sixth are passed where no function looks for them."""
     return (
         _at(columns, 0, row),
         _at(columns, 1, row),
@@ -81,7 +70,7 @@ def call_for_numbers(
     """
     function, sample = np.int64(address), results.dtype.type(0)
     for row in range(results.size):
-        results[row] = call_function(function, _integers(integers, row), _floats(floats, row), sample)
+        results[row] = call_function(function, _values(integers, row), _values(floats, row), sample)
 
 
 @kernel
@@ -99,7 +88,7 @@ def call_for_texts(
     function, sample = np.int64(address), np.int64(0)
     end = ends[first - 1] if first else 0
     for row in range(first, ends.size):
-        pointer = call_function(function, _integers(integers, row), _floats(floats, row), sample)
+        pointer = call_function(function, _values(integers, row), _values(floats, row), sample)
         has_value[row] = pointer != 0
         if pointer != 0:
             byte = byte_at(pointer)
