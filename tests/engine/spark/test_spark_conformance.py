@@ -6,8 +6,13 @@ from hypothesis import HealthCheck, given, settings
 from conformance.functions import FUNCTIONS
 from conformance.test_conformance import CASES, NAMES
 from conformance.test_engines_agree import LIMIT
+from conformance.test_libraries import LIBRARIES
+from conformance.test_libraries import NAMES as LIBRARY_NAMES
+from support.compiled import SOURCES, library, needs_compiler
 from support.programs import build, insert, not_yet, outputs, read, read_inputs, run, show
 from support.strategies import RandomProgram, dense_programs, programs
+from tidelog.engine.functions import bind_functions
+from tidelog.engine.libraries import Libraries
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark.engine import SparkEngine, Where
 from tidelog.engine.spark.options import SparkOptions
@@ -41,6 +46,20 @@ def test_case_gives_its_relations(spark, name):
     relations, _ = evaluate(spark, program, inputs, FUNCTIONS)
 
     assert show(relations, outputs(program)) == expected
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", LIBRARY_NAMES)
+def test_libraries_are_called_in_the_driver(spark, name):
+    """Functors of C libraries give what stands beside the program; their strata say why they stay."""
+    program = build((SOURCES / f"{name}.dl").read_text(encoding="utf-8"), f"{name}.dl")
+    inputs = read_inputs(program, SOURCES / f"{name}.facts")
+    libraries = Libraries(tuple(str(library(each)) for each in LIBRARIES), (), 64)
+
+    relations, placements = evaluate(spark, program, inputs, bind_functions(program, {}, libraries))
+
+    assert show(relations, outputs(program)) == (SOURCES / f"{name}.expected").read_text(encoding="utf-8")
+    assert any(each.where is Where.DRIVER for each in placements)
 
 
 @settings(max_examples=5, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])

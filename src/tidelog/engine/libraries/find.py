@@ -4,7 +4,6 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from ctypes.util import find_library
 from pathlib import Path
 from typing import Final
 
@@ -101,6 +100,8 @@ def _files(name: str, folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def _load(name: str, folders: Sequence[Path]) -> ctypes.CDLL:
+    from ctypes.util import find_library  # noqa: PLC0415 - loads what starts other programs
+
     path = next(_files(name, folders), None)
     plain = f"lib{name}{_ENDINGS[0]}"
     try:
