@@ -296,7 +296,7 @@ class Directive:
 
 @dataclass(frozen=True, slots=True)
 class UserFunctor:
-    """The declared signature of a Python callable; types by name."""
+    """The declared signature of a functor in Python or C; types by name."""
 
     name: str
     parameters: tuple[str, ...]

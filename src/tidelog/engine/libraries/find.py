@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import RLock
 from typing import Final
 
 from tidelog.dataclass import dataclass
@@ -39,19 +40,20 @@ class Libraries:
         self, program: Program, wanted: Sequence[tuple[str, Span | None]]
     ) -> dict[str, LibraryFunctor]:
         """Return the functors that the libraries have among those wanted, in the first that has each."""
-        loaded = [(name, _load(name, self.folders)) for name in self.names]
+        loaded = {_load(name, self.folders): RLock() for name in self.names}
         found: dict[str, LibraryFunctor] = {}
         mistakes: list[Diagnostic] = []
         for name, span in wanted:
-            library = next((each for _, each in loaded if hasattr(each, name)), None)
+            library = next((each for each in loaded if hasattr(each, name)), None)
             if library is None:
-                mistakes.append(self._missing(name, span, [each for _, each in loaded]))
+                mistakes.append(self._missing(name, span, list(loaded)))
                 continue
             declared = program.functors[name]
             reasons = list(_refused(declared, program, library, span))
             mistakes += reasons
             if not reasons:
-                found[name] = LibraryFunctor(self._interface(declared, program, library), library, name)
+                interface = self._interface(declared, program, library)
+                found[name] = LibraryFunctor(interface, library, loaded[library])
         if mistakes:
             raise TidelogError(mistakes)
         return found

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Callable
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from tidelog.dataclass import dataclass
@@ -59,10 +60,11 @@ class LibraryFunctor:
     A library cannot be stopped from crashing the process, nor can it be asked for the types of a function.
     """
 
-    def __init__(self, interface: Interface, library: ctypes.CDLL, name: str) -> None:
+    def __init__(self, interface: Interface, library: ctypes.CDLL, lock: RLock) -> None:
         self.interface = interface
-        self._library = library
-        self._function = library[name]
+        # Held while a text is returned: libraries have one buffer for all of them as often as not.
+        self.lock = lock
+        self._function = library[interface.declared.name]
         if self.is_stateful:
             codes = [ctypes.c_int64] * len(interface.kinds)
             self._function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, *codes]
@@ -87,7 +89,8 @@ class LibraryFunctor:
         assert not self.is_stateful, "it is bound to a codec first"
         kinds = self.interface.kinds
         passed = [self._passed(value, kind) for value, kind in zip(operands, kinds, strict=True)]
-        return self._returned(self._function(*passed))
+        with self.lock:
+            return self._returned(self._function(*passed))
 
     def bound_to(self, codec: "Codec") -> Callable[..., Value]:
         """Return the function of Python values; a stateful one sees the codec's tables."""

@@ -36,7 +36,7 @@ _RANGES: Final = {Kind.NUMBER: (-(2**31), 2**31 - 1), Kind.UNSIGNED: (0, 2**32 -
 class LibraryCalls:
     """Calls a function of a library for rows; where something does not fit, one by one to say what.
 
-    Threads call at the same time unless texts or records are made.
+    Threads call at the same time, except functions that return texts or take tables.
     """
 
     def __init__(self, functor: LibraryFunctor, term: UserApplication, calls: Calls) -> None:
@@ -120,7 +120,8 @@ class LibraryCalls:
         data: Bytes = np.empty(_BYTES_PER_TEXT * count, dtype=np.uint8)
         row = 0
         while True:
-            row = call_for_texts(self._functor.address, (whole, parts), (data, ends[1:], has_value), row)
+            with self._functor.lock:
+                row = call_for_texts(self._functor.address, (whole, parts), (data, ends[1:], has_value), row)
             if row == count:
                 break
             data = np.concatenate([data, np.empty_like(data)])
