@@ -265,6 +265,7 @@ def test_a_folder_for_includes_that_is_not_there(tidelog: Command) -> None:
     assert status == 0
     assert PRINTED in out
     assert err.startswith("warning[missing-include-folder]: there is no folder `nowhere` for `#include`")
+    assert "1 program checked: 0 errors, 1 warning" in tidelog("check", "prog.dl", "-I", "nowhere")[1]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tidelog.errors.plain import plain_diagnostics
 from tidelog.program import build_program
 from tidelog.program.suggest import counted
 from tidelog.source import Span
+from tidelog.syntax.find_source import missing_folders
 from tidelog.syntax.parser import in_order, parse_what_can_be
 from tidelog.syntax.tree import SyntaxTree
 
@@ -32,11 +33,11 @@ def check_programs(
     form: OutputFormat = OutputFormat.TEXT,
 ) -> None:
     """Show the diagnostics of all programs; exit with status 1 if one of them is an error."""
+    of_programs = (each for program in programs for each in _diagnostics(program, include_path, defines))
     found = [
-        diagnostic
-        for program in programs
-        for diagnostic in _diagnostics(program, include_path, defines)
-        if shows_warnings or diagnostic.severity is Severity.ERROR
+        each
+        for each in (*missing_folders(include_path), *of_programs)
+        if shows_warnings or each.severity is Severity.ERROR
     ]
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in found)
     if form is OutputFormat.JSON:

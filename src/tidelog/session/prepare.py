@@ -16,7 +16,7 @@ from tidelog.program.nodes import Program
 from tidelog.program.text import ProgramText
 from tidelog.session.load import relations_with_facts
 from tidelog.source import Source
-from tidelog.syntax.find_source import find_source
+from tidelog.syntax.find_source import find_source, missing_folders
 from tidelog.values import Value
 
 
@@ -111,18 +111,6 @@ def _without_inputs(
     """Leave out the warnings that a relation has no source when facts are given for it."""
     spans = {program.relations[name].span for name in inputs}
     return tuple(each for each in warnings if not (_lacks_source(each) and each.span in spans))
-
-
-def missing_folders(folders: Sequence[Path]) -> Iterator[Diagnostic]:
-    """Yield a warning for each folder for `#include` that is not there."""
-    for folder in folders:
-        if not folder.is_dir():
-            yield Diagnostic(
-                code="missing-include-folder",
-                message=f"there is no folder `{folder}` for `#include`",
-                hint="correct it, or leave it out",
-                severity=Severity.WARNING,
-            )
 
 
 def _about_store(request: Request) -> Iterator[Diagnostic]:

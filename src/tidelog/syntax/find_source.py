@@ -1,11 +1,12 @@
 """The text of a program, from wherever the user has it."""
 
 import re
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.errors.arguments import bad_argument
 from tidelog.errors.files import reason_of, unreadable_hint
 from tidelog.source import Source, Span
@@ -76,3 +77,15 @@ def _bad_encoding(path: Path, content: bytes, cause: UnicodeDecodeError) -> Diag
         span=Span(readable, place, place + 1),
         hint="save the program as UTF-8",
     )
+
+
+def missing_folders(folders: Sequence[Path]) -> Iterator[Diagnostic]:
+    """Yield a warning for each folder for `#include` that is not there."""
+    for folder in folders:
+        if not folder.is_dir():
+            yield Diagnostic(
+                code="missing-include-folder",
+                message=f"there is no folder `{folder}` for `#include`",
+                hint="correct it, or leave it out",
+                severity=Severity.WARNING,
+            )
