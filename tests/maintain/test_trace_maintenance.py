@@ -135,7 +135,7 @@ def test_evaluation_after_a_traced_epoch_sees_its_facts():
 
 def steps_of(report: Any) -> int:
     """Return the steps that following the trace took."""
-    found = re.search(r"edits of the trace in ([\d,]+) steps", report.reason)
+    found = re.search(r"edits? of the trace in ([\d,]+) steps?", report.reason)
     assert found is not None
     return int(found[1].replace(",", ""))
 

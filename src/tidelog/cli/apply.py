@@ -47,6 +47,7 @@ def apply_changes(options: ApplyOptions) -> None:
     with open_target(options.session) as session:
         for path in options.guards:
             session.guard(path, strict=options.is_strict)
+        warnings = session.warnings
         try:
             for transaction in read_transactions(options.scripts):
                 try:
@@ -61,6 +62,7 @@ def apply_changes(options: ApplyOptions) -> None:
                     has_failed, has_broken = has_failed or not is_guard, has_broken or is_guard
                     continue
                 _print(delta, session, options)
+                warnings = _show_new(session, warnings, options)
                 if delta.violations:
                     has_broken = True
                     _report(delta.violations)
@@ -100,6 +102,13 @@ def _report(violations: Sequence[Violation]) -> None:
     """Write broken guards with blame and repair to stderr."""
     for violation in violations:
         sys.stderr.write(f"{violation}\n")
+
+
+def _show_new(session: Session, known: Sequence[Diagnostic], options: ApplyOptions) -> tuple[Diagnostic, ...]:
+    """Show the warnings that are not known yet, and return all."""
+    if options.session.shows_warnings:
+        show([each for each in session.warnings if each not in known])
+    return session.warnings
 
 
 def _print(delta: Delta, session: Session, options: ApplyOptions) -> None:

@@ -91,7 +91,11 @@ def run_program(options: RunOptions) -> None:
 def _write(snapshot: Snapshot, options: RunOptions) -> None:
     """Write the outputs as their directives say, or print them in the form that was asked for."""
     if options.form is RunForm.TEXT:
-        write_outputs(snapshot, options.output_directory or Path(), floats=options.floats)
+        warnings = list[Diagnostic]()
+        directory = options.output_directory or Path()
+        write_outputs(snapshot, directory, floats=options.floats, warnings=warnings)
+        if options.shows_warnings:
+            show(warnings)
         print_sizes(snapshot, sys.stdout)
         return
     from tidelog.cli.run_tables import output_lines  # noqa: PLC0415 - most runs write files

@@ -126,17 +126,22 @@ def layout_of(relation: Relation, directive: Directive, guess: CsvLayout | None 
     if "headers" in parameters:
         has_header = _is_on(directive, "headers")
     return CsvLayout(
-        delimiter, has_header, is_quoted, _positions(relation, directive), style=_style(directive)
+        delimiter,
+        has_header,
+        is_quoted,
+        _positions(relation, directive),
+        style=_style(directive, is_quoted=is_quoted),
     )
 
 
-def _style(directive: Directive) -> Style:
+def _style(directive: Directive, *, is_quoted: bool) -> Style:
     """Return how values are written: `floats=exact` is the fewest digits that give a float back."""
     word = directive.parameters.get("floats", "souffle")
     if word not in _STYLES:
         message = f"{word!r} is not a way to write floats"
         raise _mistake("bad-io-parameter", message, directive, "use `souffle` or `exact`")
-    return _STYLES[word]
+    style = _STYLES[word]
+    return Style.SOUFFLE_QUOTED if is_quoted and style is Style.SOUFFLE else style
 
 
 def _positions(relation: Relation, directive: Directive) -> tuple[int, ...] | None:

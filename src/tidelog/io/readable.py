@@ -1,4 +1,4 @@
-"""Lines without quotes are written only if they are read back as the same facts."""
+"""Lines without quotes: whether they are read back as the same facts."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from tidelog.dataclass import dataclass
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic
 from tidelog.io.fields import split_plain
 from tidelog.io.places import CsvLayout
 from tidelog.program.nodes import Column, Relation
@@ -27,30 +27,34 @@ class ReadableLines:
     codec: Codec
     span: Span | None
 
-    def check(self, lines: memoryview | bytes, batch: Sequence[Codes], *, is_start: bool) -> None:
-        """Raise a diagnostic if lines would not be read back as the facts they write.
+    def mistake_in(
+        self, lines: memoryview | bytes, batch: Sequence[Codes], *, is_start: bool
+    ) -> Diagnostic | None:
+        """Return a diagnostic if lines would not be read back as the facts they write.
 
         `lines` are the bytes of the batch and `is_start` says that the file begins with them.
         Counting newlines and delimiters shows that nearly every batch is fine; only others are taken
         apart line by line, as the reader does it.
         """
         if self.layout.is_quoted or self.relation.arity == 0:
-            return
+            return None
         starts_with_mark = is_start and bytes(lines[:3]) == _BYTE_ORDER_MARK.encode()
         if not starts_with_mark and self._has_expected_marks(lines, len(batch[0])):
-            return
+            return None
         for number, fields in enumerate(self._rows(batch)):
             if (starts_with_mark and number == 0) or not _reads_back(fields, self.layout):
-                raise TidelogError([self._unreadable(fields)])
+                return self._unreadable(fields)
+        return None
 
-    def check_header(self) -> None:
-        """Raise a diagnostic if the names of the columns cannot stand in a header."""
+    def mistake_in_header(self) -> Diagnostic | None:
+        """Return a diagnostic if the names of the columns cannot stand in a header."""
         names = [column.name for column in self.relation.columns]
         if names and not self.layout.is_quoted and not _reads_back(names, self.layout):
             delimiter = self.layout.delimiter
             message = f"the names of the columns of `{self.relation.name}` hold the delimiter {delimiter!r}"
             hint = "use another delimiter, or rfc4180=true"
-            raise TidelogError([Diagnostic("unwritable-value", message, self.span, hint)])
+            return Diagnostic("unwritable-value", message, self.span, hint)
+        return None
 
     def _has_expected_marks(self, lines: memoryview | bytes, rows: int) -> bool:
         """Say whether newlines and delimiters are just those between lines and fields."""

@@ -2,12 +2,14 @@
 
 import gzip
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 import numpy as np
 
 from tidelog.dataclass import dataclass
+from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.io.lines import csv_lines, header_line, json_lines
 from tidelog.io.places import Format, Place, place_of
 from tidelog.io.readable import ReadableLines
@@ -29,6 +31,15 @@ class _Facts:
     codec: Codec
     batches: Iterator[Sequence[Codes]]
     span: Span | None
+    warnings: list[Diagnostic] | None
+
+    def note(self, mistake: Diagnostic | None) -> Diagnostic | None:
+        """Raise a mistake, or add it to the warnings where there are any, and return it."""
+        if mistake is not None:
+            if self.warnings is None:
+                raise TidelogError([mistake])
+            self.warnings.append(replace(mistake, severity=Severity.WARNING))
+        return mistake
 
 
 def write_relation(  # noqa: PLR0913 - what, how and where of one output
@@ -39,19 +50,23 @@ def write_relation(  # noqa: PLR0913 - what, how and where of one output
     output_directory: Path,
     *,
     staging: Staging | None = None,
+    warnings: list[Diagnostic] | None = None,
 ) -> None:
     """Write facts in value order, as an output directive says.
 
     `columns` is None when a relation without columns does not hold. With a `staging` the
     output appears when that is published; without one it appears at once, whole. The output
-    directory `-` is standard output.
+    directory `-` is standard output. Lines that would not be read back as the same facts are an error;
+    with `warnings` they are written as Soufflé writes them, and the first is added there.
     """
     if staging is None:
         with Staging() as own:
-            write_relation(relation, directive, columns, codec, output_directory, staging=own)
+            write_relation(
+                relation, directive, columns, codec, output_directory, staging=own, warnings=warnings
+            )
         return
     place = place_of(relation, directive, output_directory)
-    facts = _Facts(relation, codec, _batches(relation, columns, codec), directive.span)
+    facts = _Facts(relation, codec, _batches(relation, columns, codec), directive.span, warnings)
     if place.path is None:
         _write_standard(staging.standard_output(), place, facts)
         return
@@ -115,13 +130,14 @@ def _write_standard(file: BinaryIO, place: Place, facts: _Facts) -> None:
 def _write_csv(file: BinaryIO, place: Place, facts: _Facts) -> None:
     relation, layout, codec = facts.relation, place.layout, facts.codec
     readable = ReadableLines(relation, layout, codec, facts.span)
-    is_start = not layout.has_header
+    is_start, mistake = not layout.has_header, None
     if layout.has_header:
-        readable.check_header()
+        mistake = facts.note(readable.mistake_in_header())
         file.write(header_line(relation, layout))
     for batch in facts.batches:
         lines = csv_lines(relation, layout, batch, codec)
-        readable.check(lines, batch, is_start=is_start)
+        if mistake is None:
+            mistake = facts.note(readable.mistake_in(lines, batch, is_start=is_start))
         file.write(lines)
         is_start = False
 

@@ -89,10 +89,15 @@ def decide(now: Situation, settings: MaintenanceSettings) -> Decision:
 def describe_update(rows: int, strategy: Strategy, *, is_growing: bool) -> Decision:
     """Return the decision to follow a change, in words that say how and who asked for it."""
     action = Action.EXTENDED if is_growing else Action.UPDATED
-    how = "only insertions through positive atoms" if is_growing else f"{rows:,} changed facts reach it"
+    how = "only insertions through positive atoms" if is_growing else reaching(rows)
     if strategy is Strategy.AUTO:
         return Decision(action, Strategy.UPDATE, how)
     return Decision(action, strategy, f"{how}; {strategy.value} was asked for")
+
+
+def reaching(rows: int) -> str:
+    """Return how many changed facts reach a stratum, in words."""
+    return "1 changed fact reaches it" if rows == 1 else f"{rows:,} changed facts reach it"
 
 
 def update_without_rules() -> Decision:

@@ -18,6 +18,7 @@ from tidelog.maintain.row_delta import RowDelta
 from tidelog.plan.flatten import FlatRule
 from tidelog.plan.leapfrog_trace import reason_against_trace
 from tidelog.program.nodes import Program, Stratum
+from tidelog.program.suggest import counted
 
 # What a step of a trace costs relative to a binding of an update, and recording relative to a recompute.
 _STEP_COST = 3.0
@@ -78,7 +79,8 @@ class TraceKeeper:
         if self.traces is not None and self.traces.is_current():
             steps = rows * self._steps_per_row
             if _STEP_COST * steps < predicted:
-                return f"by trace, predicted to take {steps:,.0f} steps against {predicted:,.0f} of an update"
+                expected = counted(round(steps), "step")
+                return f"by trace, predicted to take {expected} against {predicted:,.0f} of an update"
             return None
         self._spent += predicted
         if recompute_work and self._spent > self._patience * _RECORD_COST * recompute_work:
@@ -106,7 +108,7 @@ class TraceKeeper:
             {name: np.concatenate([change.deleted, change.inserted]) for name, change in earlier.items()}
         )
         steps = self.traces.work - before
-        self.note += f"{self.traces.edits:,} edits of the trace in {steps:,} steps"
+        self.note += f"{counted(self.traces.edits, 'edit')} of the trace in {counted(steps, 'step')}"
         return self.traces, steps + self._recording
 
     def commit(self) -> None:

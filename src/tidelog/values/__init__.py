@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.lazily import lazily
 from tidelog.values.types import PRIMITIVES, BranchType, Field, Kind, TypeTable, ValueType
-from tidelog.values.value import Branch, Fact, NoValueError, Value
+from tidelog.values.value import BadPatternError, Branch, Fact, NoValueError, Value
 
 if TYPE_CHECKING:
     from tidelog.values.codec import Codec
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NIL",
     "PRIMITIVES",
+    "BadPatternError",
     "Branch",
     "BranchType",
     "Codec",

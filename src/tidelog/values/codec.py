@@ -56,6 +56,8 @@ class Codec:
         self.types: TypeTable = {**PRIMITIVES, **types}
         self.symbols = Dictionary()
         self.records = Records()
+        # Warnings about patterns that `match` met in facts and cannot use, by pattern.
+        self.bad_patterns: dict[str, Diagnostic] = {}
 
     def resolve(self, type_name: str) -> ValueType:
         """Return the type that says how codes of the named type are read.
@@ -430,9 +432,13 @@ def _reject(value: object, value_type: ValueType) -> NoReturn:
 def _hint(value_type: ValueType) -> str:
     match value_type.kind:
         case Kind.RECORD:
-            return f"a tuple of {len(value_type.fields)} fields, or None for nil"
+            return f"a tuple of {_fields(len(value_type.fields))}, or None for nil"
         case Kind.ADT:
-            names = ", ".join(f"{b.name} ({len(b.fields)} fields)" for b in value_type.branches)
+            names = ", ".join(f"{b.name} ({_fields(len(b.fields))})" for b in value_type.branches)
             return f"a tidelog.Branch, one of: {names}"
         case kind:
             return _EXPECTED[kind]
+
+
+def _fields(count: int) -> str:
+    return "1 field" if count == 1 else f"{count} fields"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.values.codes import code_to_float, code_to_unsigned
 from tidelog.values.records import NIL
-from tidelog.values.text import format_float, format_float_as_souffle, quote_inside
+from tidelog.values.text import format_float, format_float_as_souffle, quote, quote_inside
 from tidelog.values.types import Kind, ValueType
 
 if TYPE_CHECKING:
@@ -17,12 +17,14 @@ class Style(Enum):
     """How values are written.
 
     `SOUFFLE` is what Soufflé writes: floats without a trailing `.0`, and nothing for an empty symbol
-    inside a record. In JSON a record is a list, or an object with the fields' names; a value of an
+    inside a record. `SOUFFLE_QUOTED` is what it writes with `rfc4180`: every symbol inside a record is in
+    quotes. In JSON a record is a list, or an object with the fields' names; a value of an
     algebraic type is its plain text as a string.
     """
 
     PLAIN = "plain"
     SOUFFLE = "souffle"
+    SOUFFLE_QUOTED = "souffle quoted"
     JSON_LISTS = "json lists"
     JSON_OBJECTS = "json objects"
 
@@ -67,13 +69,15 @@ def _simple(code: int, value_type: ValueType, codec: "Codec", style: Style) -> s
             return str(code_to_unsigned(code))
         case Kind.FLOAT:
             value = code_to_float(code)
-            if style is Style.SOUFFLE:
+            if style in (Style.SOUFFLE, Style.SOUFFLE_QUOTED):
                 return format_float_as_souffle(value)
             return json.dumps(value) if style.is_json else format_float(value)
         case Kind.SYMBOL:
             text = codec.symbols.text_of(code)
             if style.is_json:
                 return json.dumps(text, ensure_ascii=False)
+            if style is Style.SOUFFLE_QUOTED:
+                return quote(text)
             return quote_inside(text) if text or style is Style.PLAIN else ""
         case _:
             return str(code)

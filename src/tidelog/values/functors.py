@@ -22,7 +22,7 @@ from typing import Any, Final, cast
 from tidelog.dataclass import dataclass
 from tidelog.values.patterns import PatternError, compile_pattern
 from tidelog.values.types import Kind
-from tidelog.values.value import Branch, NoValueError, Value
+from tidelog.values.value import BadPatternError, Branch, NoValueError, Value
 
 NUMBER_MIN: Final = -(2**63)
 NUMBER_MAX: Final = 2**63 - 1
@@ -130,7 +130,7 @@ def apply(functor: str, kind: Kind, arguments: tuple[Value, ...]) -> Value:
 
 
 def compare(op: str, kind: Kind, left: Value, right: Value) -> bool:
-    """Say whether a comparison holds, or raise `NoValueError` (an unreadable pattern).
+    """Say whether a comparison holds, or raise `BadPatternError`.
 
     `match(pattern, text)` asks for the whole text, and `patterns.py` says what patterns mean;
     `contains(part, text)` asks for a part of it. NaN equals itself and is neither below nor above nor
@@ -431,8 +431,8 @@ def _ord_of_text(value: Value) -> int:
 def _pattern(text: str) -> re.Pattern[str]:
     try:
         return compile_pattern(text)
-    except PatternError:
-        raise NoValueError from None
+    except PatternError as error:
+        raise BadPatternError(text, str(error)) from None
 
 
 _SYMBOL: Final[Mapping[str, _Function]] = {

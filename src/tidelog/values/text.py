@@ -82,8 +82,11 @@ def parse_float(text: str, start: int = 0) -> float:
 
 def quote_inside(text: str) -> str:
     """Return a symbol as it stands inside a record or branch."""
-    if _NEEDS_QUOTES.search(text) is None:
-        return text
+    return quote(text) if _NEEDS_QUOTES.search(text) is not None else text
+
+
+def quote(text: str) -> str:
+    """Return a symbol in quotes."""
     return '"' + "".join(_ESCAPES.get(char, char) for char in text) + '"'
 
 

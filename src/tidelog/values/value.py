@@ -24,3 +24,12 @@ class NoValueError(Exception):
 
     The binding that asked for it yields no derivation; no user ever sees this exception.
     """
+
+
+class BadPatternError(NoValueError):
+    """A text from facts that `match` cannot use as a pattern, and why."""
+
+    def __init__(self, pattern: str, reason: str) -> None:
+        super().__init__(pattern, reason)
+        self.pattern = pattern
+        self.reason = reason

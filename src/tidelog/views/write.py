@@ -11,10 +11,17 @@ from tidelog.program.nodes import Program
 from tidelog.views.snapshot import Snapshot
 
 
-def write_outputs(snapshot: Snapshot, directory: Path, *, floats: str = "souffle") -> None:
+def write_outputs(
+    snapshot: Snapshot,
+    directory: Path,
+    *,
+    floats: str = "souffle",
+    warnings: list[Diagnostic] | None = None,
+) -> None:
     """Write every `.output` relation as its directive says; all are published or none.
 
-    The directory `-` is standard output. `floats` is how a directive without `floats` writes them.
+    The directory `-` is standard output. `floats` is how a directive without `floats` writes them. Lines
+    that cannot be read back are an error, or are written and added to `warnings`.
     """
     with io.Staging() as staging:
         for directive in snapshot.program.directives:
@@ -24,7 +31,9 @@ def write_outputs(snapshot: Snapshot, directory: Path, *, floats: str = "souffle
             holds = relation.arity > 0 or snapshot.engine.size(relation.name) > 0
             columns = snapshot.engine.facts(relation.name) if holds else None
             changed = replace(directive, parameters={"floats": floats, **directive.parameters})
-            io.write_relation(relation, changed, columns, snapshot.codec, directory, staging=staging)
+            io.write_relation(
+                relation, changed, columns, snapshot.codec, directory, staging=staging, warnings=warnings
+            )
 
 
 def check_outputs(program: Program, directory: Path) -> None:

@@ -12,6 +12,7 @@ from typing import assert_never
 
 import numpy as np
 
+from tidelog.engine import patterns
 from tidelog.engine.libraries import LibraryFunctor
 from tidelog.engine.local.arithmetic import COMPARISONS, IDENTITIES, PARTIAL, TOTAL, Compare, comparison
 from tidelog.engine.local.calls import Call, Calls, Encode, Remembered, as_codes, user_call
@@ -261,7 +262,7 @@ class Expressions:
         op, kind = constraint.op, constraint.kind
         if op not in COMPARISONS:
             types = [constraint.left.type, constraint.right.type]
-            call: Call = lambda values: functors.compare(op, kind, *values)  # noqa: E731 - typed
+            call: Call = lambda values: patterns.holds(constraint, values, self.codec)  # noqa: E731 - typed
             node = self._compile_calls(call, (constraint.left, constraint.right), types, as_codes)
         elif kind is Kind.SYMBOL and op not in ("=", "!="):
             compare = comparison(op, Kind.NUMBER)

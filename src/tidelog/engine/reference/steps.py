@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final, assert_never
 
+from tidelog.engine.patterns import holds
 from tidelog.engine.reference.terms import Binding, Terms
 from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import terms_of
 from tidelog.values import Fact, NoValueError, Value
-from tidelog.values.functors import compare, range_values
+from tidelog.values.functors import range_values
 
 Body = tuple[nodes.Literal, ...]
 # The rank of a literal: those that can be tested first, then those that bind, then those that scan.
@@ -59,7 +60,7 @@ class Steps:
         left, right = constraint.left, constraint.right
         if mentioned(constraint) <= binding.keys():
             values = self.terms.value(left, binding), self.terms.value(right, binding)
-            if compare(constraint.op, constraint.kind, *values):
+            if holds(constraint, values, self.terms.codec):
                 yield binding, ()
         elif awaited(left) <= binding.keys():
             yield from self._fit(right, self.terms.value(left, binding), binding)

@@ -22,7 +22,7 @@ class Terms:
 
     def __init__(self, program: nodes.Program, codec: Codec, functions: UserFunctions, solve: Solve) -> None:
         self._program = program
-        self._codec = codec
+        self.codec = codec
         self._functions = functions
         self._solve = solve
         self._found: dict[str, Callable[..., Value]] = {}
@@ -99,7 +99,7 @@ class Terms:
         result_type = self._program.functors[name].result
         result = call_functor(name, function, arguments, span)
         # The codec refuses what is not a value of the type, and makes equal values the same.
-        return canonical_value(self._codec.decode(self._codec.encode(result, result_type), result_type))
+        return canonical_value(self.codec.decode(self.codec.encode(result, result_type), result_type))
 
     def _call(self, term: nodes.UserApplication, arguments: tuple[Value, ...]) -> Value:
         return self.call(term.name, arguments, term.span)
@@ -112,7 +112,7 @@ class Terms:
     def _apply(self, term: nodes.Application, binding: Binding) -> Value:
         arguments = tuple(self.value(part, binding) for part in term.terms)
         if term.functor == "ord":
-            return self._codec.encode(arguments[0], term.terms[0].type)
+            return self.codec.encode(arguments[0], term.terms[0].type)
         return canonical(apply(term.functor, term.kind, arguments), self._kind(term))
 
     def _aggregate(self, term: nodes.Aggregate, binding: Binding) -> Value:
@@ -142,7 +142,7 @@ class Terms:
         if not values:
             raise NoValueError
         result = UserAggregate(name, function, term.span).combine(values)
-        return canonical_value(self._codec.decode(self._codec.encode(result, term.type), term.type))
+        return canonical_value(self.codec.decode(self.codec.encode(result, term.type), term.type))
 
     def _fit_all(
         self,

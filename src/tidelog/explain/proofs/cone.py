@@ -88,5 +88,5 @@ def _too_large(atom: GroundAtom, limit: int) -> Diagnostic:
     return Diagnostic(
         code="too-many-proofs",
         message=f"{atom} rests on more than {limit:,} facts",
-        hint="ask about a fact nearer to the inputs, or give a larger `fact_limit`",
+        hint="ask about a fact nearer to the inputs, or for a proof without a metric, which has no limit",
     )

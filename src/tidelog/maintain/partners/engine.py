@@ -27,7 +27,7 @@ from tidelog.engine.spark.partner import (
 )
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
 from tidelog.engine.spark.wire import Wire, total
-from tidelog.maintain.decide import NO_LIMIT, UNTOUCHED, Decision, give_up, recompute
+from tidelog.maintain.decide import NO_LIMIT, UNTOUCHED, Decision, give_up, reaching, recompute
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.heads import OverBudget, WorkMeter
 from tidelog.maintain.judge import EpochJudge
@@ -178,7 +178,7 @@ class PartnerEngine:
             # Partners learn no prices: what they measured would differ, and all must decide alike.
             work = self.work[number]
             budget = Learned(work).budget(settings.switch, work)
-        reason = f"{rows:,} changed facts reach it; {partners}"
+        reason = f"{reaching(rows)}; {partners}"
         return Decision(Action.UPDATED, Strategy.UPDATE, reason, budget=budget)
 
     def _advance(
