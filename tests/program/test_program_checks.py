@@ -114,7 +114,7 @@ def test_good_programs_have_no_warnings() -> None:
             "bad-subsumption",
         ),
         (".decl a(x: number) a(1). .decl b(x: number) b(x) :- a(x). .plan 0:(2)", "bad-plan"),
-        (".decl a(x: number) a(1). .decl b(x: number) b(x) :- a(x). .plan 1:(1)", "bad-plan"),
+        (".decl a(x: number) a(1). .decl b(x: number) b(x) :- a(x). .plan 0:(1), 0:(1)", "bad-plan"),
         (".decl a(x: number) .limitsize a(n=many) a(1).", "bad-limitsize"),
         (".decl a(x: number, x: number)", "redefined-column"),
         (".decl a(x: number) choice-domain y", "unknown-choice-column"),
@@ -126,6 +126,24 @@ def test_good_programs_have_no_warnings() -> None:
 def test_single_mistakes(text: str, code: str) -> None:
     """Each mistake has its own code."""
     assert [found for found, _ in mistakes(text)] == [code]
+
+
+def test_an_order_of_a_delta_rule_that_is_not_there_is_a_warning() -> None:
+    """Soufflé ignores it, so the program runs."""
+    text = ".decl a(x: number) a(1). .decl b(x: number) b(x) :- a(x). .plan 0:(1), 1:(1)"
+
+    assert [code for code, _ in warnings(text)] == ["plan-without-effect"]
+
+
+@pytest.mark.parametrize("order", ["0:(1)", "0:(3, 1, 2)", "0:(1, 2, 3), 1:(2, 1, 3), 2:(3, 2, 1)"])
+def test_plans_of_subsumptions(order: str) -> None:
+    """An order has the atoms of the body, or before them both heads, which Soufflé counts too."""
+    text = (
+        f".decl a(x: number) a(1). a(2). .decl b(x: number) b(2). a(x) <= a(y) :- b(y), x < y. .plan {order}"
+    )
+
+    assert warnings(text) == []
+    assert {code for code, _ in mistakes(text.replace("b(y), ", "b(y), b(x), "))} == {"bad-plan"}
 
 
 def test_each_check_is_named_for_its_file() -> None:
