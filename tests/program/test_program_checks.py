@@ -203,6 +203,24 @@ def test_a_parameter_without_effect_is_warned_of(directive: str) -> None:
     assert warnings(text) == [("parameter-without-effect", directive)]
 
 
+def test_standard_input_is_read_once() -> None:
+    """A second relation gets nothing, which is a warning."""
+    text = """.decl e, f(x: number)
+.input e(IO=stdin)
+.input f(IO=json)
+.output e, f
+"""
+
+    assert warnings(text) == [("standard-input-twice", ".input f(IO=json)")]
+
+
+@pytest.mark.parametrize("term", ["recursive_iteration_cnt()", "iteration()"])
+def test_iterations_cannot_be_asked_for(term: str) -> None:
+    """They say how a program is evaluated; the hint says what to write instead."""
+    assert mistakes(f".decl a(x: number) a({term}).") == [("unsupported", term.removesuffix("()"))]
+    assert mistakes(f".decl a(x: number) a(1). a(x) :- a(x), {term} < 2.") == [("unsupported", term)]
+
+
 def test_parameters_with_an_effect_are_not_warned_of() -> None:
     """Every parameter that is read is known."""
     text = """

@@ -34,6 +34,25 @@ def check_directives(draft: Draft) -> Iterator[Diagnostic]:
         if word in _STANDARD_STREAMS and "filename" in directive.parameters:
             kind = "jsonfile" if word == "json" else "file"
             yield _without_effect(directive, "filename", f"`IO={word}` has no file; use `IO={kind}`")
+    yield from _second_reader(draft)
+
+
+def _second_reader(draft: Draft) -> Iterator[Diagnostic]:
+    """Yield a warning for each directive but the first that reads standard input."""
+    readers = [
+        each
+        for each in draft.declarations.directives
+        if each.kind == "input" and each.parameters.get("IO") in _STANDARD_STREAMS
+    ]
+    for directive in readers[1:]:
+        first, second = readers[0].relation, directive.relation
+        yield Diagnostic(
+            code="standard-input-twice",
+            message=f"`{first}` reads standard input to its end, so that nothing is left for `{second}`",
+            span=directive.span,
+            hint="read one of them from a file",
+            severity=Severity.WARNING,
+        )
 
 
 def _without_effect(directive: Directive, name: str, hint: str) -> Diagnostic:

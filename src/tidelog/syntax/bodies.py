@@ -4,7 +4,7 @@ from typing import Final
 
 from tidelog.errors import Diagnostic
 from tidelog.syntax.cursor import RESERVED, ParseError
-from tidelog.syntax.terms import BINARY_LEVEL, TermParser
+from tidelog.syntax.terms import BINARY_LEVEL, UNSUPPORTED, TermParser, unsupported
 from tidelog.syntax.tree import Atom, Body, Conjunction, Constraint, Disjunction, Element, Negation, Truth
 
 COMPARISONS: Final = frozenset({"=", "!=", "<", "<=", ">", ">="})
@@ -102,6 +102,8 @@ class BodyParser(TermParser):
     def _atom_alone(self) -> Atom:
         atom = self.atom()
         if self.token.kind in COMPARISONS:
+            if atom.relation in UNSUPPORTED:
+                raise unsupported(atom.relation, atom.span)
             raise ParseError(
                 Diagnostic(
                     code="syntax",

@@ -129,7 +129,10 @@ class DeclarationParser(BodyParser):
         if self.token.kind == "=" and self.peek().text == "debug_delta":
             raise ParseError(
                 Diagnostic(
-                    code="unsupported", message="`debug_delta` is not supported", span=self.peek().span
+                    code="unsupported",
+                    message="`debug_delta` is not supported",
+                    span=self.peek().span,
+                    hint="`tidelog plan --measure` shows what iterations find",
                 )
             )
         self.expect("(", f"columns are written `{names[-1].text}(x: number, y: symbol)`")

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Final
 
 from tidelog.errors import Diagnostic
+from tidelog.source import Span
 from tidelog.syntax.cursor import AGGREGATES, FUNCTORS, RESERVED, ParseError, TokenCursor, describe
 from tidelog.syntax.literals import LiteralError, numeric_literal
 from tidelog.syntax.scanner import Token
@@ -42,7 +43,19 @@ BINARY_LEVEL: Final = {
 PREFIXES: Final = {"-": "neg", "bnot": "bnot", "lnot": "lnot"}
 _PLAIN_TERMS: Final = frozenset({"number", "string", "word"})
 _AFTER_PLAIN_TERM: Final = frozenset({",", ")", "]"})
-_UNSUPPORTED: Final = frozenset({"__ITERATION__", "iteration", "debug_delta"})
+UNSUPPORTED: Final = frozenset({"__ITERATION__", "iteration", "recursive_iteration_cnt", "debug_delta"})
+
+
+def unsupported(name: str, span: Span) -> ParseError:
+    """Return the error for what Soufflé tells about iterations."""
+    return ParseError(
+        Diagnostic(
+            code="unsupported",
+            message=f"`{name}()` is not supported",
+            span=span,
+            hint="give the relation a column that counts",
+        )
+    )
 
 
 class TermParser(TokenCursor):
@@ -159,10 +172,8 @@ class TermParser(TokenCursor):
         text = token.text
         if text not in RESERVED:
             following = self.peek()
-            if following.kind == "(" and text in _UNSUPPORTED:
-                raise ParseError(
-                    Diagnostic(code="unsupported", message=f"`{text}()` is not supported", span=token.span)
-                )
+            if following.kind == "(" and text in UNSUPPORTED:
+                raise unsupported(text, token.span)
             if following.kind == "(":
                 raise ParseError(
                     Diagnostic(
