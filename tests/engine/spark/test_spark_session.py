@@ -259,3 +259,19 @@ def test_numbers_of_derivations_stay_on_spark(spark, tmp_path):
     again.apply(insert={"line": [("b",)]})
     local.apply(insert={"line": [("b",)]})
     assert set(again["row"]) == set(local["row"])
+
+
+def test_bad_patterns_in_facts_are_warned_of(spark):
+    """Texts are matched in the driver, so that `db.warnings` has the patterns of facts and of changes."""
+    text = """
+    .decl pattern(p: symbol)
+    .input pattern
+    .decl found(p: symbol)
+    found(p) :- pattern(p), match(p, "abc").
+    """
+
+    with tidelog.open(text, facts={"pattern": [("[",), ("a.*",)]}, engine="spark", spark=spark) as db:
+        db.apply(insert={"pattern": [("(",)]})
+
+        assert list(db["found"]) == [("a.*",)]
+        assert [each.code for each in db.warnings] == ["pattern-in-facts"] * 2
