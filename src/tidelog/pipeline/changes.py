@@ -41,7 +41,8 @@ def keep_loads(folder: JobFolder, epoch: int, checked: Sequence[CheckedRows], st
             sync_files(place)
             after[source.id] = SourceState(load=epoch, bad=dict(each.bad))
         elif source.bookmark is not None and each.bookmark is not None:
-            after[source.id] = replace(states[source.id], bookmark=each.bookmark)
+            mark = each.bookmark
+            after[source.id] = replace(states[source.id], bookmark=mark.text, bookmark_type=mark.type)
     return after
 
 

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
+from tidelog.pipeline.bookmarks import Bookmark, bookmark_text
 from tidelog.pipeline.facts import HOLDS
 from tidelog.pipeline.job import Changes, JobSource
 from tidelog.pipeline.sources import FILE, MALFORMED
@@ -43,7 +44,7 @@ class CheckedRows:
     columns: tuple[str, ...]
     good: int
     bad: Mapping[str, int]
-    bookmark: str | None = None
+    bookmark: Bookmark | None = None
 
     def facts(self, *, is_insert: bool = True) -> "DataFrame":
         """Return the facts to insert or to delete, perhaps more than once."""
@@ -75,14 +76,20 @@ def check_rows(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> Check
     check_types(rows, source, bound)
     frame = _settle(_mark(rows, source, bound), source, bound)
     frame = frame.persist()
-    totals = frame.groupBy(_REASON).agg(F.count("*"), F.max(_BOOKMARK)).collect()
-    counts = {row[0]: row[1] for row in totals}
+    counts = {row[0]: row[1] for row in frame.groupBy(_REASON).agg(F.count("*")).collect()}
     good = counts.pop(None, 0)
     # Such changes are neither facts nor bad.
     counts.pop(_SUPERSEDED, None)
-    marks = [row[2] for row in totals if row[2] is not None]
     names = tuple(column.name for column in bound.relation(source.relation).columns)
-    return CheckedRows(source, frame, names, good, counts, str(max(marks)) if marks else None)
+    return CheckedRows(source, frame, names, good, counts, _last_bookmark(frame, source))
+
+
+def _last_bookmark(frame: "DataFrame", source: JobSource) -> Bookmark | None:
+    if source.bookmark is None:
+        return None
+    found = frame.schema[_BOOKMARK].dataType
+    text = frame.agg(bookmark_text(F.col(_BOOKMARK), found)).collect()[0][0]
+    return None if text is None else Bookmark(text, found.simpleString())
 
 
 def check_types(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> None:

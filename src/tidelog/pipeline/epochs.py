@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
+from tidelog.pipeline.bookmarks import Bookmark
 from tidelog.pipeline.changes import States, compare_loads, find_changes, keep_loads, merge_changes
 from tidelog.pipeline.checking import CheckedRows, check_rows
 from tidelog.pipeline.derive import Derived, FrameChange, JobEngine
@@ -116,7 +117,7 @@ class JobEpochs:
         try:
             with current.stage("read"):
                 for source in sources:
-                    rows = read_batch(self._spark, self._bound, source, before[source.id].bookmark)
+                    rows = read_batch(self._spark, self._bound, source, _bookmark(before[source.id]))
                     checked.append(check_rows(rows, source, self._bound))
             self._judge(current, checked)
             with current.stage("compare"):
@@ -249,6 +250,10 @@ def check_state(bound: CheckedJob, folder: JobFolder) -> None:
         raise TidelogError([_differs(bound, folder, "program")])
     if last is not None and last.engine != bound.job.engine:
         raise TidelogError([_differs(bound, folder, "engine")])
+
+
+def _bookmark(state: SourceState) -> Bookmark | None:
+    return None if state.bookmark is None else Bookmark(state.bookmark, state.bookmark_type)
 
 
 def _has_new_bad_rows(checked: Sequence[CheckedRows], before: States) -> bool:

@@ -46,7 +46,7 @@ class SourceState:
 
     `load` is the epoch of a snapshot source's last load and `bad` its bad rows by reason; `stream`
     and `batch` are the id of the streaming query and of its last micro-batch; `bookmark` is the last
-    value of an increasing column.
+    value of an increasing column, of which `bookmark_type` is the type.
     """
 
     load: int | None = None
@@ -54,6 +54,7 @@ class SourceState:
     stream: str | None = None
     batch: int | None = None
     bookmark: str | None = None
+    bookmark_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

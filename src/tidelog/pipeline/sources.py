@@ -8,6 +8,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
+from tidelog.pipeline.bookmarks import Bookmark, check_bookmark, rows_after
 from tidelog.pipeline.job import Changes, JobSource, SourceFormat
 from tidelog.pipeline.spark_types import spark_type
 from tidelog.program.suggest import did_you_mean
@@ -21,7 +22,7 @@ FILE: Final = "_tidelog_file"
 
 
 def read_batch(
-    spark: "SparkSession", bound: CheckedJob, source: JobSource, bookmark: str | None
+    spark: "SparkSession", bound: CheckedJob, source: JobSource, bookmark: Bookmark | None
 ) -> "DataFrame":
     """Return all rows of a source, or those after the bookmark."""
     reader = spark.read.options(**source.options)
@@ -31,6 +32,8 @@ def read_batch(
                 assert source.table is not None
                 frame = reader.table(source.table)
             case SourceFormat.JDBC:
+                # Times without a zone stay without one, so that they do not depend on the driver's.
+                reader = spark.read.options(**{"preferTimestampNTZ": "true", **source.options})
                 frame = reader.format("jdbc").load()
             case SourceFormat.KAFKA:
                 raise AssertionError("Kafka is read as a stream")
@@ -38,9 +41,9 @@ def read_batch(
                 frame = _read_files(spark, bound, source)
         if source.bookmark is not None:
             _check_columns(source, bound, frame.columns)
+            check_bookmark(source, frame)
             if bookmark is not None:
-                kept = frame.schema[source.bookmark].dataType
-                frame = frame.where(F.col(_quoted(source.bookmark)) > F.lit(bookmark).cast(kept))
+                frame = rows_after(frame, _quoted(source.bookmark), bookmark)
     except PySparkException as cause:
         raise TidelogError([_unreadable(source, cause)]) from cause
     _check_columns(source, bound, frame.columns)
