@@ -4,7 +4,6 @@ The driver resubmits a job whose executors died, at most `attempts` times in all
 what it wrote to shared storage before.
 """
 
-import base64
 import logging
 import pickle
 import secrets
@@ -15,6 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from tidelog.dataclass import dataclass
+from tidelog.engine.spark.failures import UNFIT, failure_text, raise_failure, unfit_worker
 from tidelog.engine.spark.meeting import Meeting, Place, meet_at_barrier, meet_at_driver
 from tidelog.engine.spark.message import Message, decode, encode
 from tidelog.engine.spark.slots import slots
@@ -123,7 +123,7 @@ def _collect(spark: "SparkSession", job: BarrierJob, task: Task, *, is_barrier: 
         rows = frame.mapInArrow(task, "partner int, content binary", barrier=is_barrier).collect()
     except (PySparkException, Py4JError) as error:
         if "ModuleNotFoundError" in str(error):
-            raise TidelogError([_unfit_diagnostic(_first_line(error))]) from error
+            raise TidelogError([unfit_worker(_first_line(error))]) from error
         raise LostError(_first_line(error)) from error
     return [decode(bytes(row.content)) for row in sorted(rows, key=lambda row: row.partner)]
 
@@ -171,7 +171,7 @@ def _work_apart(job: BarrierJob, version: str) -> tuple[int, Message]:
     assert context is not None
     me = int(context.partitionId())
     unfit = reason_unfit(version)
-    return me, Message(text=f"unfit:{unfit}") if unfit else _guarded(job, ApartWire(me, job.partners))
+    return me, Message(text=UNFIT + unfit) if unfit else _guarded(job, ApartWire(me, job.partners))
 
 
 def _work(  # noqa: PLR0913, PLR0917 - what a closure would hold, were it not sent as bytes
@@ -189,7 +189,7 @@ def _work(  # noqa: PLR0913, PLR0917 - what a closure would hold, were it not se
             cards, control = meet_at_driver(place, me, card, access)
         unfit = [str(each["unfit"]) for each in cards if each["unfit"]]
         if unfit:
-            return Message(text=f"unfit:{unfit[0]}")
+            return Message(text=UNFIT + unfit[0])
         places = [(str(each["address"]), int(str(each["port"]))) for each in cards]
         wire = connect(listener, me, places, access)
     finally:
@@ -220,28 +220,6 @@ def _guarded(job: BarrierJob, wire: Wire) -> Message:
         return Message(text=text)
 
 
-def failure_text(error: Exception) -> str:
-    """Return a failure as text that `raise_failure` raises again elsewhere."""
-    return "failed:" + base64.b64encode(pickle.dumps(_portable(error))).decode()
-
-
-def raise_failure(text: str) -> None:
-    """Raise the failure in a text, if it is one."""
-    if text.startswith("failed:"):
-        # The reply comes from our own workers, over Spark's channels or an authenticated connection.
-        raise pickle.loads(base64.b64decode(text.removeprefix("failed:")))  # noqa: S301 - see above
-    if text.startswith("unfit:"):
-        raise TidelogError([_unfit_diagnostic(text.removeprefix("unfit:"))])
-
-
-def _portable(error: Exception) -> Exception:
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 - what was just written
-    except Exception:  # noqa: BLE001 - any way of failing means that it does not travel
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
-
-
 def raise_failures(replies: list[Message]) -> None:
     """Raise the first failure among replies."""
     for reply in replies:
@@ -255,14 +233,6 @@ def reason_unfit(version: str) -> str:
     if own_version() != version:
         return f"a worker has tidelog {own_version()}, the driver {version}"
     return "" if find_spec("numba") else "a worker has no Numba"
-
-
-def _unfit_diagnostic(reason: str) -> Diagnostic:
-    return Diagnostic(
-        code="spark-unfit-worker",
-        message=reason,
-        hint="install the same tidelog, with Numba, where the executors' Python looks for it",
-    )
 
 
 def _lost(job: BarrierJob, reason: str) -> Diagnostic:

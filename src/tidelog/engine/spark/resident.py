@@ -5,7 +5,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from tidelog.engine.spark.job import BarrierJob, LostError, collect_stage, raise_failure
+from tidelog.engine.spark.failures import is_failure, raise_failure
+from tidelog.engine.spark.job import BarrierJob, LostError, collect_stage
 from tidelog.engine.spark.meeting import Meeting
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.sockets import Access, receive, send
@@ -58,7 +59,7 @@ class ResidentJob:
             self.stop()
             raise LostError(f"resident partners are gone: {self._failure or error}") from error
         for reply in replies:
-            if reply.text.startswith(("failed:", "unfit:")):
+            if is_failure(reply.text):
                 self.stop()
                 raise_failure(reply.text)
         return replies

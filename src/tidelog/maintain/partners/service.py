@@ -15,8 +15,8 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.codes import Known
+from tidelog.engine.spark.failures import failure_text
 from tidelog.engine.spark.files import Annotated, Folder
-from tidelog.engine.spark.job import failure_text
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.sockets import SocketWire, receive, send
 from tidelog.engine.spark.wire import PartnerLostError, Wire
