@@ -13,8 +13,9 @@ from typing import Final
 
 import numpy as np
 
+from tidelog.engine.spark.greeting import Access, admit, listen
 from tidelog.engine.spark.message import BadMessageError, Message, Rows, decode, encode
-from tidelog.engine.spark.sockets import Access, SocketWire, admit, connect, listen, receive
+from tidelog.engine.spark.sockets import SocketWire, connect, receive
 from tidelog.engine.spark.wire import PartnerLostError
 from torture.byte_damage import damage
 from torture.fuzzing import FuzzKind

@@ -7,6 +7,8 @@ import pytest
 import tidelog
 from tidelog import TidelogError
 from tidelog.engine.spark.gathering import gather
+from tidelog.engine.spark.greeting import Safety
+from tidelog.engine.spark.job import new_access
 from tidelog.spark import apply_once
 
 PATHS = """
@@ -275,3 +277,34 @@ def test_bad_patterns_in_facts_are_warned_of(spark):
 
         assert list(db["found"]) == [("a.*",)]
         assert [each.code for each in db.warnings] == ["pattern-in-facts"] * 2
+
+
+@pytest.mark.parametrize("is_resident", [False, True])
+def test_connections_are_encrypted(spark, is_resident):
+    """Partners work over encrypted connections, on ports of a range, for one job and from epoch to epoch."""
+    options = {
+        **EVERYWHERE,
+        "encrypt": True,
+        "ports": (42_000, 42_999),
+        "resident": is_resident,
+        "partners": 2,
+    }
+
+    with tidelog.open(
+        PATHS, engine="spark", spark=spark, facts={"edge": [("a", "b"), ("b", "c")]}, spark_options=options
+    ) as db:
+        db.apply(insert={"edge": [("c", "d")]})
+
+        assert len(db["path"]) == 6
+
+
+def test_settings_of_spark_ask_for_encryption(spark, monkeypatch):
+    """A local master needs none, unless Spark's own connections are protected; the user may ask for it."""
+    assert not new_access(spark, Safety()).is_encrypted
+    assert new_access(spark, Safety(encrypt=True)).is_encrypted
+
+    settings = spark.sparkContext.getConf().set("spark.network.crypto.enabled", "true")
+    monkeypatch.setattr(spark.sparkContext, "getConf", lambda: settings)
+
+    assert new_access(spark, Safety()).is_encrypted
+    assert new_access(spark, Safety(encrypt=False)).is_encrypted

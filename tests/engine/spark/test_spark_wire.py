@@ -6,13 +6,16 @@ import socket
 import struct
 import subprocess
 import threading
+from contextlib import ExitStack, suppress
 
 import numpy as np
 import pytest
 
-from tidelog.engine.spark import sockets
+from tidelog.engine.spark import greeting, sockets
+from tidelog.engine.spark.greeting import Access, Tls, admit, greet, listen, own_address
 from tidelog.engine.spark.message import BadMessageError, Message, Rows, decode, encode
-from tidelog.engine.spark.sockets import Access, Tls, admit, connect, greet, listen, receive
+from tidelog.engine.spark.secure import anonymous_context
+from tidelog.engine.spark.sockets import connect, receive
 from tidelog.engine.spark.wire import PartnerLostError, total
 
 SECRET = b"s" * 32
@@ -56,9 +59,10 @@ def exchange(wire):
     return [(m.numbers, m.tables[0].rows.tolist(), int(m.tables[1].rows.sum())) for m in received], sums
 
 
-def test_messages_arrive():
+@pytest.mark.parametrize("is_encrypted", [True, False])
+def test_messages_arrive(is_encrypted):
     """Each partner gets what each other one sent it, and sums go over all of them."""
-    found = together([Access(SECRET)] * 3, exchange)
+    found = together([Access(SECRET, is_encrypted=is_encrypted)] * 3, exchange)
 
     for me, (received, sums) in enumerate(found):
         assert received == [((me,), [[other, me]], 120_000 * other) for other in range(3)]
@@ -227,9 +231,182 @@ def test_a_partner_with_an_impossible_number_is_hung_up_on():
 
 def test_a_silent_stranger_is_hung_up_on(monkeypatch):
     """Who says too little too slowly does not keep partners waiting as long as they would for each other."""
-    monkeypatch.setattr(sockets, "_GREETING_SECONDS", 0.05)
+    monkeypatch.setattr(greeting, "_GREETING_SECONDS", 0.05)
     ours, theirs = socket.socketpair()
     theirs.sendall(b"half a greeting")
 
     with ours, theirs:
         assert admit(ours, Access(SECRET, wait_seconds=3600)) is None
+
+
+@pytest.fixture
+def held():
+    """Return a stack that closes what is put on it."""
+    with ExitStack() as stack:
+        yield stack
+
+
+class Relay:
+    """Stands between two partners: calls a place for everyone who calls it, and sees or changes all bytes."""
+
+    def __init__(self, held, place, change):
+        self.listener = held.enter_context(listen("127.0.0.1"))
+        self._held = held
+        self.place = self.listener.getsockname()[:2]
+        self.seen = bytearray()
+        self._to, self._change = place, change
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self):
+        caller = self._held.enter_context(self.listener.accept()[0])
+        called = self._held.enter_context(socket.create_connection(self._to))
+        for source, target in ((caller, called), (called, caller)):
+            threading.Thread(target=self._pass_on, args=(source, target), daemon=True).start()
+
+    def _pass_on(self, source, target):
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                self.seen += data
+                target.sendall(self._change(data))
+        with suppress(OSError):
+            target.shutdown(socket.SHUT_RDWR)
+
+
+def through_relay(held, access, change=lambda data: data):
+    """Return what a partner received from another one behind a relay, or why not, and the relay."""
+    listener = held.enter_context(listen("127.0.0.1"))
+    relay = Relay(held, listener.getsockname()[:2], change)
+    received = []
+
+    def called():
+        try:
+            _, connection = admit(listener.accept()[0], access)
+            held.callback(connection.close)
+            received.append(receive(connection))
+        except PartnerLostError as error:
+            received.append(error)
+
+    thread = threading.Thread(target=called)
+    thread.start()
+    with suppress(OSError, PartnerLostError):
+        connection = greet(socket.create_connection(relay.place), 1, access)
+        held.callback(connection.close)
+        sockets.send(connection, Message(text=PRIVATE * 1000))
+    thread.join(30)
+    return received[0], relay
+
+
+PRIVATE = "what the facts say "
+
+
+def test_who_listens_reads_nothing(held):
+    """Facts do not pass in the clear, unless the user asks for it."""
+    message, relay = through_relay(held, Access(SECRET, wait_seconds=5))
+    plain, open_relay = through_relay(held, Access(SECRET, wait_seconds=5, is_encrypted=False))
+
+    assert message.text == plain.text == PRIVATE * 1000
+    assert PRIVATE.encode() not in relay.seen
+    assert PRIVATE.encode() in open_relay.seen
+
+
+def test_who_changes_a_byte_is_noticed(held):
+    """A message that is not as it was sent is a loss, never another message."""
+
+    def change(data):
+        # The pieces of the greeting are small.
+        return data if len(data) < 4000 else data[:-1] + bytes([data[-1] ^ 1])
+
+    found, _ = through_relay(held, Access(SECRET, wait_seconds=5), change)
+
+    assert isinstance(found, PartnerLostError)
+
+
+def test_two_connections_do_not_make_one(held):
+    """Who agrees on keys with both ends cannot pass their proofs on: these belong to one connection."""
+    access = Access(SECRET, wait_seconds=5)
+    listener, between = (held.enter_context(listen("127.0.0.1")) for _ in range(2))
+    found = []
+
+    def relay():
+        called = anonymous_context(is_server=True).wrap_socket(between.accept()[0], server_side=True)
+        raw = socket.create_connection(listener.getsockname()[:2])
+        caller = anonymous_context(is_server=False).wrap_socket(raw)
+        with suppress(OSError):
+            for source, target, count in ((called, caller, 32), (caller, called, 32), (called, caller, 36)):
+                data = b""
+                while len(data) < count and (more := source.recv(count - len(data))):
+                    data += more
+                target.sendall(data)
+            called.sendall(caller.recv(32))
+        called.close()
+        caller.close()
+
+    threads = [
+        threading.Thread(target=lambda: found.append(admit(listener.accept()[0], access))),
+        threading.Thread(target=relay),
+    ]
+    for thread in threads:
+        thread.start()
+    with pytest.raises((PartnerLostError, OSError)):
+        greet(socket.create_connection(between.getsockname()[:2]), 1, access)
+    for thread in threads:
+        thread.join(30)
+
+    assert found == [None]
+
+
+def meet(listeners, access):
+    """Return the wires of partners that connect through these listeners, None for those that do not."""
+    places = [listener.getsockname()[:2] for listener in listeners]
+    wires = [None] * len(listeners)
+
+    def run(me):
+        wires[me] = connect(listeners[me], me, places, access)
+
+    threads = [threading.Thread(target=run, args=(me,)) for me in range(len(listeners))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return wires
+
+
+def test_silent_strangers_keep_nobody_waiting():
+    """Partners meet while strangers who say nothing are still connected (issue 18)."""
+    listeners = [listen("127.0.0.1") for _ in range(2)]
+    strangers = [socket.create_connection(listeners[0].getsockname()[:2]) for _ in range(5)]
+
+    # Less than one stranger is given to prove its identity.
+    wires = meet(listeners, Access(SECRET, wait_seconds=8))
+
+    assert all(wire is not None for wire in wires)
+    for closed in (*strangers, *wires, *listeners):
+        closed.close()
+
+
+def test_ports_are_taken_from_a_range():
+    """The first free port is listened on; a range that is in use is an error."""
+    first = listen("127.0.0.1")
+    port = first.getsockname()[1]
+
+    with pytest.raises(OSError, match="in use"):
+        listen("127.0.0.1", (port, port))
+
+    with listen("127.0.0.1", (port, port + 20)) as second:
+        assert port < second.getsockname()[1] <= port + 20
+    first.close()
+
+
+def test_addresses_may_be_of_ipv6():
+    """Partners meet on an address of version 6."""
+    try:
+        listeners = [listen("::1") for _ in range(2)]
+    except OSError:
+        pytest.skip("this machine has no address ::1")
+
+    wires = meet(listeners, Access(SECRET, wait_seconds=20))
+
+    assert own_address("::1") == "::1"
+    assert all(wire is not None for wire in wires)
+    for closed in (*wires, *listeners):
+        closed.close()

@@ -250,7 +250,7 @@ class SparkEngine:
         begun = time.perf_counter()
         options = self._options
         work = ("tidelog.engine.spark.work", "evaluate", payload)
-        job = BarrierJob(*work, self._partners, options.attempts, options.tls, options.rendezvous)
+        job = BarrierJob(*work, self._partners, options.attempts, options.safety, options.rendezvous)
         if payload.routes.is_decomposed:
             replies = run_apart(options.spark, job)
         else:

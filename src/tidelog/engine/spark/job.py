@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.spark.failures import UNFIT, failure_text, raise_failure, unfit_worker
+from tidelog.engine.spark.greeting import Access, Connection, Safety, listen, own_address
 from tidelog.engine.spark.meeting import Meeting, Place, meet_at_barrier, meet_at_driver
 from tidelog.engine.spark.message import Message, decode, encode
 from tidelog.engine.spark.slots import slots
-from tidelog.engine.spark.sockets import Access, Tls, connect, listen, own_address
+from tidelog.engine.spark.sockets import connect
 from tidelog.engine.spark.wire import ApartWire, PartnerLostError, Wire
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.version import own_version
 
 if TYPE_CHECKING:
-    import socket
-
     from pyspark.sql import SparkSession
 
 _LOGGER: Final = logging.getLogger("tidelog")
@@ -34,6 +33,13 @@ Work = Callable[[Any, Wire], Message]
 Task = Callable[[Iterator[Any]], Iterator[Any]]
 # Executors that died are started again by the cluster, which takes a while.
 _SLOTS_WAIT_SECONDS: Final = 60.0
+# Settings of Spark that protect its own connections, and therefore ours.
+_ENCRYPTED_BY: Final = (
+    "spark.authenticate",
+    "spark.network.crypto.enabled",
+    "spark.ssl.enabled",
+    "spark.ssl.rpc.enabled",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class BarrierJob:
     payload: object
     partners: int
     attempts: int = 3
-    tls: Tls | None = None
+    safety: Safety = Safety()
     rendezvous: str = "driver"
 
 
@@ -57,7 +63,7 @@ def run_job(
     When partners are lost, the job is submitted again with the payload that `resume` returns.
     """
     for attempt in range(1, job.attempts + 1):
-        access = Access(secrets.token_bytes(32), job.tls)
+        access = new_access(spark, job.safety)
         try:
             return _submit(spark, job, access)
         except LostError as lost:
@@ -68,6 +74,21 @@ def run_job(
             if resume is not None:
                 job = replace(job, payload=resume(job.payload))
     raise AssertionError("an attempt returns or raises")
+
+
+def new_access(spark: "SparkSession", safety: Safety) -> Access:
+    """Return what partners of a new job need to be let in.
+
+    Connections are encrypted if Spark's own are to be, and otherwise, unless the user says so, where
+    executors may be on other machines.
+    """
+    settings = spark.sparkContext.getConf()
+    encrypt = safety.encrypt
+    if any(settings.get(name, "false") == "true" for name in _ENCRYPTED_BY):
+        encrypt = True
+    elif encrypt is None:
+        encrypt = not str(spark.sparkContext.master).startswith("local")
+    return Access(secrets.token_bytes(32), safety.tls, is_encrypted=encrypt, ports=safety.ports)
 
 
 def wait_for_slots(spark: "SparkSession", partners: int) -> None:
@@ -178,8 +199,8 @@ def _work(  # noqa: PLR0913, PLR0917 - what a closure would hold, were it not se
     job: BarrierJob, access: Access, driver: str, place: Place | None, version: str, context: Any
 ) -> Message:
     me = context.partitionId()
-    listener = listen(own_address(driver))
-    control: socket.socket | None = None
+    listener = listen(own_address(driver), access.ports)
+    control: Connection | None = None
     try:
         address, port = listener.getsockname()[:2]
         card: dict[str, object] = {"unfit": reason_unfit(version), "address": address, "port": port}

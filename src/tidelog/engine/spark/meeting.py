@@ -10,8 +10,9 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from tidelog.engine.spark.greeting import Access, Connection, admit_all, greet, listen
 from tidelog.engine.spark.message import Message
-from tidelog.engine.spark.sockets import Access, admit, greet, listen, receive, send
+from tidelog.engine.spark.sockets import receive, send
 from tidelog.engine.spark.wire import PartnerLostError
 
 if TYPE_CHECKING:
@@ -24,32 +25,32 @@ class Meeting:
     """The driver's side: waits in a thread for all partners and tells each where the others are."""
 
     def __init__(self, address: str, partners: int, access: Access) -> None:
-        self._listener = listen(address)
+        self._listener = listen(address, access.ports)
         self._partners = partners
         self._access = access
         self.place: Place = self._listener.getsockname()[:2]
-        self.connections: dict[int, socket.socket] = {}
+        self.connections: dict[int, Connection] = {}
         self.is_complete = threading.Event()
         self._thread = threading.Thread(target=self._meet, name="tidelog-meeting", daemon=True)
         self._thread.start()
 
     def _meet(self) -> None:
         cards: dict[int, object] = {}
-        while len(cards) < self._partners:
-            try:
-                raw, _ = self._listener.accept()
-            except OSError:
-                return  # closed: the job is over
-            found = admit(raw, self._access)
-            if found is None:
-                continue
-            partner, connection = found
+
+        def take(partner: int, connection: Connection) -> None:
+            connection.settimeout(self._access.wait_seconds)
             card = _card(connection) if partner < self._partners else None
+            connection.settimeout(None)
             if card is None:
                 connection.close()
-                continue
+                return
             cards[partner] = card
             self.connections[partner] = connection
+
+        try:
+            admit_all(self._listener, self._access, lambda: len(cards) == self._partners, take)
+        except OSError:
+            return  # closed: the job is over
         everybody = Message(text=json.dumps([cards[partner] for partner in range(self._partners)]))
         for connection in self.connections.values():
             try:
@@ -69,7 +70,7 @@ class Meeting:
             connection.close()
 
 
-def _card(connection: socket.socket) -> object | None:
+def _card(connection: Connection) -> object | None:
     """Return the card that a partner sends, or None if it cannot be read."""
     try:
         card = json.loads(receive(connection).text)
@@ -80,7 +81,7 @@ def _card(connection: socket.socket) -> object | None:
 
 def meet_at_driver(
     place: Place, me: int, card: dict[str, object], access: Access
-) -> tuple[list[dict[str, object]], socket.socket]:
+) -> tuple[list[dict[str, object]], Connection]:
     """Return the cards of all partners, and the connection to the driver."""
     try:
         raw = socket.create_connection(place, timeout=access.wait_seconds)

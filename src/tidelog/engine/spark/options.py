@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.spark.sockets import Tls
+from tidelog.engine.spark.greeting import Safety, Tls
 from tidelog.errors import Diagnostic, raise_if_any
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ class SparkOptions:
     machine. `exchange` is how partners send facts: "sockets", "shuffle", or "auto", which takes sockets
     where Spark allows barrier stages. `rendezvous` is where partners find each other: the "driver", or
     Spark's "barrier", which takes a second. `resident` keeps partners and their memory between epochs.
+    `encrypt` is whether their connections are encrypted, by default where they may leave the machine;
+    `ports` is the first and the last port to listen on.
     """
 
     spark: "SparkSession"
@@ -33,6 +35,13 @@ class SparkOptions:
     checkpoint_seconds: float = 30.0
     attempts: int = 3
     tls: Tls | None = None
+    encrypt: bool | None = None
+    ports: tuple[int, int] | None = None
+
+    @property
+    def safety(self) -> Safety:
+        """Return how connections between partners are protected."""
+        return Safety(self.tls, self.encrypt, self.ports)
 
     def check(self) -> None:
         """Raise diagnostics for values that make no sense."""
@@ -52,3 +61,6 @@ class SparkOptions:
         for name, number in (("partners", self.partners), ("attempts", self.attempts)):
             if number is not None and number < 1:
                 yield Diagnostic(code="spark-bad-option", message=f"{number} is not a valid number of {name}")
+        if self.ports is not None and not 0 < self.ports[0] <= self.ports[1] < 1 << 16:
+            message = f"{self.ports[0]} to {self.ports[1]} is not a range of ports"
+            yield Diagnostic(code="spark-bad-option", message=message, hint="write ports=(40000, 40999)")

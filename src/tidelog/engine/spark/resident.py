@@ -1,15 +1,15 @@
 """Resident partners: one long barrier stage, run from a thread, that takes requests from the driver."""
 
-import secrets
 import threading
 import time
 from typing import TYPE_CHECKING
 
 from tidelog.engine.spark.failures import is_failure, raise_failure
-from tidelog.engine.spark.job import BarrierJob, LostError, collect_stage
+from tidelog.engine.spark.greeting import Access
+from tidelog.engine.spark.job import BarrierJob, LostError, collect_stage, new_access
 from tidelog.engine.spark.meeting import Meeting
 from tidelog.engine.spark.message import Message
-from tidelog.engine.spark.sockets import Access, receive, send
+from tidelog.engine.spark.sockets import receive, send
 from tidelog.engine.spark.wire import PartnerLostError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class ResidentJob:
     """A running job and the connections to its partners."""
 
     def __init__(self, spark: "SparkSession", job: BarrierJob) -> None:
-        access = Access(secrets.token_bytes(32), job.tls)
+        access = new_access(spark, job.safety)
         driver = str(spark.conf.get("spark.driver.host", "127.0.0.1"))
         self._meeting = Meeting(driver, job.partners, access)
         self._job = job

@@ -78,7 +78,7 @@ class PartnerPool:
     def _run_once(self, requests: tuple[Message, ...]) -> list[Message]:
         payload = ServicePayload(tuple(self.groups), self.settings, self.folder, requests)
         job = BarrierJob(
-            _MODULE, "serve", payload, self.partners, self.options.attempts, self.options.tls,
+            _MODULE, "serve", payload, self.partners, self.options.attempts, self.options.safety,
             self.options.rendezvous,
         )  # fmt: skip
         return run_job(self.options.spark, job)
@@ -88,7 +88,7 @@ class PartnerPool:
     ) -> list[Message]:
         if self._resident is None:
             payload = ServicePayload(tuple(self.groups), self.settings, self.folder, None)
-            job = BarrierJob(_MODULE, "serve", payload, self.partners, 1, self.options.tls)
+            job = BarrierJob(_MODULE, "serve", payload, self.partners, 1, self.options.safety)
             self._resident = ResidentJob(self.options.spark, job)
             self._loaded = set()
         if group not in self._loaded:
