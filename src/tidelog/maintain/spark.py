@@ -54,6 +54,7 @@ from tidelog.maintain.partners.groups import (
     change_facts,
     found_in,
     read_state,
+    shorten_files,
     write_inputs,
 )
 from tidelog.maintain.partners.manifest import Manifest, Manifests
@@ -379,7 +380,8 @@ class SparkMaintainedEngine:
             for name, change in changes.items():
                 file = f"{epoch}-{uuid.uuid4().hex[:12]}"
                 written = write_inputs(self._folder, name, file, *self._rows_of(name, change))
-                self._input_files.setdefault(name, []).append(written)
+                files = [*self._input_files.get(name, ()), written]
+                self._input_files[name] = shorten_files(self._folder, name, files, self._arity(name))
             groups = [
                 {
                     "strata": [self._program.strata.index(stratum) for stratum in run.strata],
@@ -388,7 +390,12 @@ class SparkMaintainedEngine:
                 for run, group in zip(self._placed, self._groups, strict=True)
             ]  # fmt: skip
             manifest = Manifest(
-                epoch, self._fingerprint(), tuple(applied[-_IDS_KEPT:]), self._input_files, groups
+                epoch,
+                self._fingerprint(),
+                tuple(applied[-_IDS_KEPT:]),
+                self._input_files,
+                groups,
+                tuple(each.relation for each in self._program.directives if each.kind == "input"),
             )
             self._manifests.commit(manifest, self._codec, self.numbering)
         self._epoch, self._applied, self._batch = epoch, applied[-_IDS_KEPT:], None
@@ -398,7 +405,8 @@ class SparkMaintainedEngine:
         return fact_rows(change.inserted, arity), fact_rows(change.deleted, arity)
 
     def _fingerprint(self) -> str:
-        text = f"{own_version()}\n{print_program(self._program)}"
+        # Directives say where facts come from and go to, which is another matter.
+        text = f"{own_version()}\n{print_program(replace(self._program, directives=()))}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def close(self) -> None:

@@ -78,10 +78,10 @@ def with_spark(request: Request) -> Request:
     options = request.options
     if options.engine != "spark":
         return request
-    from tidelog.engine.spark.opening import choose_options, gather_frames  # noqa: PLC0415 - only for Spark
+    from tidelog.engine.spark.opening import choose_options, gather_facts  # noqa: PLC0415 - only for Spark
 
     spark = choose_options(options.spark, options.spark_options)
-    return replace(request.changed(facts=gather_frames(options.facts)), spark=spark)
+    return replace(request.changed(facts=gather_facts(options.facts, spark)), spark=spark)
 
 
 def start_session(request: Request, recorder: SessionRecorder) -> Session:
@@ -108,7 +108,8 @@ def evaluate(prepared: Prepared, recorder: SessionRecorder) -> Session:
     try:
         with recorder.phase("load"):
             engine = kind.maintain(kind.passes(program), codec, options.settings, prepared.functions)
-            resumed = _resume(engine) if request.spark is not None else None
+            # On Spark an engine continues from its storage, if there is something.
+            resumed = getattr(engine, "resume", lambda: None)() if request.spark is not None else None
             if resumed is None:
                 load_facts(program, options.facts, codec, engine)
         with recorder.phase("evaluate"):
@@ -233,9 +234,3 @@ def _no_program() -> Diagnostic:
         message="there is neither a program nor a store to open",
         hint="tidelog.open('prog.dl'), or tidelog.open(store='folder')",
     )
-
-
-def _resume(engine: object) -> int | None:
-    """Return the epoch an engine can go on from, None for one that has to evaluate."""
-    found = getattr(engine, "resume", None)
-    return None if found is None else found()

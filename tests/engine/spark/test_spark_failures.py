@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.engine.spark.failures import failure_text, is_failure, raise_failure
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.source import Source, Span
@@ -48,6 +49,12 @@ def test_other_failures_are_raised_in_words() -> None:
     """The type and the message of any exception arrive; its class does not travel."""
     with pytest.raises(RuntimeError, match="ZeroDivisionError: division by zero"):
         raise_failure(failure_text(ZeroDivisionError("division by zero")))
+
+
+def test_codes_that_need_more_bits_are_asked_for() -> None:
+    """The driver catches this signal and runs the stratum again with wide codes."""
+    with pytest.raises(NeedsWideCodes):
+        raise_failure(failure_text(NeedsWideCodes()))
 
 
 def test_a_pickle_is_not_run(tmp_path: Path) -> None:

@@ -308,3 +308,72 @@ def test_settings_of_spark_ask_for_encryption(spark, monkeypatch):
 
     assert new_access(spark, Safety()).is_encrypted
     assert new_access(spark, Safety(encrypt=False)).is_encrypted
+
+
+def test_one_of_two_sessions_commits(spark, tmp_path):
+    """Who comes second is told so, has changed nothing, and can open the storage again (issue 18)."""
+    options = {"engine": "spark", "spark": spark, "spark_options": {**EVERYWHERE, "storage": str(tmp_path)}}
+    tidelog.open(PATHS, facts={"edge": [("a", "b")]}, **options).close()
+
+    with tidelog.open(PATHS, **options) as first, tidelog.open(PATHS, **options) as second:
+        first.apply(insert={"edge": [("b", "first")]})
+        with pytest.raises(TidelogError, match="spark-storage-in-use") as caught:
+            second.apply(insert={"edge": [("b", "second")]})
+        first.apply(insert={"edge": [("b", "again")]})
+        seen = second.epoch, list(second["edge"])
+
+    assert "another session committed epoch 1" in caught.value.diagnostics[0].message
+    assert seen == (0, [("a", "b")])
+    with tidelog.open(PATHS, **options) as third:
+        assert (third.epoch, list(third["edge"])) == (2, [("a", "b"), ("b", "again"), ("b", "first")])
+
+
+def test_two_sessions_do_not_begin_in_one_place(spark, tmp_path):
+    """A state that appeared while another session evaluated is not overwritten."""
+    options = {"engine": "spark", "spark": spark, "spark_options": {**EVERYWHERE, "storage": str(tmp_path)}}
+    program = (
+        PATHS
+        + ".functor meanwhile(x: symbol): symbol\n.decl seen(x: symbol)\nseen(@meanwhile(x)) :- edge(x, _).\n"
+    )
+
+    def meanwhile(text):
+        if not (tmp_path / "manifest.json").exists():
+            (tmp_path / "manifest.json").write_text('{"token": "of somebody else", "epoch": 7}')
+        return text
+
+    with pytest.raises(TidelogError, match="another session committed epoch 7"):
+        tidelog.open(program, facts={"edge": [("a", "b")]}, functions={"meanwhile": meanwhile}, **options)
+
+    assert json.loads((tmp_path / "manifest.json").read_text())["epoch"] == 7
+
+
+def test_storage_is_opened_again_without_facts(spark, tmp_path):
+    """Which relations have input facts is known there, so that the program is not another one (issue 18)."""
+    text = PATHS.replace(".input edge\n", "").replace(
+        "path(x, y) :-", ".decl spare(x: symbol)\npath(x, x) :- spare(x).\npath(x, y) :-", 1
+    )
+    options = {"engine": "spark", "spark": spark, "spark_options": {**EVERYWHERE, "storage": str(tmp_path)}}
+    tidelog.open(text, facts={"edge": [("a", "b")], "spare": []}, **options).close()
+
+    with tidelog.open(text, **options) as db:
+        db.apply(insert={"edge": [("b", "c")], "spare": [("z",)]})
+
+        assert list(db["path"]) == [("a", "b"), ("a", "c"), ("b", "c"), ("z", "z")]
+
+
+def test_codes_that_outgrow_32_bits_on_workers(spark):
+    """Partners that meet such a number ask for wide codes, at the start and in an epoch."""
+    text = """
+    .decl start(x: number)
+    .input start
+    .decl n(x: number, y: number)
+    n(x, x) :- start(x).
+    n(x, y + 1) :- n(x, y), y < 2147483649.
+    """
+    options = {"engine": "spark", "spark": spark, "spark_options": EVERYWHERE}
+
+    with tidelog.open(text, facts={"start": [(2147483646,)]}, **options) as db:
+        assert [y for _, y in db["n"]] == list(range(2147483646, 2147483650))
+    with tidelog.open(text, facts={"start": []}, **options) as db:
+        db.apply(insert={"start": [(2147483646,)]})
+        assert [y for _, y in db["n"]] == list(range(2147483646, 2147483650))

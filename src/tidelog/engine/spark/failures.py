@@ -6,15 +6,20 @@ Nothing is unpickled: whoever could send a pickle could run code where it is rea
 import json
 from typing import Final
 
+from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.source import Source, Span
 
 FAILED: Final = "failed:"
 UNFIT: Final = "unfit:"
+# The one signal between partners and driver that is not a failure for the user.
+_WIDE: Final = FAILED + "wide codes"
 
 
 def failure_text(error: Exception) -> str:
     """Return a failure as text that `raise_failure` raises again elsewhere."""
+    if isinstance(error, NeedsWideCodes):
+        return _WIDE
     if isinstance(error, TidelogError):
         found: object = [_plain(each) for each in error.diagnostics]
     else:
@@ -24,6 +29,8 @@ def failure_text(error: Exception) -> str:
 
 def raise_failure(text: str) -> None:
     """Raise the failure in a text, if it is one."""
+    if text == _WIDE:
+        raise NeedsWideCodes
     if text.startswith(FAILED):
         raise _failure(text.removeprefix(FAILED))
     if text.startswith(UNFIT):

@@ -3,10 +3,15 @@
 Files are never changed. A file appears under its name when it is complete.
 """
 
+import fcntl
 import json
 import posixpath
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +21,13 @@ from pyarrow import fs
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.storage.kernel import CodeArray, Int32s
+
+# The file that names all others of a state.
+MANIFEST: Final = "manifest.json"
+# Names of the files that a manifest may name, and of those that were never completed.
+_OF_A_STATE: Final = re.compile(
+    r"(?:[^/]+/[0-9]+/[^/]+\.parquet|(?:symbols|records|numbers)/[^/]+\.json|checkpoints/.+\.json)(?:\.tmp)?"
+)
 
 
 @dataclass(frozen=True)
@@ -92,6 +104,18 @@ class Folder:
             stream.write(data)
         self._system.move(f"{path}.tmp", path)
 
+    @contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Let nobody else hold this lock; only on a local file system, where the system releases it."""
+        if not isinstance(self._system, fs.LocalFileSystem):
+            yield
+            return
+        path = Path(self._path) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     def read_json(self, name: str) -> Any:
         """Return the content of a small file, or None if there is no such file."""
         data = self.read_bytes(name)
@@ -116,6 +140,22 @@ class Folder:
             for info in found
             if info.type is fs.FileType.File and not info.path.endswith(".tmp")
         )
+
+    def sweep(self, kept: Collection[str], older_than_seconds: float) -> int:
+        """Delete files of states that are not among these and not new; return how many.
+
+        Files of other kinds may lie in the folder: they are left alone.
+        """
+        until = time.time() - older_than_seconds
+        selector = fs.FileSelector(self._path, allow_not_found=True, recursive=True)
+        start, deleted = len(self._path) + 1, 0
+        for info in self._system.get_file_info(selector):
+            name = str(info.path)[start:]
+            is_ours = info.type is fs.FileType.File and _OF_A_STATE.fullmatch(name) is not None
+            if is_ours and name not in kept and info.mtime is not None and info.mtime.timestamp() <= until:
+                self._system.delete_file(info.path)
+                deleted += 1
+        return deleted
 
     def path_of(self, names: Sequence[str]) -> list[str]:
         """Return files as Spark names them."""

@@ -62,10 +62,28 @@ def spark_for_command(master: str | None) -> Iterator[object]:
             spark.stop()
 
 
-def gather_frames(
-    facts: Path | str | Mapping[str, object] | None,
-) -> Path | str | Mapping[str, object] | None:
-    """Return facts with every Spark frame as an Arrow table."""
+Facts = Path | str | Mapping[str, object] | None
+
+
+def gather_facts(facts: Facts, options: object) -> Facts:
+    """Return facts with every Spark frame as an Arrow table.
+
+    A state on shared storage has its facts: its relations are named, so that the program is the same.
+    """
+    from tidelog.engine.spark.cluster import open_storage  # noqa: PLC0415 - only with Spark
+    from tidelog.engine.spark.files import MANIFEST  # noqa: PLC0415 - as above
+    from tidelog.engine.spark.options import SparkOptions  # noqa: PLC0415 - as above
+
+    found = _gather_frames(facts)
+    assert isinstance(options, SparkOptions)
+    if options.storage is None or not (found is None or isinstance(found, Mapping)):
+        return found
+    stored = open_storage(options, options).read_json(MANIFEST) or {}
+    named: dict[str, object] = dict.fromkeys(stored.get("named", ()), ())
+    return {**named, **(found or {})} if named else found
+
+
+def _gather_frames(facts: Facts) -> Facts:
     if not isinstance(facts, Mapping) or not any(hasattr(each, "toArrow") for each in facts.values()):
         return facts
     from tidelog.engine.spark.gathering import gather  # noqa: PLC0415 - only with Spark

@@ -219,7 +219,9 @@ class PartnerGroup:
                 rows = fact_rows(change.inserted, arity), fact_rows(change.deleted, arity)
                 # For who loads the state later.
                 file = write_inputs(self._folder, relation, f"{self.number}-{name}", *rows)
-                self.read_files.setdefault(relation, []).append(file)
+                self.read_files[relation] = shorten_files(
+                    self._folder, relation, [*self.read_files.get(relation, ()), file], arity
+                )
         self.work = replies[0]["work"]
 
     def _to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
@@ -327,6 +329,14 @@ def write_inputs(folder: Folder, relation: str, name: str, inserted: CodeArray, 
     levels = np.repeat(np.array([ABSENT, 0], np.int32), [len(deleted), len(inserted)])
     content = Annotated(rows, levels, np.ones(len(rows), np.int32))
     return folder.write_rows(file_name(relation, 0, f"input-{name}"), content)
+
+
+def shorten_files(folder: Folder, relation: str, files: list[str], arity: int) -> list[str]:
+    """Return files of a relation, written as one if they are many; those of before stay where they are."""
+    if len(files) <= _MOST_FILES:
+        return files
+    rows = read_state(folder, files, arity).live_rows()
+    return [write_inputs(folder, relation, f"all-{uuid.uuid4().hex[:12]}", rows, rows[:0])]
 
 
 def read_state(folder: Folder, files: Sequence[str], arity: int) -> StoredRelation:

@@ -1,27 +1,34 @@
 """The manifest of a state on shared storage: which files are the state, at which epoch.
 
 manifest.json                              the last committed epoch, replaced in one step
+manifest.lock                              held while it is replaced
 symbols/FIRST.json, records/FIRST.json     values added to the dictionary, from a code on
 numbers/FIRST.json                         the numbers that `autoinc()` gave, from one on
 RELATION/PARTNER/NAME.parquet              rows with their annotations; a later file overrides
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, field
 from typing import Any
 
 import numpy as np
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.numbering import Numbering, RuleNumbers
-from tidelog.engine.spark.files import Folder
+from tidelog.engine.spark.files import MANIFEST, Folder
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.values.codec import Codec
 from tidelog.values.records import NIL
 
-_NAME = "manifest.json"
-_FORMAT = 2
+_LOCK = "manifest.lock"
+_FORMAT = 3
+# Values and numbers in more files than this become one file.
+_MOST_FILES = 32
+# How often files that nothing names are looked for, and how long one may be read that was named before.
+_SWEPT_EVERY = 16
+_GRACE_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
@@ -37,11 +44,17 @@ class Manifest:
     applied: tuple[str, ...]
     inputs: Mapping[str, Sequence[str]]
     groups: Sequence[Mapping[str, Any]]
+    # The relations that may have input facts, also those that have none.
+    named: tuple[str, ...] = ()
 
 
 @dataclass
 class Manifests:
-    """Writes and reads the manifest of one folder."""
+    """Writes and reads the manifest of one folder.
+
+    Every manifest has a token of its own. Who commits says which manifest it continues, and if another
+    one is there by now, somebody else committed an epoch: nothing is written.
+    """
 
     folder: Folder
     _symbols: list[str] = field(default_factory=list)
@@ -50,13 +63,15 @@ class Manifests:
     _records_known: int = NIL + 1
     _numbers: list[str] = field(default_factory=list)
     _numbers_known: int = 0
+    _token: str | None = None
+    _commits: int = 0
 
     def read(self, fingerprint: str, codec: Codec, numbering: Numbering) -> Manifest | None:
         """Return the last manifest, if there is one, and take over the values and numbers that it names.
 
         Raises `TidelogError` if it is that of another program or another version.
         """
-        stored = self.folder.read_json(_NAME)
+        stored = self.folder.read_json(MANIFEST)
         if stored is None:
             return None
         if (stored["format"], stored["fingerprint"]) != (_FORMAT, fingerprint):
@@ -73,36 +88,63 @@ class Manifests:
         for name in self._numbers:
             numbering.add(_numbers_from(json.loads(self.folder.read_bytes(name) or b"{}")))
         self._numbers_known = numbering.mark()
+        self._token = stored["token"]
         return Manifest(
-            stored["epoch"], stored["fingerprint"], tuple(stored["applied"]),
-            stored["inputs"], tuple(stored["groups"]),
-        )  # fmt: skip
+            stored["epoch"],
+            stored["fingerprint"],
+            tuple(stored["applied"]),
+            stored["inputs"],
+            tuple(stored["groups"]),
+            tuple(stored["named"]),
+        )
 
     def commit(self, manifest: Manifest, codec: Codec, numbering: Numbering) -> None:
-        """Make this manifest the last one; what it names is written already."""
-        self._write_values(manifest.epoch, codec)
-        numbers = self._write_numbers(manifest.epoch, numbering)
-        self.folder.write_json(
-            _NAME,
-            {
-                "format": _FORMAT, "epoch": manifest.epoch, "fingerprint": manifest.fingerprint,
-                "applied": manifest.applied, "inputs": manifest.inputs, "groups": manifest.groups,
-                "symbols": self._symbols, "records": self._records, "numbers": numbers,
-            },
-        )  # fmt: skip
+        """Make this manifest the last one; what it names is written already.
+
+        Raises `TidelogError` if another session committed since this one read or wrote the manifest.
+        """
+        with self.folder.locked(_LOCK):
+            self._check_token()
+            self._write_values(manifest.epoch, codec)
+            numbers = self._write_numbers(manifest.epoch, numbering)
+            self._symbols = self._joined(self._symbols, manifest.epoch, _join_lists)
+            self._records = self._joined(self._records, manifest.epoch, _join_pairs)
+            token = uuid.uuid4().hex
+            content = {"format": _FORMAT, "token": token, **asdict(manifest)}
+            content |= {"symbols": self._symbols, "records": self._records, "numbers": numbers}
+            self.folder.write_json(MANIFEST, content)
+            if self._commits % _SWEPT_EVERY == 0:
+                self.folder.sweep(set(_texts(content)), _GRACE_SECONDS)
+        self._token, self._commits = token, self._commits + 1
         self._numbers, self._numbers_known = numbers, numbering.mark()
+
+    def _joined(self, names: list[str], epoch: int, join: Callable[[list[Any]], Any]) -> list[str]:
+        """Return files of values, made one if they are many."""
+        if len(names) <= _MOST_FILES:
+            return names
+        parts = [json.loads(self.folder.read_bytes(name) or b"[]") for name in names]
+        name = f"{names[0].split('/')[0]}/all-{epoch}-{uuid.uuid4().hex[:12]}.json"
+        self.folder.write_bytes(name, json.dumps(join(parts)).encode())
+        return [name]
+
+    def _check_token(self) -> None:
+        stored = self.folder.read_json(MANIFEST)
+        found = None if stored is None else stored.get("token")
+        if found != self._token:
+            raise TidelogError([_in_use(self.folder.uri, None if stored is None else stored["epoch"])])
 
     def _write_numbers(self, epoch: int, numbering: Numbering) -> list[str]:
         """Write the numbers given since the last manifest; return the files of all of them."""
         if numbering.mark() == self._numbers_known:
             return self._numbers
+        first, kept = (0, []) if len(self._numbers) >= _MOST_FILES else (self._numbers_known, self._numbers)
         new = {
             rule: [[column.tolist() for column in each.columns], each.numbers.tolist(), each.step]
-            for rule, each in numbering.export(self._numbers_known).items()
+            for rule, each in numbering.export(first).items()
         }
-        name = f"numbers/{self._numbers_known}-{epoch}.json"
+        name = f"numbers/{first}-{epoch}.json"
         self.folder.write_bytes(name, json.dumps(new).encode())
-        return [*self._numbers, name]
+        return [*kept, name]
 
     def _write_values(self, epoch: int, codec: Codec) -> None:
         """Write the texts and records that are new since the last manifest."""
@@ -120,6 +162,27 @@ class Manifests:
         self._symbols_known, self._records_known = symbols, records
 
 
+def _join_lists(parts: list[Any]) -> list[Any]:
+    return [each for part in parts for each in part]
+
+
+def _join_pairs(parts: list[Any]) -> list[Any]:
+    return [_join_lists([first for first, _ in parts]), _join_lists([second for _, second in parts])]
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every text in a manifest, the names of files among them."""
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for each in value.values():
+                yield from _texts(each)
+        case list() | tuple():
+            for each in value:
+                yield from _texts(each)
+
+
 def _numbers_from(stored: Mapping[str, Any]) -> dict[str, RuleNumbers]:
     return {
         rule: RuleNumbers(
@@ -127,6 +190,15 @@ def _numbers_from(stored: Mapping[str, Any]) -> dict[str, RuleNumbers]:
         )
         for rule, (columns, numbers, step) in stored.items()
     }
+
+
+def _in_use(uri: str, epoch: int | None) -> Diagnostic:
+    what = "deleted the state" if epoch is None else f"committed epoch {epoch}"
+    return Diagnostic(
+        code="spark-storage-in-use",
+        message=f"another session {what} in `{uri}`; this epoch was not applied",
+        hint="let one session at a time work there; open it again to continue from what is committed",
+    )
 
 
 def _differs(uri: str) -> Diagnostic:
