@@ -84,7 +84,7 @@ CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 # Words of the language, of the command line and of git that look like codes.
 NO_CODE = {
     "choice-domain", "diff-tree", "leapfrog-exclude", "ls-tree", "magic-transform", "magic-transform-exclude",
-    "rev-parse", "why-not",
+    "rev-parse", "tls-unique", "why-not",
 }  # fmt: skip
 
 

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructField, StructType
 
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.checking import CheckedRows
 from tidelog.pipeline.derive import FrameChange
 from tidelog.pipeline.facts import published_columns, sync_files
 from tidelog.pipeline.folder import JobFolder, SourceState
-from tidelog.pipeline.job import Changes
+from tidelog.pipeline.job import Changes, JobSource
 from tidelog.pipeline.spark_types import column_type
+from tidelog.program.suggest import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -39,7 +41,7 @@ def keep_loads(folder: JobFolder, epoch: int, checked: Sequence[CheckedRows], st
             place = folder.fresh(folder.load(source.id, epoch))
             each.facts().write.parquet(str(place))
             sync_files(place)
-            after[source.id] = SourceState(load=epoch, bad=dict(each.bad))
+            after[source.id] = SourceState(load=epoch, bad=dict(each.bad), bad_digest=each.bad_digest)
         elif source.bookmark is not None and each.bookmark is not None:
             mark = each.bookmark
             after[source.id] = replace(states[source.id], bookmark=mark.text, bookmark_type=mark.type)
@@ -89,6 +91,46 @@ def compare_loads(
         else:
             found[relation] = change
     return found
+
+
+def check_deletions(
+    spark: "SparkSession",
+    folder: JobFolder,
+    bound: CheckedJob,
+    before: States,
+    loaded: Mapping[str, FrameChange],
+) -> None:
+    """Raise `TidelogError` if a load deletes a larger part of a relation than its sources allow.
+
+    An empty file is more often a failed export than the end of all facts. Facts that others take the
+    place of are not lost.
+    """
+    mistakes = []
+    for relation, change in loaded.items():
+        own = [each for each in bound.job.sources if each.relation == relation]
+        loads = {each.id: load for each in own if (load := before[each.id].load) is not None}
+        share = max((each.max_deleted_share for each in own), default=1.0)
+        if share >= 1 or not loads or not bound.relation(relation).arity or change.delete is None:
+            continue
+        inserted = 0 if change.insert is None else change.insert.count()
+        lost = change.delete.count() - inserted
+        if lost > 0:
+            places = [str(folder.load(name, load)) for name, load in loads.items()]
+            held = spark.read.parquet(*places).distinct().count()
+            if lost > share * held:
+                mistakes.append(_too_many_deleted(own[0], lost, held, share))
+    if mistakes:
+        raise TidelogError(mistakes)
+
+
+def _too_many_deleted(source: JobSource, lost: int, held: int, share: float) -> Diagnostic:
+    facts = f"{lost:,} of the {counted(held, 'fact')} of `{source.relation}`"
+    return Diagnostic(
+        code="too-many-deleted",
+        message=f"this load would delete {facts}, more than {share:.0%}; nothing was changed",
+        span=source.at("max_deleted_share"),
+        hint=f"if the source `{source.id}` is right, give it max_deleted_share = 1.0 for this run",
+    )
 
 
 def _side(frame: "DataFrame", side: int, schema: StructType) -> "DataFrame":

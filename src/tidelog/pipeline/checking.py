@@ -1,6 +1,7 @@
 """Rows of a source, told apart into changes of facts and bad rows."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
@@ -36,7 +37,8 @@ class CheckedRows:
     """The rows of a source after the check; `frame` is kept until `release`.
 
     `good` is the number of rows that are facts or changes of facts, `bad` counts the others by the
-    code of what is wrong with them. `bookmark` is the greatest value of the bookmark column.
+    code of what is wrong with them, and `bad_digest` tells those from others. `bookmark` is the greatest
+    value of the bookmark column.
     """
 
     source: JobSource
@@ -45,6 +47,7 @@ class CheckedRows:
     good: int
     bad: Mapping[str, int]
     bookmark: Bookmark | None = None
+    bad_digest: str | None = None
 
     def facts(self, *, is_insert: bool = True) -> "DataFrame":
         """Return the facts to insert or to delete, perhaps more than once."""
@@ -81,7 +84,15 @@ def check_rows(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> Check
     # Such changes are neither facts nor bad.
     counts.pop(_SUPERSEDED, None)
     names = tuple(column.name for column in bound.relation(source.relation).columns)
-    return CheckedRows(source, frame, names, good, counts, _last_bookmark(frame, source))
+    checked = CheckedRows(source, frame, names, good, counts, _last_bookmark(frame, source))
+    return replace(checked, bad_digest=_digest(checked.bad_rows())) if counts else checked
+
+
+def _digest(bad: "DataFrame") -> str:
+    """Return a text that differs for other bad rows, whatever their order."""
+    parts = [F.coalesce(F.col(name), F.lit("")) for name in ("reason", "detail", "row")]
+    found = bad.agg(F.sum(F.xxhash64(*parts).cast("decimal(38,0)"))).collect()[0][0]
+    return str(found)
 
 
 def _last_bookmark(frame: "DataFrame", source: JobSource) -> Bookmark | None:

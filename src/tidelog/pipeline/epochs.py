@@ -25,7 +25,14 @@ from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.bookmarks import Bookmark
-from tidelog.pipeline.changes import States, compare_loads, find_changes, keep_loads, merge_changes
+from tidelog.pipeline.changes import (
+    States,
+    check_deletions,
+    compare_loads,
+    find_changes,
+    keep_loads,
+    merge_changes,
+)
 from tidelog.pipeline.checking import CheckedRows, check_rows
 from tidelog.pipeline.derive import Derived, FrameChange, JobEngine
 from tidelog.pipeline.facts import sync_files
@@ -123,6 +130,8 @@ class JobEpochs:
             with current.stage("compare"):
                 after = keep_loads(self._folder, current.epoch, checked, before)
                 loaded = compare_loads(self._spark, self._folder, self._bound, before, after)
+                changes = loaded
+                check_deletions(self._spark, self._folder, self._bound, before, loaded)
                 changes = merge_changes(loaded, find_changes(checked))
             if not changes and self._is_complete() and not _has_new_bad_rows(checked, before):
                 return False
@@ -258,7 +267,7 @@ def _bookmark(state: SourceState) -> Bookmark | None:
 
 def _has_new_bad_rows(checked: Sequence[CheckedRows], before: States) -> bool:
     """Say whether there are bad rows that the last load of the same source did not have."""
-    return any(each.bad and dict(each.bad) != before[each.source.id].bad for each in checked)
+    return any(each.bad and each.bad_digest != before[each.source.id].bad_digest for each in checked)
 
 
 def program_id(bound: CheckedJob) -> str:

@@ -44,7 +44,8 @@ class OutputState:
 class SourceState:
     """How far a source was read.
 
-    `load` is the epoch of a snapshot source's last load and `bad` its bad rows by reason; `stream`
+    `load` is the epoch of a snapshot source's last load, `bad` counts its bad rows by reason and
+    `bad_digest` tells them from others; `stream`
     and `batch` are the id of the streaming query and of its last micro-batch; `bookmark` is the last
     value of an increasing column, of which `bookmark_type` is the type.
     """
@@ -55,6 +56,7 @@ class SourceState:
     batch: int | None = None
     bookmark: str | None = None
     bookmark_type: str | None = None
+    bad_digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,8 @@ class JobSource:
     the same name in both. `op`, `inserts` and `deletes` belong to `Changes.OP`; `order` is a column
     whose greatest value counts where one epoch changes a fact twice. `bookmark` is an increasing
     column by which new rows of a JDBC or catalog table are found. `fields` are the columns of CSV
-    files without a header.
+    files without a header. `max_deleted_share` is how large a part of its relation a snapshot may
+    delete.
     """
 
     relation: str
@@ -97,6 +98,7 @@ class JobSource:
     bookmark: str | None = None
     fields: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    max_deleted_share: float = 0.5
     spans: Mapping[str, Span] = _spans()
 
     @property

@@ -130,7 +130,7 @@ def _read_source(table: "_Table") -> JobSource:
     table.allow(
         (
             "name", "relation", "format", "path", "table", "changes", "columns", "op", "inserts", "deletes",
-            "order", "bookmark", "fields", "options",
+            "order", "bookmark", "fields", "options", "max_deleted_share",
         )
     )  # fmt: skip
     form = table.choice("format", SourceFormat, SourceFormat.PARQUET, is_required=True)
@@ -150,6 +150,7 @@ def _read_source(table: "_Table") -> JobSource:
         table.text("bookmark") or None,
         table.texts("fields"),
         table.text_by_name("options"),
+        table.share("max_deleted_share", 0.5),
         spans=table.spans(),
     )
     if table.content.get("format") == form.value:
@@ -340,6 +341,13 @@ class _Table:
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             return value
         self.mistake(key, f"`{key}` is a number from 1 on, not {_shown(value)}", f"write {key} = {usual}")
+        return usual
+
+    def share(self, key: str, usual: float) -> float:
+        value = self.content.get(key, usual)
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+            return float(value)
+        self.mistake(key, f"`{key}` is a number from 0 to 1, not {_shown(value)}", f"write {key} = {usual}")
         return usual
 
     def one_of(self, key: str, choices: Sequence[str], usual: str) -> str:
