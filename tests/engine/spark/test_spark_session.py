@@ -1,6 +1,10 @@
 """Programs on Spark through the session a user holds."""
 
 import json
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -377,3 +381,40 @@ def test_codes_that_outgrow_32_bits_on_workers(spark):
     with tidelog.open(text, facts={"start": []}, **options) as db:
         db.apply(insert={"start": [(2147483646,)]})
         assert [y for _, y in db["n"]] == list(range(2147483646, 2147483650))
+
+
+def test_a_frozen_partner_is_replaced(spark):
+    """A worker that was stopped gives no sign: the epoch is applied without it (issue 18)."""
+    options = {**EVERYWHERE, "resident": True, "silence_seconds": 3.0}
+    with tidelog.open(
+        PATHS, engine="spark", spark=spark, facts={"edge": [("a", "b"), ("b", "c")]}, spark_options=options
+    ) as db:
+        db.apply(insert={"edge": [("c", "d")]})
+        worker = min(workers_of_spark())
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            db.apply(insert={"edge": [("d", "e")]})
+
+            assert len(db["path"]) == 10
+        finally:
+            # Spark ends it too, some time later.
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+
+
+def workers_of_spark():
+    """Return the processes of this Spark that run tasks: PySpark forks them from daemons of the JVM."""
+    parents, daemons = {}, set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            process = int(entry.name)
+            parents[process] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            if b"pyspark.daemon" in (entry / "cmdline").read_bytes().split(b"\0"):
+                daemons.add(process)
+
+    def is_ours(process):
+        while process in parents and process != os.getpid():
+            process = parents[process]
+        return process == os.getpid()
+
+    return {each for each in daemons if parents[each] in daemons and is_ours(each)}

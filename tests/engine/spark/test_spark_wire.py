@@ -6,6 +6,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 from contextlib import ExitStack, suppress
 
 import numpy as np
@@ -410,3 +411,38 @@ def test_addresses_may_be_of_ipv6():
     assert all(wire is not None for wire in wires)
     for closed in (*wires, *listeners):
         closed.close()
+
+
+@pytest.mark.parametrize("is_encrypted", [True, False])
+def test_a_busy_partner_is_waited_for(is_encrypted):
+    """Beats tell that it is there, however long it works before it sends anything."""
+
+    def work(wire):
+        if wire.me == 1:
+            time.sleep(1.5)
+        return [each.text for each in wire.exchange([Message(text="here")] * 2)]
+
+    found = together([Access(SECRET, is_encrypted=is_encrypted, silence_seconds=0.5)] * 2, work)
+
+    assert found == [["here"] * 2] * 2
+
+
+@pytest.mark.parametrize("is_encrypted", [True, False])
+@pytest.mark.parametrize("rows", [1, 3_000_000])
+def test_a_frozen_partner_is_given_up(is_encrypted, rows):
+    """Without a sign of it others do not wait for ever, however much they have to send (issue 18)."""
+    is_noticed = threading.Event()
+
+    def work(wire):
+        if wire.me == 1:
+            wire._heart.stop()
+            assert is_noticed.wait(30)
+            return None
+        try:
+            return wire.exchange([Message(tables=(Rows("r", np.zeros((rows, 1), np.int64)),))] * 2)
+        finally:
+            is_noticed.set()
+
+    lost, _ = together([Access(SECRET, is_encrypted=is_encrypted, silence_seconds=0.5)] * 2, work)
+
+    assert isinstance(lost, PartnerLostError)

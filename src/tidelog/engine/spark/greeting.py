@@ -42,7 +42,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Safety:
-    """How connections are protected: with certificates, by encryption, on which ports.
+    """How connections are protected: with certificates, by encryption, on which ports, and from silence.
 
     Without an answer connections that may leave the machine are encrypted.
     """
@@ -50,6 +50,7 @@ class Safety:
     tls: Tls | None = None
     encrypt: bool | None = None
     ports: tuple[int, int] | None = None
+    silence_seconds: float = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Access:
     wait_seconds: float = 120.0
     is_encrypted: bool = True
     ports: tuple[int, int] | None = None
+    silence_seconds: float = 120.0
 
 
 def own_address(towards: str) -> str:

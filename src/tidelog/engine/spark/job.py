@@ -88,7 +88,13 @@ def new_access(spark: "SparkSession", safety: Safety) -> Access:
         encrypt = True
     elif encrypt is None:
         encrypt = not str(spark.sparkContext.master).startswith("local")
-    return Access(secrets.token_bytes(32), safety.tls, is_encrypted=encrypt, ports=safety.ports)
+    return Access(
+        secrets.token_bytes(32),
+        safety.tls,
+        is_encrypted=encrypt,
+        ports=safety.ports,
+        silence_seconds=safety.silence_seconds,
+    )
 
 
 def wait_for_slots(spark: "SparkSession", partners: int) -> None:

@@ -22,7 +22,8 @@ class SparkOptions:
     where Spark allows barrier stages. `rendezvous` is where partners find each other: the "driver", or
     Spark's "barrier", which takes a second. `resident` keeps partners and their memory between epochs.
     `encrypt` is whether their connections are encrypted, by default where they may leave the machine;
-    `ports` is the first and the last port to listen on.
+    `ports` is the first and the last port to listen on. A partner that gives no sign for `silence_seconds`
+    is lost.
     """
 
     spark: "SparkSession"
@@ -37,11 +38,12 @@ class SparkOptions:
     tls: Tls | None = None
     encrypt: bool | None = None
     ports: tuple[int, int] | None = None
+    silence_seconds: float = 120.0
 
     @property
     def safety(self) -> Safety:
         """Return how connections between partners are protected."""
-        return Safety(self.tls, self.encrypt, self.ports)
+        return Safety(self.tls, self.encrypt, self.ports, self.silence_seconds)
 
     def check(self) -> None:
         """Raise diagnostics for values that make no sense."""
@@ -64,3 +66,6 @@ class SparkOptions:
         if self.ports is not None and not 0 < self.ports[0] <= self.ports[1] < 1 << 16:
             message = f"{self.ports[0]} to {self.ports[1]} is not a range of ports"
             yield Diagnostic(code="spark-bad-option", message=message, hint="write ports=(40000, 40999)")
+        if not self.silence_seconds > 0:
+            message = f"{self.silence_seconds} is not a number of seconds that a partner may be silent"
+            yield Diagnostic(code="spark-bad-option", message=message, hint="write silence_seconds=120")

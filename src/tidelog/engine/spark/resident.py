@@ -1,11 +1,13 @@
 """Resident partners: one long barrier stage, run from a thread, that takes requests from the driver."""
 
+import secrets
 import threading
 import time
 from typing import TYPE_CHECKING
 
 from tidelog.engine.spark.failures import is_failure, raise_failure
 from tidelog.engine.spark.greeting import Access
+from tidelog.engine.spark.heart import expect_beats
 from tidelog.engine.spark.job import BarrierJob, LostError, collect_stage, new_access
 from tidelog.engine.spark.meeting import Meeting
 from tidelog.engine.spark.message import Message
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOOK_AGAIN_SECONDS = 0.05
+# How long partners may take to end when they are told to.
+_GOODBYE_SECONDS = 10.0
 
 
 class ResidentJob:
@@ -27,13 +31,18 @@ class ResidentJob:
         self._meeting = Meeting(driver, job.partners, access)
         self._job = job
         self._failure: Exception | None = None
+        self._context = spark.sparkContext
+        self._group = f"tidelog residents {secrets.token_hex(8)}"
         self._thread = threading.Thread(
             target=self._run, args=(spark, access, driver), name="tidelog-residents", daemon=True
         )
         self._thread.start()
         self._wait_for_partners(access.wait_seconds)
+        for connection in self._meeting.connections.values():
+            expect_beats(connection, access.silence_seconds)
 
     def _run(self, spark: "SparkSession", access: Access, driver: str) -> None:
+        self._context.setJobGroup(self._group, "resident partners of Tidelog", interruptOnCancel=True)
         try:
             replies = collect_stage(spark, self._job, access, driver, self._meeting.place)
             for reply in replies:
@@ -72,4 +81,8 @@ class ResidentJob:
             except OSError:
                 continue  # gone already
         self._meeting.close()
-        self._thread.join(30)
+        self._thread.join(_GOODBYE_SECONDS)
+        if self._thread.is_alive():
+            # A partner that hangs ends with the stage, and its slot is free again.
+            self._context.cancelJobGroup(self._group)
+            self._thread.join(30)

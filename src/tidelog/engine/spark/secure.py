@@ -5,6 +5,7 @@ these, so a proof of the secret that includes it does not pass through.
 """
 
 import select
+import socket
 import ssl
 import tempfile
 import threading
@@ -56,6 +57,7 @@ class SecureSocket:
 
     def __init__(self, connection: ssl.SSLSocket) -> None:
         self._seconds = connection.gettimeout()
+        self._silence_seconds: float | None = None
         self._lock = threading.Lock()
         self._connection = connection
         connection.setblocking(False)
@@ -67,6 +69,10 @@ class SecureSocket:
     def settimeout(self, seconds: float | None) -> None:
         """Set how long reading or writing may wait."""
         self._seconds = seconds
+
+    def limit_silence(self, seconds: float) -> None:
+        """Set how long reading may wait for a byte; writing may take any time."""
+        self._silence_seconds = seconds
 
     def setsockopt(self, level: int, name: int, value: int) -> None:
         """Set an option of the socket."""
@@ -87,13 +93,14 @@ class SecureSocket:
     def recv_into(self, view: memoryview) -> int:
         """Fill the view with some bytes and return how many; 0 if the other end hung up."""
         try:
-            return self._do(partial(self._connection.recv_into, view))
+            return self._do(partial(self._connection.recv_into, view), self._silence_seconds)
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return 0
 
-    def _do(self, call: Callable[[], int]) -> int:
-        """Return what a call returns once it need not wait."""
-        until = None if self._seconds is None else time.monotonic() + self._seconds
+    def _do(self, call: Callable[[], int], seconds: float | None = None) -> int:
+        """Return what a call returns once it need not wait, which may take so many seconds."""
+        seconds = self._seconds if seconds is None else seconds
+        until = None if seconds is None else time.monotonic() + seconds
         while True:
             try:
                 with self._lock:
@@ -109,6 +116,11 @@ class SecureSocket:
         milliseconds = None if until is None else max(until - time.monotonic(), 0) * 1000
         if not poll.poll(milliseconds):
             raise TimeoutError("the other end says nothing")
+
+    def shutdown(self, how: int) -> None:
+        """End both directions, also for who waits for them."""
+        # Of the socket below: TLS would want a word with the other end first.
+        socket.socket.shutdown(self._connection, how)
 
     def close(self) -> None:
         """Hang up."""

@@ -3,14 +3,15 @@
 Each partner listens on its own address alone, and `greeting` says who is let in.
 """
 
-import select
 import socket
 import struct
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from tidelog.engine.spark.greeting import Access, Connection, admit_all, greet, receive_bytes, receive_into
+from tidelog.engine.spark.heart import BEAT, Heart, expect_beats
 from tidelog.engine.spark.message import BadMessageError, Message, decode, encode, size
 from tidelog.engine.spark.wire import PartnerLostError
 
@@ -20,6 +21,8 @@ _SMALL_BYTES = 1 << 17
 _GIVE_UP = (1 << 64) - 1
 _MOST_REASON_BYTES = 1 << 16
 _ROOM_BYTES = 1 << 24
+# A partner shows that it is there this many times in the time after which it is taken for lost.
+_BEATS = 20
 
 
 def connect(
@@ -49,7 +52,7 @@ def connect(
         for connection in connections.values():
             connection.close()
         raise PartnerLostError(f"partner {me} could not reach the others: {error}") from error
-    return SocketWire(me, len(places), connections)
+    return SocketWire(me, len(places), connections, access.silence_seconds)
 
 
 def send(connection: Connection, message: Message) -> None:
@@ -68,7 +71,9 @@ def send_pieces(connection: Connection, pieces: Sequence[bytes | memoryview]) ->
 def receive(connection: Connection) -> Message:
     """Return the next message; raise `PartnerLostError` if the other gave up, is gone or sends nonsense."""
     try:
-        (length,) = _FRAME.unpack(receive_bytes(connection, _FRAME.size))
+        length = BEAT
+        while length == BEAT:
+            (length,) = _FRAME.unpack(receive_bytes(connection, _FRAME.size))
         if length == _GIVE_UP:
             (length,) = _FRAME.unpack(receive_bytes(connection, _FRAME.size))
             raise PartnerLostError(
@@ -96,12 +101,34 @@ def _receive_long(connection: Connection, count: int) -> bytearray:
 class SocketWire:
     """Connections to all other partners; see `wire.Wire`."""
 
-    def __init__(self, me: int, partners: int, connections: dict[int, Connection]) -> None:
+    def __init__(
+        self, me: int, partners: int, connections: dict[int, Connection], silence_seconds: float = 120.0
+    ) -> None:
         self.me = me
         self.partners = partners
-        # The connection to the driver, if partners met there.
-        self.control: Connection | None = None
+        self._control: Connection | None = None
         self._connections = connections
+        self._heart = Heart(silence_seconds / _BEATS)
+        for connection in connections.values():
+            expect_beats(connection, silence_seconds)
+            self._heart.add(connection)
+
+    @property
+    def control(self) -> Connection | None:
+        """Return the connection to the driver, if partners met there."""
+        return self._control
+
+    @control.setter
+    def control(self, connection: Connection | None) -> None:
+        self._control = connection
+        if connection is not None:
+            self._heart.add(connection)
+
+    def reply(self, message: Message) -> None:
+        """Send a message to the driver."""
+        assert self._control is not None, "residents meet at the driver"
+        with self._heart.lock(self._control):
+            send(self._control, message)
 
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
         """Send all messages and receive one from each partner; large ones go in threads."""
@@ -111,13 +138,17 @@ class SocketWire:
             for other, connection in self._connections.items():
                 pieces = encode(messages[other])
                 if size(pieces) <= _SMALL_BYTES:
-                    send_pieces(connection, pieces)
+                    self._send(connection, pieces)
                     continue
-                thread = threading.Thread(target=_send_all, args=(connection, pieces, failures))
+                thread = threading.Thread(target=self._send_noting, args=(connection, pieces, failures))
                 thread.start()
                 sending.append(thread)
             received = {other: receive(connection) for other, connection in self._connections.items()}
-        except OSError as error:
+        except (OSError, PartnerLostError) as error:
+            # Threads that still send to somebody who does not read must not be waited for.
+            self._hang_up()
+            if isinstance(error, PartnerLostError):
+                raise
             raise PartnerLostError from error
         finally:
             for thread in sending:
@@ -131,24 +162,29 @@ class SocketWire:
         """Tell all others why this partner gives up."""
         data = reason.encode()
         for connection in self._connections.values():
-            try:
+            # Who is gone already needs no reason.
+            with suppress(OSError), self._heart.lock(connection):
                 connection.sendall(_FRAME.pack(_GIVE_UP) + _FRAME.pack(len(data)) + data)
-            except OSError:
-                continue  # it is gone already and needs no reason
 
-    def is_broken(self) -> bool:
-        """Say whether a partner has hung up; called between exchanges."""
-        ready, _, _ = select.select(list(self._connections.values()), [], [], 0)
-        return bool(ready)
+    def _send(self, connection: Connection, pieces: Sequence[bytes | memoryview]) -> None:
+        with self._heart.lock(connection):
+            send_pieces(connection, pieces)
+
+    def _send_noting(
+        self, connection: Connection, pieces: Sequence[bytes | memoryview], failures: list[OSError]
+    ) -> None:
+        try:
+            self._send(connection, pieces)
+        except OSError as error:
+            failures.append(error)
+
+    def _hang_up(self) -> None:
+        for connection in self._connections.values():
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Hang up."""
+        self._heart.stop()
         for connection in self._connections.values():
             connection.close()
-
-
-def _send_all(connection: Connection, pieces: Sequence[bytes | memoryview], failures: list[OSError]) -> None:
-    try:
-        send_pieces(connection, pieces)
-    except OSError as error:
-        failures.append(error)

@@ -18,7 +18,7 @@ from tidelog.engine.spark.codes import Known
 from tidelog.engine.spark.failures import failure_text
 from tidelog.engine.spark.files import Annotated, Folder
 from tidelog.engine.spark.message import Message, Rows
-from tidelog.engine.spark.sockets import SocketWire, receive, send
+from tidelog.engine.spark.sockets import SocketWire, receive
 from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.engine.spark.work import file_name
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
@@ -63,11 +63,11 @@ def serve(payload: ServicePayload, wire: Wire) -> Message:
         if not message.text:
             return Message(text="stopped")
         try:
-            send(wire.control, service.handle(message))
+            wire.reply(service.handle(message))
         except Exception as error:
             # The state may be half updated: the job ends, and the next one starts from what was committed.
             if not isinstance(error, PartnerLostError):
-                send(wire.control, Message(text=failure_text(error)))
+                wire.reply(Message(text=failure_text(error)))
             raise
 
 
