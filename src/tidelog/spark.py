@@ -1,16 +1,25 @@
-"""What sessions on Spark offer beside the rest."""
+"""Programs over data frames, and what sessions on Spark offer beside the rest."""
 
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.lazily import lazily
+from tidelog.program.suggest import undeclared_relation
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from tidelog.engine.spark import SparkOptions, Tls
+    from tidelog.program.nodes import Program
     from tidelog.session.session import Session
     from tidelog.views import Delta
 
-__all__ = ["SparkOptions", "Tls", "apply_once"]
+__all__ = ["SparkOptions", "Tls", "apply_once", "evaluate"]
 
 __getattr__ = lazily(__name__, dict.fromkeys(("SparkOptions", "Tls"), "tidelog.engine.spark"))
 
@@ -34,3 +43,64 @@ def apply_once(session: "Session", batch: str, **changes: Any) -> "Delta | None"
             return session.apply(**changes)
         finally:
             begin(None)
+
+
+def evaluate(
+    program: str | Path,
+    frames: Mapping[str, object],
+    *,
+    outputs: Sequence[str] | None = None,
+    spark: "SparkSession | None" = None,
+    spark_options: Mapping[str, object] | None = None,
+    **options: Any,
+) -> "dict[str, DataFrame]":
+    """Return relations of a program over data frames, evaluated once where each stratum runs best.
+
+    The outputs are those of the program unless they are named; without any, all derived relations. Nothing
+    is kept to follow changes: joins are Spark's own, and recursion runs on its workers.
+
+        evaluate("reach.dl", {"edge": edges})["reach"].show()
+
+    `options` are those of `tidelog.open` that say how a program is read: `functions`, `defines`,
+    `include_path`. Without `storage` among the Spark options the facts lie in a temporary folder as long as
+    the Spark session lives.
+    """
+    from tidelog.engine.recorder import SessionRecorder  # noqa: PLC0415 - loaded when it is used
+    from tidelog.options import combine_options  # noqa: PLC0415 - as above
+    from tidelog.session.once import evaluate_once  # noqa: PLC0415 - as above
+    from tidelog.session.open import with_spark  # noqa: PLC0415 - as above
+    from tidelog.session.prepare import Request, prepare  # noqa: PLC0415 - as above
+    from tidelog.syntax.find_source import find_source  # noqa: PLC0415 - as above
+    from tidelog.views import RelationView  # noqa: PLC0415 - as above
+
+    session = spark or _session_of(frames)
+    chosen = {**_temporary_storage(session), **(spark_options or {})}
+    named = {"engine": "spark", "spark": session, "spark_options": chosen, "facts": dict(frames), **options}
+    request = with_spark(Request(find_source(program), combine_options(None, named)))
+    snapshot, _ = evaluate_once(prepare(request, SessionRecorder()), SessionRecorder())
+    relations = snapshot.program.relations
+    wanted = list(outputs or _outputs_of(snapshot.program))
+    unknown = [name for name in wanted if name not in relations]
+    if unknown:
+        raise TidelogError(undeclared_relation(name, relations, is_asked=True) for name in unknown)
+    return {name: RelationView(relations[name], lambda: snapshot).to_spark(session) for name in wanted}
+
+
+def _outputs_of(program: "Program") -> dict[str, None]:
+    """Return the relations that a program writes, or else all that it derives."""
+    outputs = dict.fromkeys(each.relation for each in program.directives if each.kind == "output")
+    return outputs or dict.fromkeys(rule.head.relation for rule in program.rules if rule.body)
+
+
+def _session_of(frames: Mapping[str, object]) -> object:
+    return next((found for each in frames.values() if (found := getattr(each, "sparkSession", None))), None)
+
+
+def _temporary_storage(spark: object) -> dict[str, str]:
+    """Return a folder for facts that frames read later; only with a local master do workers see it."""
+    master = str(getattr(getattr(spark, "sparkContext", None), "master", ""))
+    if not master.startswith("local"):
+        return {}
+    folder = tempfile.mkdtemp(prefix="tidelog-frames-")
+    weakref.finalize(spark, shutil.rmtree, folder, ignore_errors=True)
+    return {"storage": folder}
