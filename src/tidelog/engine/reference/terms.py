@@ -106,7 +106,7 @@ class Terms:
 
     def _function(self, name: str, span: Span | None) -> Callable[..., Value]:
         if name not in self._found:
-            self._found[name] = find_functor(name, self._functions, self._codec, span)
+            self._found[name] = find_functor(name, self._functions, self.codec, span)
         return self._found[name]
 
     def _apply(self, term: nodes.Application, binding: Binding) -> Value:
