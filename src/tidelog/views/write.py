@@ -12,11 +12,7 @@ from tidelog.views.snapshot import Snapshot
 
 
 def write_outputs(
-    snapshot: Snapshot,
-    directory: Path,
-    *,
-    floats: str = "souffle",
-    warnings: list[Diagnostic] | None = None,
+    snapshot: Snapshot, directory: Path, *, floats: str = "souffle", warnings: list[Diagnostic] | None = None
 ) -> None:
     """Write every `.output` relation as its directive says; all are published or none.
 
