@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tidelog.explain.proofs.rules import QuotedRule
     from tidelog.explain.proofs.semiring import Semiring
     from tidelog.options import OpenOptions
+    from tidelog.profile.profile import Profile
     from tidelog.program.nodes import Program
     from tidelog.program.text import WrittenRule
     from tidelog.session import Change, Session, aggregate, functor
@@ -67,6 +68,7 @@ __all__ = [
     "NearMiss",
     "Observer",
     "OpenOptions",
+    "Profile",
     "Program",
     "Proof",
     "QuotedRule",
@@ -116,6 +118,7 @@ _HOMES: Final = {
     "NearMiss": ("tidelog.explain.proofs.refutation", "NearMiss"),
     "Observer": ("tidelog.engine.protocol", "Observer"),
     "OpenOptions": ("tidelog.options", "OpenOptions"),
+    "Profile": ("tidelog.profile.profile", "Profile"),
     "Program": ("tidelog.program.nodes", "Program"),
     "Proof": ("tidelog.explain.proofs.proof", "Proof"),
     "QuotedRule": ("tidelog.explain.proofs.rules", "QuotedRule"),

@@ -47,6 +47,7 @@ class OpenOptions:
     `include_path`: folders for `#include`.
     `defines`: macros.
     `observer`: receives progress.
+    `profile`: measure the evaluation by rule, iteration and operator, for `db.profile()`.
     `strategy`: how epochs are applied.
     `max_update_share`: what share of a recompute's work an update may take before it is given up for one.
     `store`: a folder that keeps the program and its state. Where it holds a store already the session goes on
@@ -76,6 +77,7 @@ class OpenOptions:
     include_path: Sequence[Path | str] = ()
     defines: Mapping[str, str] | None = None
     observer: Observer | None = None
+    profile: bool = False
     strategy: str = "auto"
     max_update_share: float = 0.2
     store: Path | str | None = None
@@ -144,6 +146,7 @@ class OpenOptions:
         )
         arguments.path("store", self.store, is_optional=True)
         arguments.flag("read_only", self.read_only)
+        arguments.flag("profile", self.profile)
         metric = self.provenance
         is_metric = metric is None or isinstance(metric, str) or hasattr(metric, "combine")
         arguments.expect("provenance", metric, "the name of a metric or a Metric", is_right=is_metric)

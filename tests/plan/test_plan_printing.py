@@ -95,7 +95,7 @@ def test_measured_plans_stand_for_those_of_their_rules():
         measured = measurements.begin(plan, program, KnownSizes({"edge": edges}))
         measured.bindings.update({(0,): bindings // 4, (1,): bindings} if bindings else {})
 
-    report = report_plan(program, KnownSizes(), measurements.plans)
+    report = report_plan(program, KnownSizes(), measurements.gather())
 
     assert [line.strip() for line in report.split("\n") if "join" in line] == [
         "join full edge by x = y: y as z (~10 each, measured 4: 40) → x, z",

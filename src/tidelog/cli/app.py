@@ -70,6 +70,10 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     stats: Annotated[
         str | None, typer.Option("--stats", metavar="FILE", help="Write statistics as JSON; - is stdout.")
     ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option("-p", "--profile", metavar="FILE", help="Write what every rule took, as JSON."),
+    ] = None,
     master: Annotated[
         str | None,
         typer.Option("--master", metavar="URL", help="With --engine spark: the cluster, as local[4]."),
@@ -90,7 +94,16 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     shows_warnings = not (no_warn or souffle.hides_all)
     run_program(
         RunOptions(
-            program, options, output_dir, stats, master, output_format, shows_warnings, floats.value, souffle
+            program,
+            options,
+            output_dir,
+            stats,
+            master,
+            output_format,
+            shows_warnings,
+            floats.value,
+            souffle,
+            profile,
         )
     )
 
@@ -118,10 +131,16 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
         ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse an epoch that breaks a guard.")] = False,
+    profile_to: Annotated[
+        Path | None,
+        typer.Option("-p", "--profile", metavar="FILE", help="Write what every epoch took, as JSON."),
+    ] = None,
 ) -> None:
     """Apply change scripts to a store or a program, epoch by epoch, and print what each changes."""
     from tidelog.cli.apply import ApplyOptions, apply_changes  # noqa: PLC0415 - starts quickly otherwise
 
+    if profile_to is not None:
+        session = replace(session, options=replace(session.options, profile=True))
     apply_changes(
         ApplyOptions(
             session,
@@ -132,6 +151,7 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
             keep_going,
             tuple(guards or ()),
             strict,
+            profile_to,
         )
     )
 
@@ -325,6 +345,22 @@ def plan(
     from tidelog.cli.plan import print_plan  # noqa: PLC0415 - starts quickly otherwise
 
     print_plan(program, options, output_format)
+
+
+@app.command()
+@guarded
+def profile(
+    path: Annotated[Path, typer.Argument(help="What `run --profile` wrote.", metavar="PROFILE")],
+    other: Annotated[
+        Path | None, typer.Argument(help="Another one, to be compared with the first.", metavar="OTHER")
+    ] = None,
+    *,
+    output_format: Format = OutputFormat.TEXT,
+) -> None:
+    """Show what a run took: rules, iterations, operators, and advice; or how two runs differ."""
+    from tidelog.cli.profile import print_profile  # noqa: PLC0415 - starts quickly otherwise
+
+    print_profile(path, other, output_format)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
@@ -34,6 +35,7 @@ class ApplyOptions:
     keeps_going: bool
     guards: tuple[Path, ...] = ()
     is_strict: bool = False
+    profile: Path | None = None
 
 
 def apply_changes(options: ApplyOptions) -> None:
@@ -44,7 +46,7 @@ def apply_changes(options: ApplyOptions) -> None:
     spare_pandas()
     _check_guards(options)
     has_failed = has_broken = False
-    with open_target(options.session) as session:
+    with open_target(options.session) as session, _profiling(session, options.profile):
         for path in options.guards:
             session.guard(path, strict=options.is_strict)
         warnings = session.warnings
@@ -73,6 +75,18 @@ def apply_changes(options: ApplyOptions) -> None:
         raise typer.Exit(MISTAKE)
     if has_broken:
         raise typer.Exit(GUARD_BROKEN)
+
+
+@contextmanager
+def _profiling(session: Session, path: Path | None) -> Iterator[None]:
+    """Write the profile of a session at the end, also if an epoch was rejected."""
+    try:
+        yield
+    finally:
+        if path is not None:
+            from tidelog.cli.profile import write_profile  # noqa: PLC0415 - most commands write none
+
+            write_profile(session.profile(), path)
 
 
 def _check_guards(options: ApplyOptions) -> None:

@@ -25,6 +25,7 @@ COMMANDS: Final = (
     "include",
     "pipeline",
     "plan",
+    "profile",
     "tree",
     "version",
     "warm",

@@ -8,9 +8,9 @@ from tidelog.cli.plan import write_plan
 from tidelog.cli.programs import read_program, with_facts
 from tidelog.cli.start import spare_pandas
 from tidelog.engine.local import LocalEngine
+from tidelog.engine.profile.recorder import ProfileRecorder
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.options import OpenOptions
-from tidelog.plan.measured import Measurements
 from tidelog.plan.passes import keep_wanted
 from tidelog.plan.statistics import KnownSizes
 from tidelog.session.load import load_facts
@@ -28,8 +28,8 @@ def measure_plan(path: Path, options: OpenOptions, form: OutputFormat) -> None:
     program = keep_wanted(prepared.program)
     codec = Codec(program.types)
     engine = LocalEngine(program, codec, options.settings, prepared.functions)
-    engine.measurements = Measurements()
+    engine.profile = ProfileRecorder()
     load_facts(program, options.facts, codec, engine)
     engine.evaluate(recorder)
     sizes = KnownSizes({name: float(engine.size(name)) for name in program.relations})
-    write_plan(program, sizes, form, engine.measurements.plans)
+    write_plan(program, sizes, form, engine.profile.measurements.gather())

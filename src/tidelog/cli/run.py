@@ -43,6 +43,7 @@ class RunOptions:
     shows_warnings: bool
     floats: str
     souffle: SouffleOptions = SouffleOptions()
+    profile: Path | None = None
 
     def show(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Show warnings, but for those that are not wanted."""
@@ -62,10 +63,9 @@ def run_program(options: RunOptions) -> None:
 
         show_program(options.program, options.options, options.souffle.shown, options.souffle.pragmas)
         return
-    recorder = SessionRecorder()
+    recorder = SessionRecorder(profiles=options.profile is not None)
     if options.stats is not None:
         recorder.add("start", seconds_since_start())
-    settings = options.options.settings
     try:
         with ExitStack() as held:
             snapshot, session = _evaluate(options, recorder, held)
@@ -80,12 +80,24 @@ def run_program(options: RunOptions) -> None:
                 talk(session)
     except BaseException:
         # A run stopped on its way, by its memory limit for one, still tells how far it came.
-        if options.stats is not None and "load" in recorder.statistics().seconds:
-            write_stats(options.stats, recorder, settings, {}, is_complete=False)
+        if "load" in recorder.statistics().seconds:
+            _tell(options, recorder, None)
         raise
+    _tell(options, recorder, snapshot)
+
+
+def _tell(options: RunOptions, recorder: SessionRecorder, snapshot: Snapshot | None) -> None:
+    """Write what the run took, as far as it came: without a snapshot it was stopped."""
     if options.stats is not None:
-        sizes = {name: snapshot.engine.size(name) for name in snapshot.program.relations}
-        write_stats(options.stats, recorder, settings, sizes, is_complete=True)
+        names = () if snapshot is None else snapshot.program.relations
+        sizes = {name: snapshot.engine.size(name) for name in names if snapshot is not None}
+        settings = options.options.settings
+        write_stats(options.stats, recorder, settings, sizes, is_complete=snapshot is not None)
+    if options.profile is not None:
+        from tidelog.cli.profile import write_profile  # noqa: PLC0415 - most runs write none
+        from tidelog.profile.assemble import make_profile  # noqa: PLC0415 - as above
+
+        write_profile(make_profile(recorder, snapshot, options.options), options.profile)
 
 
 def _write(snapshot: Snapshot, options: RunOptions) -> None:

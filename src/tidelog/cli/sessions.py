@@ -38,7 +38,7 @@ def open_target(session: SessionOptions) -> Session:
         request = Request(None, replace(options, store=session.target, read_only=session.is_read_only))
     else:
         request = Request(read_program(session.target), with_facts(options, session.target))
-    opened = start_session(request, SessionRecorder())
+    opened = start_session(request, SessionRecorder(profiles=options.profile))
     if session.shows_warnings:
         show(opened.warnings)
     return opened

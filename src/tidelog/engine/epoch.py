@@ -61,7 +61,8 @@ NO_CHANGES: Final[Mapping[str, RelationChange]] = MappingProxyType({})
 class StratumReport:
     """What an epoch did to a stratum, and why, in words.
 
-    Work is counted in derivations enumerated, so that it is the same on every machine.
+    Work is counted in derivations enumerated, so that it is the same on every machine. `budget` is the work
+    that an update was allowed to do.
     """
 
     relations: tuple[str, ...]
@@ -71,6 +72,7 @@ class StratumReport:
     predicted_work: int
     work: int
     seconds: float
+    budget: float = float("inf")
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,15 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Observer, SilentObserver, StratumStatistics
 from tidelog.program.suggest import counted
 from tidelog.progress import PROGRESS
+
+if TYPE_CHECKING:
+    from tidelog.engine.profile.recorder import ProfileRecorder
 
 Phase = Literal["start", "parse", "load", "evaluate", "write"]
 _WORDS: Final[Mapping[Phase, str]] = {
@@ -33,10 +36,14 @@ class SessionStatistics:
 
 
 class SessionRecorder:
-    """An observer that keeps what it is told, shows it as progress and passes it on to another."""
+    """An observer that keeps what it is told, shows it as progress and passes it on to another.
 
-    def __init__(self, observer: Observer | None = None) -> None:
+    With `profiles` an engine that can writes a profile of its evaluation to `profile`.
+    """
+
+    def __init__(self, observer: Observer | None = None, *, profiles: bool = False) -> None:
         self.observer = observer or SilentObserver()
+        self.profile = _profile_recorder() if profiles else None
         self._seconds: dict[str, float] = {}
         self._strata: list[StratumStatistics] = []
         self._stratum = ""
@@ -82,3 +89,9 @@ class SessionRecorder:
         """Keep it and pass it on."""
         self._strata.append(statistics)
         self.observer.stratum_finished(stratum, statistics)
+
+
+def _profile_recorder() -> "ProfileRecorder":
+    from tidelog.engine.profile.recorder import ProfileRecorder  # noqa: PLC0415 - most runs write none
+
+    return ProfileRecorder()

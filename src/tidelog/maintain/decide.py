@@ -50,8 +50,8 @@ class Decision:
 
     def report(self, relations: tuple[str, ...], work: int, seconds: float) -> StratumReport:
         """Return what was done to a stratum of these relations, and why."""
-        predicted = int(self.predicted)
-        return StratumReport(relations, self.action, self.strategy, self.reason, predicted, work, seconds)
+        done = self.action, self.strategy, self.reason, int(self.predicted)
+        return StratumReport(relations, *done, work, seconds, self.budget.work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,8 @@ def give_up(decision: Decision, spent: int, seconds: float = 0.0) -> Decision:
         spoken = f"{spent:,} derivations in {seconds:.3f} s; {budget.seconds:.3f} s are allowed"
     else:
         spoken = f"{spent:,} derivations; {budget.work:,.0f} are allowed"
-    return recompute(f"the update was given up after {spoken}", decision.predicted)
+    given_up = recompute(f"the update was given up after {spoken}", decision.predicted)
+    return replace(given_up, budget=budget)
 
 
 def _decide_by_cost(now: Situation, switch: float, update: Decision) -> Decision:
@@ -144,7 +145,7 @@ def _decide_by_cost(now: Situation, switch: float, update: Decision) -> Decision
         f"more than the {acceptable:,.0f} allowed{unready} "
         f"beside the {_spoken(now.expected, learned.recompute_price)} of a recompute"
     )
-    return replace(recompute(f"{update.reason}, {against}", predicted), is_refused=True)
+    return replace(recompute(f"{update.reason}, {against}", predicted), budget=budget, is_refused=True)
 
 
 def _spoken(work: float, price: Price) -> str:

@@ -25,7 +25,7 @@ from tidelog.maintain.decide import (
 )
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.learned import Learned
-from tidelog.maintain.prices import work_budgets
+from tidelog.maintain.prices import Budget, Float64s, work_budgets
 from tidelog.maintain.row_delta import RowDelta, changed_rows
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import SmallEpochs, SmallOutcome
@@ -179,6 +179,7 @@ class Maintainer:
             budgets = work_budgets(settings.switch, np.array([x.unit for x in self.learned]))
             budgets[~self._has_rules] = np.inf
             rates[:] = [x.work_per_row for x in self.learned]
+        epoch.budgets = budgets
         self.small.begin(epoch.inputs, handlers, budgets, rates, WORTH_A_TRACE if is_auto else np.inf)
 
     def _take_outcomes(self, epoch: "_Epoch", first: int, last: int, seconds: float) -> None:
@@ -194,7 +195,7 @@ class Maintainer:
             kept = self._strata[number]
             decision = epoch.decision if number == first else None
             if decision is None:
-                decision = self._describe(kept, outcome, epoch.settings.strategy)
+                decision = self._describe(kept, outcome, epoch)
             taken = share * (outcome.work + 1)
             epoch.reports[number] = decision.report(kept.stratum.relations, outcome.work, taken)
             if kept.has_keys:
@@ -206,13 +207,14 @@ class Maintainer:
             self._traced.discard(number)
         self.engine.check_level(self.program.strata[first], 0)
 
-    def _describe(self, kept: KeptStratum, outcome: SmallOutcome, strategy: Strategy) -> Decision:
+    def _describe(self, kept: KeptStratum, outcome: SmallOutcome, epoch: "_Epoch") -> Decision:
         """Return the decision that the kernel made by itself."""
         if not kept.rules:
             return update_without_rules()
+        strategy, budget = epoch.settings.strategy, Budget(float(epoch.budgets[outcome.stratum]))
         update = describe_update(outcome.rows, strategy, is_growing=outcome.is_growing)
         predicted = outcome.rows * kept.learned.work_per_row if strategy is Strategy.AUTO else 0.0
-        return replace(update, strategy=Strategy.UPDATE, predicted=predicted)
+        return replace(update, strategy=Strategy.UPDATE, predicted=predicted, budget=budget)
 
     def _reports(self, strategy: Strategy) -> list[StratumReport]:
         """Return what is reported of an epoch in which nothing changes."""
@@ -234,6 +236,7 @@ class _Epoch:
     reports: list[StratumReport]
     changes: dict[str, RowDelta] = field(default_factory=dict)
     decision: Decision | None = None
+    budgets: Float64s = field(init=False)
 
     def reaching(
         self, kept: KeptStratum, rules: RuleChange

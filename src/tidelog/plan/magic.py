@@ -46,8 +46,7 @@ def restrict_to_demand(program: nodes.Program, wanted: Collection[str]) -> nodes
     The wanted relations have the same facts as before; others may have fewer. A program without
     `magic` relations is returned as it is.
     """
-    candidates = _candidates(program) - frozenset(wanted) - _whole_relations(program)
-    keys = _find_keys(program, candidates)
+    keys = restricted_relations(program, wanted)
     if not keys:
         return program
     relations = {
@@ -58,6 +57,12 @@ def restrict_to_demand(program: nodes.Program, wanted: Collection[str]) -> nodes
     ids = RuleIds(program)
     rules.extend(made for rule in program.rules for made in _demand_rules(rule, keys, ids))
     return replace(program, relations=relations, strata=_stratify(program, relations, rules))
+
+
+def restricted_relations(program: nodes.Program, wanted: Collection[str]) -> Keys:
+    """Return the `magic` relations that can be restricted, with the columns that all readers bind."""
+    candidates = _candidates(program) - frozenset(wanted) - _whole_relations(program)
+    return _find_keys(program, candidates)
 
 
 # --- which relations ---------------------------------------------------------------------------

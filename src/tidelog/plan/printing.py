@@ -50,6 +50,12 @@ def print_measured(measured: MeasuredPlan, program: Program, statistics: Statist
     return "\n".join(_Printer(program, statistics, measured).rule(measured.plan))
 
 
+def print_operator(operator: ops.Operator, program: Program) -> str:
+    """Return an operator alone: `join full edge by x = y: y as z`."""
+    printer = _Printer(program, _NO_STATISTICS)
+    return f"{printer.operator(operator)}{printer.filters(operator)}"
+
+
 def indexes_of(plan: ops.StratumPlan | ops.RulePlan) -> tuple[Index, ...]:
     """Return the indexes that the operators look up: a relation and its key columns, each once."""
     lookups = (x for x in _operators(plan) if isinstance(x, ops.Check | ops.IndexJoin))

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import permutations
+from typing import NamedTuple
 
 from tidelog.dataclass import dataclass
 from tidelog.plan.body import Body, OperatorChain, rule_body
+from tidelog.plan.chain import build_chain
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
 from tidelog.plan.keyed import with_keyed_chains
 from tidelog.plan.levels import with_levels
 from tidelog.plan.operators import RulePlan, StratumPlan, View
 from tidelog.plan.order import best_chain, best_choosing_chain
 from tidelog.plan.own_rules import own_deltas
+from tidelog.plan.search import EXHAUSTIVE_ATOMS
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Program, Rule, Stratum
 
@@ -46,6 +50,33 @@ def plan_stratum(
 def for_evaluation(plan: StratumPlan, stratum: Stratum, statistics: Statistics) -> StratumPlan:
     """Return a plan as it is run by evaluation that only adds facts and does not count derivations."""
     return plan if stratum.subsumptions else with_levels(with_keyed_chains(plan), statistics)
+
+
+class FixedOrder(NamedTuple):
+    """An order of atoms as `.plan` has it, and the bindings that it is expected to touch."""
+
+    text: str
+    bindings: float
+
+
+def cheapest_order(
+    rule: Rule, delta: int, stratum: Stratum, program: Program, statistics: Statistics
+) -> FixedOrder | None:
+    """Return the order in which a delta rule is expected to do least, None if there are too many to try.
+
+    It is expected of relations as they are now, whatever the rule's `.plan` says.
+    """
+    flat = flatten_rule(rule, program)
+    inside = [number for number, atom in enumerate(flat.atoms) if atom.relation in stratum.relations]
+    if delta not in inside or len(flat.atoms) > EXHAUSTIVE_ATOMS:
+        return None
+    views = tuple(_view(atom, delta, inside) for atom in range(len(flat.atoms)))
+    body = replace(rule_body(flat, views, program, statistics), rule=flat.id)
+    others = [atom for atom in range(len(flat.atoms)) if atom != delta]
+    chains = {order: build_chain(body, (delta, *order), best_chain) for order in permutations(others)}
+    best = min(chains, key=lambda order: chains[order].work)
+    atoms = ", ".join(str(atom + 1) for atom in (delta, *best))
+    return FixedOrder(f".plan {inside.index(delta)}: ({atoms})", chains[best].cost)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, assert_never, cast
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintainedEngine
 from tidelog.engine.protocol import Engine, Observer, Settings, UserFunctions
+from tidelog.engine.recorder import SessionRecorder
 from tidelog.options import EngineName
 from tidelog.program.inputs import find_changeable
 from tidelog.program.nodes import Program
 from tidelog.values import Codec
 
 if TYPE_CHECKING:
+    from tidelog.engine.local import LocalEngine
     from tidelog.engine.reference.restart import RestartingEngine
     from tidelog.explain.port import EnginePort
     from tidelog.maintain import LocalMaintainedEngine
@@ -46,6 +48,11 @@ class EngineKind:
             return count_heights(self.passes(program), find_changeable(program, inputs))
 
         return replace(self, passes=passes)
+
+    def profile(self, engine: Engine, recorder: SessionRecorder) -> None:
+        """Let an engine that can write its evaluation to the profile, if there is one."""
+        if recorder.profile is not None and self.name == "local":
+            cast("LocalEngine", engine).profile = recorder.profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from tidelog.program.text import ProgramText
 from tidelog.session.changes import NetChange
 from tidelog.session.deltas import make_delta, rule_delta
 from tidelog.session.engines import EngineHandle, EngineKind
-from tidelog.session.mistakes import closed
+from tidelog.session.mistakes import APART, CLOSED
 from tidelog.session.pending import PendingEpoch
 from tidelog.session.prepare import Prepared, Request
 from tidelog.source import Source
@@ -83,7 +83,7 @@ class Epochs:
     def snapshot(self) -> Snapshot:
         """Return what is known in the present epoch."""
         if self._snapshot is None:
-            raise TidelogError([closed()])
+            raise TidelogError([CLOSED])
         return self._snapshot
 
     @property
@@ -213,7 +213,7 @@ class Epochs:
         """Return the engine's result and its seconds, with the epoch on the disk."""
         store = self._store
         if self._is_apart:
-            raise TidelogError([_apart()])
+            raise TidelogError([APART])
         if store is not None:
             store.begin(changes, sources)
         mark = self._handle.engine.numbering.mark()
@@ -266,11 +266,3 @@ def fingerprint(program: Program, kind: EngineKind) -> str:
     """
     text = f"{own_version()}\n{kind.name}\n{print_program(program)}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _apart() -> Diagnostic:
-    return Diagnostic(
-        code="session-apart",
-        message="an epoch failed half way and could not be undone: this session and its store differ",
-        hint="open the store again: it holds every epoch that was committed",
-    )

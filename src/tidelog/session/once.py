@@ -25,6 +25,7 @@ def evaluate_once(
     with recorder.phase("load"):
         codec = Codec(program.types)
         engine = kind.evaluate(kind.passes(program), codec, options.settings, functions)
+        kind.profile(engine, recorder)
         warnings = load_facts(program, options.facts, codec, engine, needed)
     with recorder.phase("evaluate"):
         engine.evaluate(recorder)

@@ -15,7 +15,7 @@ from tidelog.session.deltas import make_delta, rule_delta
 from tidelog.session.engines import EngineHandle, EngineKind, find_engine
 from tidelog.session.epochs import Epochs, fingerprint
 from tidelog.session.load import load_facts
-from tidelog.session.mistakes import by_name
+from tidelog.session.mistakes import BY_NAME, NO_PROGRAM
 from tidelog.session.prepare import Prepared, Request, prepare, prepare_text, read_text
 from tidelog.session.session import Session
 from tidelog.source import Source
@@ -67,10 +67,10 @@ def open_session(
         delta = db.apply(insert={"assign": [("a", "b")]})
     """
     if others:
-        raise TidelogError([by_name()])
+        raise TidelogError([BY_NAME])
     chosen = combine_options(options, named)
     request = with_spark(Request(None if program is None else find_source(program), chosen))
-    return start_session(request, SessionRecorder(chosen.observer))
+    return start_session(request, SessionRecorder(chosen.observer, profiles=chosen.profile))
 
 
 def with_spark(request: Request) -> Request:
@@ -91,7 +91,7 @@ def start_session(request: Request, recorder: SessionRecorder) -> Session:
     if store is not None and not (is_new and not Store.exists(store)):
         return _reopen(request, store, recorder)
     if request.source is None:
-        raise TidelogError([_no_program()])
+        raise TidelogError([NO_PROGRAM])
     return evaluate(prepare(request, recorder), recorder)
 
 
@@ -108,6 +108,7 @@ def evaluate(prepared: Prepared, recorder: SessionRecorder) -> Session:
     try:
         with recorder.phase("load"):
             engine = kind.maintain(kind.passes(program), codec, options.settings, prepared.functions)
+            kind.profile(engine, recorder)
             # On Spark an engine continues from its storage, if there is something.
             resumed = getattr(engine, "resume", lambda: None)() if request.spark is not None else None
             if resumed is None:
@@ -156,6 +157,7 @@ def _replay(request: Request, store: Store, recorder: SessionRecorder) -> Sessio
         loaded = store.load(codec)
         program = kind.passes(prepared.program)
         engine = kind.maintain(program, codec, request.options.settings, prepared.functions)
+        kind.profile(engine, recorder)
         if loaded.fingerprint == fingerprint(program, kind):
             engine.import_state(loaded.state)
         else:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tidelog.explain.proofs.refutation import Refutation
     from tidelog.explain.proofs.semiring import Semiring
     from tidelog.explain.proofs.service import ProofService
+    from tidelog.profile.profile import Profile
 
 T = TypeVar("T")
 
@@ -153,7 +154,7 @@ class Session:
         with Arguments() as arguments:
             arguments.text("text", text)
             if others:
-                arguments.diagnostics.append(mistakes.values_by_name())
+                arguments.diagnostics.append(mistakes.VALUES_BY_NAME)
         with self._epochs.lock:
             return answer_query(text, self.snapshot, values)
 
@@ -170,6 +171,17 @@ class Session:
             program = self._epochs.handle.passes(self.program)
             sizes = {name: float(engine.size(name)) for name in program.relations}
         return report_plan(program, KnownSizes(sizes))
+
+    def profile(self) -> "Profile":
+        """Return what the evaluation and the last epochs took, stratum by stratum.
+
+        With `tidelog.open(..., profile=True)` it has every rule, iteration and operator of the evaluation.
+        """
+        from tidelog.profile.assemble import make_profile  # noqa: PLC0415 - few ask for it
+
+        with self._epochs.lock:
+            options = self._epochs.request.options
+            return make_profile(self._recorder, self.snapshot, options, self.history)
 
     # --- epochs ----------------------------------------------------------------------------------
 
@@ -520,7 +532,7 @@ class Session:
         with self._epochs.lock:
             self._check_open()
             if self._epochs.request.options.store is None:
-                raise TidelogError([mistakes.no_store()])
+                raise TidelogError([mistakes.NO_STORE])
             self._epochs.save()
 
     def close(self) -> None:
@@ -542,7 +554,7 @@ class Session:
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be copied or pickled: facts are in arrays that other threads may be using."""
-        raise TidelogError([mistakes.not_picklable()])
+        raise TidelogError([mistakes.NOT_PICKLABLE])
 
     def __repr__(self) -> str:
         if self._is_closed:

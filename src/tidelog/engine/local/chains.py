@@ -1,6 +1,6 @@
 """Chains of steps: a rule plan made runnable, and the aggregates inside it."""
 
-from collections import Counter
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -26,6 +26,7 @@ from tidelog.engine.local.steps import (
     ComputeStep,
     FilterStep,
     GenerateStep,
+    MeterStep,
     ProjectStep,
     ScanStep,
     SelectingStep,
@@ -34,7 +35,7 @@ from tidelog.engine.local.steps import (
     TakeApartStep,
 )
 from tidelog.plan import operators as ops
-from tidelog.plan.measured import Place
+from tidelog.plan.measured import BEGIN, MeasuredPlan, Meter, Place
 from tidelog.plan.operators import Choose, Layout, Operator, Reduce, ScanView, Start
 from tidelog.program.nodes import Constant
 from tidelog.source import Source, Span
@@ -70,36 +71,54 @@ class StepChain:
             self.scan.run(start, min(start + BUFFER_ROWS, last))
 
 
+@dataclass
+class _MeteredChain(StepChain):
+    """A chain that measures how long it runs."""
+
+    meter: Meter | None = None
+
+    def run(self, first: int, last: int) -> None:
+        """Run over a range of row numbers, in pieces."""
+        assert self.meter is not None
+        begun = time.perf_counter()
+        super().run(first, last)
+        self.meter.seconds += time.perf_counter() - begun
+
+
 def make_chain(
     operators: Sequence[Operator],
     state: LocalState,
     expressions: Expressions,
     end: ChainStep,
-    counts: Counter[Place] | None = None,
+    measured: MeasuredPlan | None = None,
 ) -> StepChain:
     """Return the steps of a chain of operators; the last one pushes to `end`.
 
     Indexes and membership that the operators look up are built here, before threads share them. With
-    `counts`, the bindings that each operator yields are added to it, from one thread only.
+    `measured`, what each operator yields and takes is added to it.
     """
     beginning = operators[0]
-    marks = counts is None and isinstance(beginning, ScanView) and beginning.view is not ops.View.DELTA
-    if counts is None and isinstance(end, EmitStep | SharedEmitStep) and is_sieved(operators):
+    marks = isinstance(beginning, ScanView) and beginning.view is not ops.View.DELTA
+    if isinstance(end, EmitStep | SharedEmitStep) and is_sieved(operators):
         end = SieveStep(operators, state, expressions, end)
         operators = operators[:-1]
-    made = _Steps(state, expressions, end, counts, marks, [])
-    first = made.counted((0,), made.steps(operators, beginning.outputs, (), 1))
-    if isinstance(beginning, Start):
-        return StepChain(None, first, made.joins)
-    assert isinstance(beginning, ScanView)
-    scan = (KeyScanStep if beginning.key else ScanStep)(beginning, state, expressions)
-    scan.next = first
-    return StepChain(scan, first, made.joins)
+        if measured is not None:
+            measured.read((len(operators),), end)
+    made = _Steps(state, expressions, end, measured, marks, [])
+    first = made.metered((0,), made.steps(operators, beginning.outputs, (), 1))
+    scan = None
+    if not isinstance(beginning, Start):
+        assert isinstance(beginning, ScanView)
+        scan = (KeyScanStep if beginning.key else ScanStep)(beginning, state, expressions)
+        scan.next = first
+    if measured is None:
+        return StepChain(scan, first, made.joins)
+    return _MeteredChain(scan, first, made.joins, measured.meter(BEGIN))
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """Makes the steps of operators; `counts` are as in `make_chain`.
+    """Makes the steps of operators; `measured` is as in `make_chain`.
 
     It `marks` what is checked if bindings are in the order of a whole relation: its facts are often sorted,
     so that a key follows itself. In a delta it hardly ever does.
@@ -108,7 +127,7 @@ class _Steps:
     state: LocalState
     expressions: Expressions
     end: ChainStep
-    counts: Counter[Place] | None
+    measured: MeasuredPlan | None
     marks: bool
     joins: list[JoinStep]
 
@@ -122,18 +141,20 @@ class _Steps:
             operator, place = operators[number], (*before, number)
             if isinstance(operator, Choose):
                 parts = (
-                    self.counted((*place, each), self.steps(rest, layout, (*place, each)))
+                    self.metered((*place, each), self.steps(rest, layout, (*place, each)))
                     for each, rest in enumerate(operator.alternatives)
                 )
                 steps.append(ChooseStep(operator, layout, self.state, self.expressions, tuple(parts)))
                 break
-            step = self.joined_and_checked(operators[number : number + 2], layout)
-            number += 1 if step is None else 2
-            steps.append(step or _STEPS[type(operator)](operator, layout, self.state, self.expressions))
+            both = self.joined_and_checked(operators[number : number + 2], layout)
+            if both is not None and self.measured is not None:
+                self.measured.read(place, both)
+            number += 1 if both is None else 2
+            steps.append(both or _STEPS[type(operator)](operator, layout, self.state, self.expressions))
             if isinstance(steps[-1], JoinStep):
                 self.joins.append(steps[-1])
-            if self.counts is not None:
-                steps.append(_CountStep(place, self.counts))
+            if self.measured is not None:
+                steps.append(MeterStep(self.measured.meter((*before, number - 1))))
             layout = operators[number - 1].outputs
         else:
             steps.append(self.end)
@@ -141,7 +162,7 @@ class _Steps:
             step.next = following
         return steps[0]
 
-    def joined_and_checked(self, operators: Sequence[Operator], layout: Layout) -> ChainStep | None:
+    def joined_and_checked(self, operators: Sequence[Operator], layout: Layout) -> MarkedJoinStep | None:
         """Return one step for two operators, if they can be one."""
         if not self.marks or len(operators) < 2:
             return None
@@ -152,26 +173,13 @@ class _Steps:
                 return MarkedJoinStep(join, check, layout, self.state, self.expressions)
         return None
 
-    def counted(self, place: Place, following: ChainStep) -> ChainStep:
-        """Return the step that follows a place, behind one that counts if anything is counted."""
-        if self.counts is None:
+    def metered(self, place: Place, following: ChainStep) -> ChainStep:
+        """Return the step that follows a place, behind one that counts if anything is measured."""
+        if self.measured is None:
             return following
-        step = _CountStep(place, self.counts)
+        step = MeterStep(self.measured.meter(place))
         step.next = following
         return step
-
-
-class _CountStep(ChainStep):
-    """Counts the bindings that pass."""
-
-    def __init__(self, place: Place, counts: Counter[Place]) -> None:
-        self._place = place
-        self._counts = counts
-
-    def run(self, batch: CodeArray) -> None:
-        """Pass the batch on."""
-        self._counts[self._place] += batch.shape[0]
-        self.next.run(batch)
 
 
 def run_chain(operators: Sequence[Operator], state: LocalState, expressions: Expressions, sink: Sink) -> None:

@@ -8,7 +8,7 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.lookups import groups_of, index_of
 from tidelog.engine.local.marked import MarkedJoinStep
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.steps import ChainStep, Sources
+from tidelog.engine.local.steps import ChainStep, MeterStep, Sources
 from tidelog.plan.operators import Choose, IndexJoin, Layout
 from tidelog.storage.choose import NO_ALTERNATIVE, note_shorter
 from tidelog.storage.join import select_rows
@@ -35,6 +35,8 @@ class ChooseStep(ChainStep):
         firsts: Sequence[ChainStep],
     ) -> None:
         self._firsts = firsts
+        # What counts bindings stands before the joins.
+        self._joins = [first.next if isinstance(first, MeterStep) else first for first in firsts]
         sources = Sources(layout, (), state, expressions)
         self._lookups = []
         for alternative in choose.alternatives:
@@ -62,8 +64,8 @@ class ChooseStep(ChainStep):
             found = groups_of(
                 batch[left] if len(left) < len(batch) else batch, self._constants, operands, index
             )
-            first = self._firsts[number]
-            is_marked = isinstance(first, MarkedJoinStep) and first.shares_key(batch)
+            step = self._joins[number]
+            is_marked = isinstance(step, MarkedJoinStep) and step.shares_key(batch)
             cost = 1 if is_marked else _SEARCH_COST
             left = left[: note_shorter(left, found, index.groups, cost, number, shortest, chosen)]
         if len(batch) > len(self._part):

@@ -1,10 +1,12 @@
 """The end of a rule's chain: candidates become facts."""
 
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 
 from tidelog.engine.local.steps import ChainStep
+from tidelog.plan.measured import Meter
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int32s
 from tidelog.storage.lattice_table import LatticeTable
@@ -137,3 +139,33 @@ class SharedEmitStep(ChainStep):
         """Insert the batch."""
         self.derivations += batch.shape[0]
         self.insertion.insert(batch, NO_COUNTS, self._thread)
+
+
+class MeteredEmitStep(EmitStep):
+    """Inserts candidates from a single thread, and measures that."""
+
+    def __init__(self, meter: Meter) -> None:
+        super().__init__()
+        self._meter = meter
+
+    def run(self, batch: CodeArray) -> None:
+        """Insert the batch."""
+        begun = time.perf_counter()
+        super().run(batch)
+        self._meter.rows += batch.shape[0]
+        self._meter.seconds += time.perf_counter() - begun
+
+
+class MeteredSharedEmitStep(SharedEmitStep):
+    """Inserts candidates from one of several threads, and measures that."""
+
+    def __init__(self, thread: int, meter: Meter) -> None:
+        super().__init__(thread)
+        self._meter = meter
+
+    def run(self, batch: CodeArray) -> None:
+        """Insert the batch."""
+        begun = time.perf_counter()
+        super().run(batch)
+        self._meter.rows += batch.shape[0]
+        self._meter.seconds += time.perf_counter() - begun

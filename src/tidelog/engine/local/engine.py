@@ -38,7 +38,7 @@ from tidelog.values.codec import Codec
 
 if TYPE_CHECKING:
     from tidelog.engine.local.paths import PathStratum
-    from tidelog.plan.measured import Measurements
+    from tidelog.engine.profile.recorder import ProfileRecorder
 
 
 class LocalEngine:
@@ -65,8 +65,8 @@ class LocalEngine:
         self._state = LocalState(self._program, counting=counting)
         self._expressions = Expressions(self._program, codec, functions, self._number_functors())
         self._functional = FunctionalRelations(self._state, self._expressions)
-        # If set, what operators yield is counted there; only with one job.
-        self.measurements: Measurements | None = None
+        # If set, it takes what evaluation does, stratum by stratum.
+        self.profile: ProfileRecorder | None = None
 
     def _adopt_program(self, program: Program) -> None:
         """Take a program in the form that is run: derivations that are counted are facts."""
@@ -107,6 +107,11 @@ class LocalEngine:
         self._state.insert(relation, columns)
         self._check_memory()
 
+    @property
+    def _recorder(self) -> "ProfileRecorder | None":
+        """Return what takes the profile of an evaluation, None if nobody asked for it or that is over."""
+        return self.profile if self.profile is not None and self.profile.is_open else None
+
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Evaluate every relation to its fixpoint, stratum by stratum."""
         made = {rule.relation for rule in self._counted}
@@ -118,7 +123,10 @@ class LocalEngine:
                 self._functional.check(stratum)
                 return statistics
 
-            return evaluate_strata(self._program, run, observer, made)
+            finished = evaluate_strata(self._program, run, observer, made)
+        if self.profile is not None:
+            self.profile.is_open = False
+        return finished
 
     @contextmanager
     def _run_context(self) -> Iterator[RunContext]:
@@ -133,7 +141,7 @@ class LocalEngine:
                 StateStatistics(self._state),
                 workers,
                 self._check_memory,
-                self.measurements,
+                None if self._recorder is None else self._recorder.measurements,
             )
         finally:
             workers.close()
@@ -162,13 +170,22 @@ class LocalEngine:
         start = time.perf_counter()
         graph = self._run_paths(stratum, context)
         if graph is None:
-            return StratumRun(stratum, context).run(number, observer)
+            return self._stratum_run(number, stratum, context).run(number, observer)
         facts = sum(len(self._state.relations[name]) for name in stratum.relations)
         observer.iteration_finished(number, 1, facts, self._state.size())
         self._check_memory()
         return StratumStatistics(
             stratum.relations, stratum.is_recursive, 1, facts, graph.derivations, time.perf_counter() - start
         )
+
+    def _stratum_run(self, number: int, stratum: Stratum, context: RunContext) -> StratumRun:
+        """Return what evaluates a stratum by its delta rules."""
+        recorder = self._recorder
+        if recorder is None:
+            return StratumRun(stratum, context)
+        from tidelog.engine.local.profiled import ProfiledRun  # noqa: PLC0415 - only profiles need it
+
+        return ProfiledRun(stratum, context, number, recorder)
 
     def _run_paths(self, stratum: Stratum, context: RunContext) -> "PathStratum | None":
         """Evaluate a stratum by best paths; return None and change nothing if it is not a graph."""

@@ -78,6 +78,12 @@ class MarkedJoinStep(ChainStep):
         self._marks = np.zeros(0, np.int32)
         self._part: CodeArray = np.empty((0, len(layout)), state.dtype)
         self._out = first_buffer(len(check.outputs), state.dtype)
+        self._tried = 0
+
+    @property
+    def rows(self) -> int:
+        """Return how many matches of the join were checked."""
+        return self._tried + self._searching.matches
 
     def run(self, batch: CodeArray) -> None:
         """Push one row per binding and matching fact for which the other fact is there."""
@@ -110,7 +116,9 @@ class MarkedJoinStep(ChainStep):
         right = (marked, others.groups, others.arena, in_view, self._columns, self._marks)
         while progress[ROW] < len(batch):
             written = join_marked(*left, *right, self._filters, self._sources, progress, self._out)
-            self._state.count_bindings(int(progress[TRIED]))
+            tried = int(progress[TRIED])
+            self._tried += tried
+            self._state.count_bindings(tried)
             progress[TRIED] = 0
             if written:
                 self.next.run(self._out[:written])

@@ -102,6 +102,12 @@ class SieveStep(ChainStep):
         # What the words of known facts depend on.
         self._words: tuple[int, Int64s] | None = None
         self._out = first_buffer(len(join.outputs), state.dtype)
+        self._matches = 0
+
+    @property
+    def rows(self) -> int:
+        """Return how many matches the join had, known or not."""
+        return self._matches + self._joining.matches
 
     def run(self, batch: CodeArray) -> None:
         """Push one row per binding and matching fact, without most of those that are facts of the head."""
@@ -151,6 +157,7 @@ class SieveStep(ChainStep):
             progress[MATCHES] = 0
             written = join(progress, self._out)
             matches = int(progress[MATCHES])
+            self._matches += matches
             self._state.count_bindings(matches)
             self._end.derivations += matches - written
             if written:

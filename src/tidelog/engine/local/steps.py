@@ -4,6 +4,7 @@ A step owns its output buffer and reuses it: the next step is done with a batch 
 following one is made. Steps belong to one thread.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, Visible
 from tidelog.plan import operators as ops
+from tidelog.plan.measured import Meter
 from tidelog.program.nodes import BranchTerm, RecordTerm
 from tidelog.storage.join import EQUAL, LESS, LESS_EQUAL, UNEQUAL, scan_rows, select_rows
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
@@ -103,6 +105,21 @@ class SinkStep(ChainStep):
     def run(self, batch: CodeArray) -> None:
         """Pass the batch on."""
         self.sink(batch)
+
+
+class MeterStep(ChainStep):
+    """Counts the bindings that pass, and the seconds that the steps behind it take."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    def run(self, batch: CodeArray) -> None:
+        """Pass the batch on."""
+        meter = self._meter
+        meter.rows += batch.shape[0]
+        begun = time.perf_counter()
+        self.next.run(batch)
+        meter.seconds += time.perf_counter() - begun
 
 
 class ScanStep:

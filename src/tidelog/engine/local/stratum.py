@@ -13,7 +13,13 @@ from functools import partial
 from tidelog.dataclass import dataclass
 from tidelog.engine.convergence import check_convergence, is_full
 from tidelog.engine.local.chains import StepChain, make_chain
-from tidelog.engine.local.emit import EmitStep, SharedEmitStep, SharedInsertion
+from tidelog.engine.local.emit import (
+    EmitStep,
+    MeteredEmitStep,
+    MeteredSharedEmitStep,
+    SharedEmitStep,
+    SharedInsertion,
+)
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.key_scan import KeyScanStep
 from tidelog.engine.local.settle import Settler, needs_settling
@@ -26,12 +32,12 @@ from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.plan import RulePlan, StratumPlan, for_evaluation, plan_stratum
-from tidelog.plan.measured import Measurements
+from tidelog.plan.measured import END, Measurements
 from tidelog.plan.operators import Check, Find, IndexJoin, Leapfrog, Operator, ScanView, View, all_operators
 from tidelog.plan.statistics import JoinName
 from tidelog.program.nodes import Rule, RuleId, Stratum
 from tidelog.program.walk_nodes import relations_read
-from tidelog.storage import StoredRelation
+from tidelog.storage import Index, StoredRelation
 from tidelog.storage.lattice_table import LatticeTable
 
 # Below this many rows to scan, starting threads costs more than it gains.
@@ -61,19 +67,21 @@ class _RunnableChain:
     """A chain of a rule plan with its steps: once for a single thread, and once for each worker."""
 
     def __init__(self, operators: Sequence[Operator], plan: RulePlan, context: RunContext) -> None:
-        self.end = EmitStep()
-        counts = None
+        measured = None
         if context.measurements is not None:
             counted = replace(plan, operators=tuple(operators), keyed=())
-            counts = context.measurements.begin(counted, context.state.program, context.statistics).bindings
+            measured = context.measurements.begin(counted, context.state.program, context.statistics)
         self.is_sieved = is_sieved(operators)
+        self.end = EmitStep() if measured is None else MeteredEmitStep(measured.meter(END))
         made = operators, context.state, context.expressions
-        self.chain = make_chain(*made, self.end, counts)
+        self.chain = make_chain(*made, self.end, measured)
         self.threads: list[tuple[StepChain, SharedEmitStep]] = []
         if context.workers.jobs > 1 and is_safe_in_threads(operators):
             for thread in range(context.workers.jobs):
-                end = SharedEmitStep(thread)
-                self.threads.append((make_chain(*made, end), end))
+                shared = SharedEmitStep(thread)
+                if measured is not None:
+                    shared = MeteredSharedEmitStep(thread, measured.meter(END))
+                self.threads.append((make_chain(*made, shared, measured), shared))
 
     def pays(self) -> bool:
         """Say whether it is better than a chain that scans the facts of the delta."""
@@ -94,7 +102,7 @@ class _RunnableChain:
                     statistics.note(name, step.bindings, step.matches)
 
 
-class _RunnableRule:
+class RunnableRule:
     """A rule plan with its chains: the one that is planned, and one that begins with keys of the delta."""
 
     def __init__(self, plan: RulePlan, context: RunContext) -> None:
@@ -132,8 +140,8 @@ class StratumRun:
         self._settlers: dict[str, Settler] = {}
         # The delta rules as planned, before they are adapted to each other.
         self._planned: list[RulePlan] = []
-        self._once: list[_RunnableRule] = []
-        self._repeated: list[_RunnableRule] = []
+        self._once: list[RunnableRule] = []
+        self._repeated: list[RunnableRule] = []
         self._iteration_start = dict.fromkeys(stratum.relations, 0)
         # The rows that each relation has at the beginning, and whose later rows nothing reads twice.
         self._inputs: dict[str, int] = {}
@@ -235,15 +243,7 @@ class StratumRun:
             relation = state.relations[name]
             visible = state.visible[name]
             visible.delta, visible.end = count, relation.count
-        self._context.workers.run_all(
-            [
-                partial(index.add_rows, relation.held, relation.count)
-                for relation in (state.relations[name] for name in before)
-                for index in relation.indexes.values()
-                if index.rows_indexed < relation.count
-            ],
-            sum(state.relations[name].count - count for name, count in before.items()),
-        )
+        self._index_rows(before)
         if self._stratum.subsumptions:
             # It is made again when indexes may have been dropped.
             if self._dominated is None:
@@ -252,6 +252,22 @@ class StratumRun:
         for name in self._read_once:
             state.relations[name].drop_rows(self._inputs[name], before[name])
         return sum(len(state.relations[name].live_rows(count)) for name, count in before.items())
+
+    def _index_rows(self, before: dict[str, int]) -> None:
+        """Add the rows found since `before` to the indexes of their relations."""
+        relations = [self._state.relations[name] for name in before]
+        tasks = [
+            self._index_task(index, relation)
+            for relation in relations
+            for index in relation.indexes.values()
+            if index.rows_indexed < relation.count
+        ]
+        rows = sum(relation.count for relation in relations) - sum(before.values())
+        self._context.workers.run_all(tasks, rows)
+
+    def _index_task(self, index: Index, relation: StoredRelation) -> Callable[[], None]:
+        """Return what adds the rows of a relation to one of its indexes."""
+        return partial(index.add_rows, relation.held, relation.count)
 
     def _insert_facts(self) -> None:
         """Insert the rules without a body."""
@@ -265,7 +281,7 @@ class StratumRun:
         settler = self._settlers.get(name)
         return self._state.relations[name] if settler is None else settler.pending
 
-    def _run_rule(self, rule: "_RunnableRule") -> None:
+    def _run_rule(self, rule: RunnableRule) -> None:
         """Run a rule over what it scans in this iteration."""
         target = self._target(rule.plan.relation)
         runnable = rule.chain()
@@ -291,6 +307,10 @@ class StratumRun:
 
     def _plan_rules(self, rules: Sequence[Rule]) -> None:
         """Plan rules for the present sizes and make them runnable; keep those whose plan stays the same."""
+        self._prepare(self._plan(rules))
+
+    def _plan(self, rules: Sequence[Rule]) -> StratumPlan:
+        """Return the plan of the stratum with rules planned for the present sizes."""
         sizes = self._sizes()
         for runnable in self._repeated:
             runnable.note_matches(self._context.statistics)
@@ -308,11 +328,15 @@ class StratumRun:
         plan = replace(plan, repeated=tuple(self._planned))
         if not self._state.counting:
             plan = for_evaluation(plan, self._stratum, self._context.statistics)
+        return plan
+
+    def _prepare(self, plan: StratumPlan) -> None:
+        """Make a plan runnable, with the indexes that it needs and no others."""
         self._drop_unused_indexes(plan)
         self._dominated = None
         self._read_once = self._relations_read_once(plan)
         self._allow_presence((*plan.once, *plan.repeated))
-        self._once = [_RunnableRule(rule, self._context) for rule in plan.once]
+        self._once = [RunnableRule(rule, self._context) for rule in plan.once]
         self._make_runnable(plan.repeated)
 
     def _make_runnable(self, plans: Sequence[RulePlan]) -> None:
@@ -322,7 +346,7 @@ class StratumRun:
         for plan in plans:
             known = before.get((plan.rule, plan.delta_atom))
             if known is None or (known.plan.operators, known.plan.keyed) != (plan.operators, plan.keyed):
-                self._repeated.append(_RunnableRule(plan, self._context))
+                self._repeated.append(RunnableRule(plan, self._context))
             else:
                 self._repeated.append(before.pop((plan.rule, plan.delta_atom)))
         self._derivations += sum(rule.derivations() for rule in before.values())

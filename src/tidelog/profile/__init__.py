@@ -1,0 +1,1 @@
+"""Profiles as people read them: put together, written, compared, drawn, and what to conclude from them."""
