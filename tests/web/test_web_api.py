@@ -253,3 +253,27 @@ def test_the_cache_follows_epochs_and_its_bound(db: Session) -> None:
         assert client.get("/api/facts/edge", sort="-0", limit=1).json["rows"][0]["values"][0] == "29"
         client.post("/api/changes", {"insert": ["edge(500, 'x')"]})
         assert client.get("/api/facts/edge", sort="-0", limit=1).json["rows"][0]["values"][0] == "500"
+
+
+def test_the_profile_has_rules_and_pictures_if_it_was_measured(db: Session) -> None:
+    """Without measuring there are strata; with it rules, operators and three pictures."""
+    facts = {"edge": [(number, f"t{number % 7}") for number in range(30)]}
+
+    with serving(db, WebSettings()) as client:
+        plain = client.get("/api/profile").json
+    with (
+        tidelog.open(PROGRAM, facts=facts, profile=True) as measured,
+        serving(measured, WebSettings()) as client,
+    ):
+        profile = client.get("/api/profile").json
+        drawn = client.get("/api/profile/flame.svg")
+        missing = client.get("/api/profile/none.svg")
+
+    assert not plain["is_measured"]
+    assert plain["strata"]
+    assert plain["rules"] == []
+    assert profile["is_measured"]
+    assert drawn.headers["content-type"].startswith("image/svg+xml")
+    assert missing.status == 400
+    assert any(each["text"] == "path(x, y) :- edge(x, y)." for each in profile["rules"])
+    assert profile["operators"][0]["seconds"] >= profile["operators"][1]["seconds"]

@@ -409,3 +409,16 @@ def test_the_token_is_asked_for(page: Page, db: Session) -> None:
 
         assert refused
         assert page.find("main a", "vpt").is_displayed()
+
+
+def test_the_profile_is_drawn(page: Page) -> None:
+    """Pictures of a measured session are part of the page, and nothing of them is refused by its policy."""
+    with (
+        tidelog.open(POINTSTO / "pointsto.dl", facts=POINTSTO / "facts", profile=True) as session,
+        serving(session, WebSettings()) as client,
+    ):
+        page.open(client.address)
+        page.click("nav.views a", "Profile")
+        drawn = "[...document.querySelectorAll('.picture img')].filter((each) => each.naturalWidth > 300)"
+        page.until(f"{drawn}.length === 3")
+        page.until("document.querySelector(\"table[aria-label='Rules'] tbody tr\") !== null")

@@ -22,6 +22,7 @@ from tidelog.cli.parameters import (
     NoWarnings,
     Output,
     OutputFormat,
+    PictureChoice,
     Program,
     Programs,
     ProofForm,
@@ -74,6 +75,10 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
         Path | None,
         typer.Option("-p", "--profile", metavar="FILE", help="Write what every rule took, as JSON."),
     ] = None,
+    debug_report: Annotated[
+        Path | None,
+        typer.Option("-r", "--debug-report", metavar="FILE", help="Write stages, strata and plans as HTML."),
+    ] = None,
     master: Annotated[
         str | None,
         typer.Option("--master", metavar="URL", help="With --engine spark: the cluster, as local[4]."),
@@ -104,6 +109,7 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
             floats.value,
             souffle,
             profile,
+            debug_report,
         )
     )
 
@@ -195,10 +201,15 @@ def serve(  # noqa: PLR0913 - one parameter per option of the command line
         typer.Option("--allow-host", metavar="NAME", help="Another name of the machine; may be repeated."),
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    measures: Annotated[
+        bool, typer.Option("--profile", help="Measure the evaluation, and show where the time went.")
+    ] = False,
 ) -> None:
     """Explore a store or a program in the browser."""
     from tidelog.cli.serve import ServeOptions, serve_explorer  # noqa: PLC0415 - starts quickly otherwise
 
+    if measures:
+        session = replace(session, options=replace(session.options, profile=True))
     serve_explorer(ServeOptions(session, host, port, token, write, tuple(allow_host or ()), open_))
 
 
@@ -355,12 +366,17 @@ def profile(
         Path | None, typer.Argument(help="Another one, to be compared with the first.", metavar="OTHER")
     ] = None,
     *,
+    picture: Annotated[
+        PictureChoice | None,
+        typer.Option("--picture", help="Draw it as SVG: where the time went, iterations, or facts."),
+    ] = None,
     output_format: Format = OutputFormat.TEXT,
+    output: Output = None,
 ) -> None:
     """Show what a run took: rules, iterations, operators, and advice; or how two runs differ."""
-    from tidelog.cli.profile import print_profile  # noqa: PLC0415 - starts quickly otherwise
+    from tidelog.cli.profile import ProfileOptions, print_profile  # noqa: PLC0415 - starts quickly otherwise
 
-    print_profile(path, other, output_format)
+    print_profile(ProfileOptions(path, other, output_format, picture, output))
 
 
 @app.command()

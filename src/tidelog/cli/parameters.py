@@ -32,6 +32,14 @@ class RunForm(StrEnum):
     MARKDOWN = "markdown"
 
 
+class PictureChoice(StrEnum):
+    """The pictures of a profile."""
+
+    FLAME = "flame"
+    ITERATIONS = "iterations"
+    FACTS = "facts"
+
+
 class ProofForm(StrEnum):
     """Forms of a proof: those of every result, two graphs and a page."""
 

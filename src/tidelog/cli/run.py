@@ -44,6 +44,7 @@ class RunOptions:
     floats: str
     souffle: SouffleOptions = SouffleOptions()
     profile: Path | None = None
+    report: Path | None = None
 
     def show(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Show warnings, but for those that are not wanted."""
@@ -98,6 +99,21 @@ def _tell(options: RunOptions, recorder: SessionRecorder, snapshot: Snapshot | N
         from tidelog.profile.assemble import make_profile  # noqa: PLC0415 - as above
 
         write_profile(make_profile(recorder, snapshot, options.options), options.profile)
+    if options.report is not None:
+        _write_report(options, options.report, recorder, snapshot)
+
+
+def _write_report(
+    options: RunOptions, path: Path, recorder: SessionRecorder, snapshot: Snapshot | None
+) -> None:
+    """Write the program after each stage, with the plans that ran if they were measured."""
+    from tidelog.cli.debug_report import measured_plans, write_debug_report  # noqa: PLC0415 - few ask for it
+    from tidelog.profile.assemble import make_profile  # noqa: PLC0415 - as above
+
+    prepared = prepare(Request(read_program(options.program), options.options), SessionRecorder())
+    profile = make_profile(recorder, snapshot, options.options)
+    plans = measured_plans(recorder.profile)
+    write_debug_report(path, prepared, profile.relations, profile if plans else None, plans)
 
 
 def _write(snapshot: Snapshot, options: RunOptions) -> None:

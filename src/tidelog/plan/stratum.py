@@ -11,7 +11,7 @@ from tidelog.plan.chain import build_chain
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
 from tidelog.plan.keyed import with_keyed_chains
 from tidelog.plan.levels import with_levels
-from tidelog.plan.operators import RulePlan, StratumPlan, View
+from tidelog.plan.operators import Choose, RulePlan, StratumPlan, View
 from tidelog.plan.order import best_chain, best_choosing_chain
 from tidelog.plan.own_rules import own_deltas
 from tidelog.plan.search import EXHAUSTIVE_ATOMS
@@ -77,6 +77,16 @@ def cheapest_order(
     best = min(chains, key=lambda order: chains[order].work)
     atoms = ", ".join(str(atom + 1) for atom in (delta, *best))
     return FixedOrder(f".plan {inside.index(delta)}: ({atoms})", chains[best].cost)
+
+
+def chooses_by_itself(
+    rule: Rule, delta: int, stratum: Stratum, program: Program, statistics: Statistics
+) -> bool:
+    """Say whether a delta rule, without its `.plan`, lets every binding choose what it is joined with."""
+    planned = plan_stratum(replace(stratum, rules=(replace(rule, plan=()),)), program, statistics)
+    return any(
+        isinstance(plan.operators[-1], Choose) for plan in planned.repeated if plan.delta_atom == delta
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,13 +40,14 @@ def _orders(profile: Profile) -> Iterator[tuple[float, Advice]]:
         if cheaper is None:
             continue
         total = rule.total
-        message = (
-            f"{_name(rule)} makes {total.bindings:,} bindings for {total.derivations:,} derivations: "
-            f"{cheaper.measured:,.1f} for each fact of the delta, where {cheaper.expected:,.1f} are enough"
-        )
-        hint = f"write `{cheaper.plan}` below the rule"
-        if rule.is_fixed:
-            hint = f"its `.plan` asks for that order: leave it out, or write `{cheaper.plan}`"
+        message = f"{_name(rule)} makes {total.bindings:,} bindings for {total.derivations:,} derivations"
+        if cheaper.plan is None:
+            hint = "leave out its `.plan`: each binding is joined next where it matches the fewest facts"
+        else:
+            each = f"{cheaper.measured:,.1f} for each fact of the delta"
+            message += f": {each}, where {cheaper.expected:,.1f} are enough"
+            asked = "its `.plan` asks for that order: leave it out, or " if rule.is_fixed else ""
+            hint = f"{asked}write `{cheaper.plan}`{'' if rule.is_fixed else ' below the rule'}"
         yield total.seconds, Advice("atom-order", message, hint, rule.source, rule.line)
 
 

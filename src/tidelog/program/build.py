@@ -58,7 +58,7 @@ def build_program(tree: SyntaxTree) -> tuple[nodes.Program, tuple[Diagnostic, ..
 
     Raises `TidelogError` with every mistake found and every warning, in the order of the text.
     """
-    draft, diagnostics = _draft(tree)
+    draft, diagnostics = make_draft(tree)
     for check in CHECKS:
         diagnostics.extend(check(draft))
     if not any(each.severity is Severity.ERROR for each in diagnostics):
@@ -77,7 +77,7 @@ def build_program(tree: SyntaxTree) -> tuple[nodes.Program, tuple[Diagnostic, ..
     return program, warnings
 
 
-def _draft(tree: SyntaxTree) -> tuple[Draft, list[Diagnostic]]:
+def make_draft(tree: SyntaxTree) -> tuple[Draft, list[Diagnostic]]:
     """Return the program at every stage, and what the passes found wrong."""
     diagnostics: list[Diagnostic] = []
     expanded, found = expand_components(tree.items)

@@ -24,6 +24,7 @@ from tidelog.web.explorer import SessionExplorer
 from tidelog.web.faults import plain_blame, plain_repair
 from tidelog.web.guard import Pass, RequestGuard
 from tidelog.web.pages import PageRequest
+from tidelog.web.profile import plain_profile, profile_picture
 from tidelog.web.replies import Plain, error_reply, json_reply, mistake
 from tidelog.web.settings import WebSettings, check_settings
 from tidelog.web.workers import RequestWorkers
@@ -76,6 +77,11 @@ def _reading(explorer: SessionExplorer, workers: RequestWorkers) -> list[Route]:
         is_inserted = request.query_params.get("side", "inserted") == "inserted"
         return explorer.epoch_facts(number, name, _page_request(request), is_inserted=is_inserted)
 
+    async def picture(request: Request) -> Response:
+        name = request.path_params["name"]
+        drawn = await workers.run(lambda: profile_picture(explorer.session, name))
+        return Response(drawn, media_type="image/svg+xml", headers={"cache-control": "no-cache"})
+
     return [
         get("/api/session", lambda _: explorer.about()),
         get("/api/rules", lambda _: explorer.rules()),
@@ -88,6 +94,8 @@ def _reading(explorer: SessionExplorer, workers: RequestWorkers) -> list[Route]:
                 r.query_params.get("typed", "")[:_MOST_FILTER_CHARACTERS],
             ),
         ),
+        get("/api/profile", lambda _: plain_profile(explorer.session)),
+        Route("/api/profile/{name}.svg", picture, methods=["GET"]),
         get("/api/epochs", lambda _: explorer.timeline()),
         get("/api/epochs/{epoch}", lambda r: explorer.epoch(_number(r.path_params["epoch"]))),
         get("/api/epochs/{epoch}/{name}", epoch_facts),

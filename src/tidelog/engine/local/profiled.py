@@ -9,7 +9,7 @@ from tidelog.engine.profile.record import CheaperOrder, IndexProfile, Tally, is_
 from tidelog.engine.profile.recorder import ProfileRecorder
 from tidelog.engine.protocol import Observer, StratumStatistics
 from tidelog.plan import StratumPlan
-from tidelog.plan.stratum import cheapest_order
+from tidelog.plan.stratum import cheapest_order, chooses_by_itself
 from tidelog.program.nodes import Rule, Stratum
 from tidelog.storage import Index, StoredRelation
 
@@ -49,8 +49,11 @@ class ProfiledRun(StratumRun):
             if profile.delta_atom is None or not is_wasteful(profile.total):
                 continue
             delta, statistics = profile.delta_atom - 1, self._context.statistics
-            best = cheapest_order(rule, delta, self._stratum, self._state.program, statistics)
-            measured = profile.bindings_per_fact()
+            program, measured = self._state.program, profile.bindings_per_fact()
+            if rule.plan and chooses_by_itself(rule, delta, self._stratum, program, statistics):
+                profile.cheaper = CheaperOrder(None, 0.0, measured)
+                continue
+            best = cheapest_order(rule, delta, self._stratum, program, statistics)
             if best is not None and _TIMES_CHEAPER * best.bindings < measured:
                 profile.cheaper = CheaperOrder(best.text, best.bindings, measured)
 

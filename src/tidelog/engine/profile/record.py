@@ -81,10 +81,12 @@ class ChainProfile:
 class CheaperOrder:
     """An order of atoms that would make far fewer bindings, by what relations hold in the end.
 
-    `plan` is the order as `.plan` has it. `expected` and `measured` are bindings for each fact of the delta.
+    `plan` is the order as `.plan` has it, None if the rule is better off without one: then each binding goes
+    on with the atom that matches the fewest facts. `expected`, where there is an order, and `measured` are
+    bindings for each fact of the delta.
     """
 
-    plan: str
+    plan: str | None
     expected: float
     measured: float
 

@@ -130,6 +130,9 @@ def _share_new_facts(rule: RuleProfile) -> None:
 def _rule_profile(plan: RulePlan) -> RuleProfile:
     span = plan.span
     text = " ".join(span.text.split())
+    # The span of a rule covers its `.plan`.
+    before, _, _ = text.rpartition(" .plan ")
+    text = before or text
     delta = None if plan.delta_atom is None else plan.delta_atom + 1
     return RuleProfile(int(plan.rule), plan.relation, text, span.source.name, span.line, delta)
 

@@ -10,6 +10,7 @@ import { shortcutsButton, startKeys } from "./keys.js";
 import { diagnosticList } from "./notices.js";
 import { showOverview } from "./overview.js";
 import { address, currentRoute } from "./router.js";
+import { showProfile } from "./profile.js";
 import { showRules } from "./rules.js";
 import { session } from "./session.js";
 import { startSidebar } from "./sidebar.js";
@@ -19,9 +20,9 @@ import { showWhyNot } from "./why_not.js";
 
 const main = document.getElementById("main");
 const VIEWS = {
-  "": showOverview, facts: showFacts, rules: showRules, why: showWhy, "why-not": showWhyNot, epochs: showEpochs, blame: showBlame,
+  "": showOverview, facts: showFacts, rules: showRules, why: showWhy, "why-not": showWhyNot, epochs: showEpochs, blame: showBlame, profile: showProfile,
 };
-const NAMED = [["Facts", "", ["", "facts", "why"]], ["Rules", "rules", ["rules"]], ["Why not", "why-not", ["why-not"]], ["Epochs", "epochs", ["epochs", "blame"]]];
+const NAMED = [["Facts", "", ["", "facts", "why"]], ["Rules", "rules", ["rules"]], ["Why not", "why-not", ["why-not"]], ["Epochs", "epochs", ["epochs", "blame"]], ["Profile", "profile", ["profile"]]];
 
 let drawn = 0;
 
