@@ -10,6 +10,7 @@ import typer
 
 from tidelog.cli.deltas import delta_json, delta_lines, shown_relations
 from tidelog.cli.guard import GUARD_BROKEN, INTERRUPTED, MISTAKE, show
+from tidelog.cli.output import write_result
 from tidelog.cli.parameters import OutputFormat
 from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.start import spare_pandas
@@ -84,9 +85,7 @@ def _profiling(session: Session, path: Path | None) -> Iterator[None]:
         yield
     finally:
         if path is not None:
-            from tidelog.cli.profile import write_profile  # noqa: PLC0415 - most commands write none
-
-            write_profile(session.profile(), path)
+            write_result(session.profile().to_json(), path)
 
 
 def _check_guards(options: ApplyOptions) -> None:

@@ -15,8 +15,9 @@ from tidelog.profile.pictures import PictureKind, draw_picture
 from tidelog.profile.profile import Profile
 from tidelog.program import print_program
 from tidelog.program.build import make_draft
-from tidelog.program.nodes import Program
+from tidelog.program.nodes import Program, Rule, RuleId, Subsumption
 from tidelog.program.printing import print_rule
+from tidelog.program.resolve_rules import TypedRule
 from tidelog.program.suggest import counted
 from tidelog.session.prepare import Prepared
 from tidelog.syntax import print_node, print_tree
@@ -82,11 +83,17 @@ def _stages(prepared: Prepared) -> Iterator[tuple[str, str, Program | None]]:
     yield "as written, with macros and includes resolved", print_tree(tree), None
     draft = make_draft(tree)[0]
     yield "components expanded", "\n".join(print_node(item) for item in draft.items), None
-    yield "rules typed, without disjunction", "\n".join(print_rule(rule) for rule in draft.typed), None
-    yield "relations inlined", "\n".join(print_rule(rule) for rule in draft.rules), None
+    yield "rules typed, without disjunction", "\n".join(_typed(rule) for rule in draft.typed), None
+    yield "relations inlined", "\n".join(_typed(rule) for rule in draft.rules), None
     yield "checked and stratified", print_program(prepared.program), prepared.program
     for name, program in wanted_stages(prepared.program):
         yield f"pass: {name}", print_program(program), program
+
+
+def _typed(rule: TypedRule) -> str:
+    if rule.greater is None:
+        return print_rule(Rule(RuleId(0), rule.head, rule.body, span=rule.span))
+    return print_rule(Subsumption(RuleId(0), rule.head, rule.greater, rule.body, span=rule.span))
 
 
 def _strata(program: Program) -> str:

@@ -1,4 +1,4 @@
-"""`tidelog profile`: what runs took, in the terminal or as a picture; and how runs write it."""
+"""`tidelog profile`: what runs took, in the terminal or as a picture."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,6 @@ from tidelog.cli.parameters import OutputFormat, PictureChoice
 from tidelog.dataclass import dataclass
 from tidelog.errors.arguments import Arguments
 from tidelog.profile.json_form import read_profile
-from tidelog.profile.profile import Profile
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,11 +23,6 @@ class ProfileOptions:
     form: OutputFormat
     picture: PictureChoice | None = None
     output: Path | None = None
-
-
-def write_profile(profile: Profile, path: Path) -> None:
-    """Write a profile to a file, which appears as a whole or not at all."""
-    write_result(profile.to_json(), path)
 
 
 def print_profile(options: ProfileOptions) -> None:

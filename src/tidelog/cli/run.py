@@ -95,10 +95,10 @@ def _tell(options: RunOptions, recorder: SessionRecorder, snapshot: Snapshot | N
         settings = options.options.settings
         write_stats(options.stats, recorder, settings, sizes, is_complete=snapshot is not None)
     if options.profile is not None:
-        from tidelog.cli.profile import write_profile  # noqa: PLC0415 - most runs write none
+        from tidelog.cli.output import write_result  # noqa: PLC0415 - most runs write none
         from tidelog.profile.assemble import make_profile  # noqa: PLC0415 - as above
 
-        write_profile(make_profile(recorder, snapshot, options.options), options.profile)
+        write_result(make_profile(recorder, snapshot, options.options).to_json(), options.profile)
     if options.report is not None:
         _write_report(options, options.report, recorder, snapshot)
 

@@ -127,8 +127,8 @@ def give_up(decision: Decision, spent: int, seconds: float = 0.0) -> Decision:
         spoken = f"{spent:,} derivations in {seconds:.3f} s; {budget.seconds:.3f} s are allowed"
     else:
         spoken = f"{spent:,} derivations; {budget.work:,.0f} are allowed"
-    given_up = recompute(f"the update was given up after {spoken}", decision.predicted)
-    return replace(given_up, budget=budget)
+    abandoned = recompute(f"the update was given up after {spoken}", decision.predicted)
+    return replace(abandoned, budget=budget)
 
 
 def _decide_by_cost(now: Situation, switch: float, update: Decision) -> Decision:

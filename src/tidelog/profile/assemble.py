@@ -1,26 +1,31 @@
 """The profile of a run or a session, put together from what its engine and its epochs have told."""
 
 import math
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from tidelog.engine.epoch import StratumReport
 from tidelog.engine.memory import peak_memory_bytes
 from tidelog.engine.profile.record import StratumProfile
-from tidelog.engine.protocol import StratumStatistics
-from tidelog.engine.recorder import SessionRecorder
-from tidelog.options import OpenOptions
 from tidelog.profile.advice import advise
 from tidelog.profile.profile import EpochProfile, EpochStratum, Profile
-from tidelog.program.nodes import Program
 from tidelog.version import own_version
-from tidelog.views import Delta, Snapshot
+
+if TYPE_CHECKING:
+    # A run that is measured pays for what is imported here.
+    from collections.abc import Iterable
+
+    from tidelog.engine.epoch import StratumReport
+    from tidelog.engine.protocol import StratumStatistics
+    from tidelog.engine.recorder import SessionRecorder
+    from tidelog.options import OpenOptions
+    from tidelog.program.nodes import Program
+    from tidelog.views import Delta, Snapshot
 
 
 def make_profile(
-    recorder: SessionRecorder,
-    snapshot: Snapshot | None,
-    options: OpenOptions,
-    epochs: Iterable[Delta] | None = None,
+    recorder: "SessionRecorder",
+    snapshot: "Snapshot | None",
+    options: "OpenOptions",
+    epochs: "Iterable[Delta] | None" = None,
 ) -> Profile:
     """Return what is known now; without a recorder of profiles, strata have no rules and no iterations.
 
@@ -50,24 +55,24 @@ def make_profile(
     return profile
 
 
-def _sizes(snapshot: Snapshot) -> dict[str, int]:
+def _sizes(snapshot: "Snapshot") -> dict[str, int]:
     return {name: snapshot.engine.size(name) for name in snapshot.program.relations}
 
 
-def _source_of(program: Program | None) -> str:
+def _source_of(program: "Program | None") -> str:
     """Return the name of the text that the first rule of a program is in."""
     rules = () if program is None else program.rules
     return next((rule.span.source.name for rule in rules), "")
 
 
-def _stratum(statistics: StratumStatistics) -> StratumProfile:
+def _stratum(statistics: "StratumStatistics") -> StratumProfile:
     """Return the totals of a stratum that was evaluated in another way than by its delta rules."""
     profile = StratumProfile(0, list(statistics.relations), statistics.is_recursive)
     profile.take_totals(statistics)
     return profile
 
 
-def _epoch(delta: Delta) -> EpochProfile:
+def _epoch(delta: "Delta") -> EpochProfile:
     changes = delta.changes.inserted_count + delta.changes.deleted_count
     return EpochProfile(
         delta.epoch,
@@ -79,7 +84,7 @@ def _epoch(delta: Delta) -> EpochProfile:
     )
 
 
-def _epoch_stratum(report: StratumReport) -> EpochStratum:
+def _epoch_stratum(report: "StratumReport") -> EpochStratum:
     budget = None if math.isinf(report.budget) else int(report.budget)
     return EpochStratum(
         list(report.relations),

@@ -34,7 +34,7 @@ class ComparedRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ProfileComparison:
     """What differs from one profile to the other; totals are pairs of before and after."""
 
     programs: tuple[str, str]
@@ -47,7 +47,7 @@ class Comparison:
         return json.dumps(asdict(self), ensure_ascii=False, indent=2)
 
 
-def compare_profiles(before: Profile, after: Profile) -> Comparison:
+def compare_profiles(before: Profile, after: Profile) -> ProfileComparison:
     """Return how the second profile differs from the first; the rules that differ most come first."""
     totals = {
         "evaluation, seconds": (before.evaluation_seconds, after.evaluation_seconds),
@@ -65,10 +65,10 @@ def compare_profiles(before: Profile, after: Profile) -> Comparison:
     epochs = (
         (each.epoch, each.seconds, seconds[each.epoch]) for each in before.epochs if each.epoch in seconds
     )
-    return Comparison((before.program, after.program), totals, tuple(rules), tuple(epochs))
+    return ProfileComparison((before.program, after.program), totals, tuple(rules), tuple(epochs))
 
 
-def comparison_report(comparison: Comparison) -> "RenderableType":
+def comparison_report(comparison: ProfileComparison) -> "RenderableType":
     """Return the comparison as tables."""
     from rich.console import Group  # noqa: PLC0415 - only for the terminal
     from rich.table import Table  # noqa: PLC0415 - as above

@@ -36,7 +36,7 @@ _KINDS: Final = {
 class _Block:
     """A box with what is inside it."""
 
-    label: str
+    words: str
     title: str
     seconds: float
     fill: str
@@ -68,9 +68,9 @@ def _draw(picture: Picture, blocks: Sequence[_Block], scale: Scale, begun: float
         x = scale.place(begun)
         width = scale.place(begun + block.seconds) - x
         picture.box(x, y, width, _ROW - 2, fill=block.fill, title=f"{block.title}: {block.seconds:.4g} s")
-        label = fitting(block.label, width - 6)
-        if label:
-            picture.words(x + 3, y + 16, label)
+        words = fitting(block.words, width - 6)
+        if words:
+            picture.words(x + 3, y + 16, words)
         _draw(picture, block.inside, scale, begun, y + _ROW)
         begun += block.seconds
 
@@ -102,16 +102,16 @@ def _rule(rule: RuleProfile) -> _Block:
     measured = sum(operator.seconds for operator in operators)
     factor = total.seconds / measured if measured > total.seconds else 1.0
     inside = tuple(
-        _Block(each.label, each.title, each.seconds * factor, each.fill) for each in operators if each.seconds
+        _Block(each.words, each.title, each.seconds * factor, each.fill) for each in operators if each.seconds
     )
     per = (
         f", {total.bindings / max(total.derivations, 1):,.1f} bindings per derivation"
         if total.bindings
         else ""
     )
-    label = f"{place_of(rule)} {delta_of(rule)} {rule.text}".replace("  ", " ")
+    words = f"{place_of(rule)} {delta_of(rule)} {rule.text}".replace("  ", " ")
     fill = _WASTEFUL if is_wasteful(total) else _RULE
-    return _Block(label, f"{label}{per}", total.seconds, fill, inside)
+    return _Block(words, f"{words}{per}", total.seconds, fill, inside)
 
 
 def _draw_bindings(picture: Picture, profile: Profile, y: float) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -22,7 +22,7 @@ class _Misfit(Exception):  # noqa: N818 - becomes a diagnostic below
 
 def profile_to_json(profile: Profile) -> str:
     """Return the profile as JSON, the same for equal profiles; seconds are rounded to microseconds."""
-    return json.dumps(_rounded(asdict(profile)), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(_plain(profile), ensure_ascii=False, separators=(",", ":"))
 
 
 def profile_from_json(text: str, name: str = "profile") -> Profile:
@@ -67,16 +67,19 @@ def _refusal(name: str, because: str) -> TidelogError:
     )
 
 
-def _rounded(data: Any) -> Any:
+def _plain(data: Any) -> Any:
+    """Return records as objects of JSON."""
     match data:
+        case int() | str() | None:
+            return data
         case float():
             return round(data, _DIGITS)
-        case dict():
-            return {key: _rounded(value) for key, value in data.items()}
         case list():
-            return [_rounded(value) for value in data]
+            return [_plain(value) for value in data]
+        case dict():
+            return {key: _plain(value) for key, value in data.items()}
         case _:
-            return data
+            return {name: _plain(getattr(data, name)) for name in data.__dataclass_fields__}
 
 
 @cache
