@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tidelog
+from tidelog.cli.app import app
 from tidelog.engine.profile.iterations import MOST_RECORDS, MOST_TALLIES, IterationRecords
 from tidelog.engine.profile.record import IterationProfile, RuleProfile, StratumProfile, Tally
+from tidelog.profile.json_form import read_profile
 from tidelog.profile.profile import Profile
 
 PATHS = """
@@ -119,6 +121,35 @@ def test_alternatives_of_a_cyclic_rule_have_their_own_rows():
         assert taken.rows_out <= taken.rows_in == operators[place - 1].rows_out
         assert operators[place + 1].depth == 1
         assert operators[place + 1].rows_in <= taken.rows_out
+
+
+def test_the_body_of_an_aggregate_is_measured(tmp_path: Path):
+    """What is joined inside an aggregate has its rows too, one deeper than the aggregate."""
+    program = """
+    .decl edge(x: number, y: number)
+    .decl node(x: number)
+    .decl reached(x: number, c: number)
+    .output reached
+    node(1). node(2). node(3).
+    edge(1, 2). edge(2, 3). edge(2, 4). edge(3, 1).
+    reached(x, c) :- node(x), c = count : { edge(x, y), edge(y, _) }.
+    """
+    (tmp_path / "p.dl").write_text(program)
+
+    files = [str(tmp_path / "p.dl"), "-D", str(tmp_path), "-p", str(tmp_path / "p.json")]
+    app(["run", *files], standalone_mode=False)
+
+    stratum = stratum_of(read_profile(tmp_path / "p.json"), "reached")
+    operators = stratum.rules[0].chains[0].operators
+    rows = [(each.kind, each.depth, each.rows_in, each.rows_out) for each in operators]
+    assert rows == [
+        ("scan", 0, 0, 3),
+        ("reduce", 0, 3, 3),
+        ("start", 1, 0, 3),
+        ("join", 1, 3, 4),
+        ("join", 1, 4, 4),
+        ("insert", 0, 3, 3),
+    ]
 
 
 def test_indexes_are_listed_with_their_memory():

@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from tidelog.dataclass import dataclass
-from tidelog.plan.operators import Choose, IndexJoin, Operator, RulePlan, ScanView, View
+from tidelog.plan.operators import Choose, IndexJoin, Operator, Reduce, RulePlan, ScanView, View
 from tidelog.plan.statistics import JoinName, Statistics, matches_per_key
 from tidelog.program.nodes import Program
 
 # Where an operator is: its number in the chain, or that of a choice, of one of its alternatives, and so on. A
-# place that ends with the number of an alternative is its beginning.
+# place that ends with the number of an alternative is its beginning; the body of an aggregate is one.
 Place = tuple[int, ...]
 # Before the first operator, and behind the last one, where candidates are inserted.
 BEGIN: Final[Place] = ()
@@ -73,6 +73,13 @@ class MeasuredPlan:
         return self.bindings[(*place[:-1], place[-1] - 1) if place[-1] else place[:-1]]
 
 
+class MeasuredChain(NamedTuple):
+    """A chain of a plan that is measured: the whole of it, or the body of an aggregate behind a place."""
+
+    plan: MeasuredPlan
+    before: Place = BEGIN
+
+
 class Measurements:
     """The plans of a run in the order in which they were made; a rule may be planned several times."""
 
@@ -98,13 +105,15 @@ class Measurements:
 
 
 def places(operators: Sequence[Operator], before: Place = ()) -> Iterator[tuple[Place, Operator]]:
-    """Yield the operators of a chain and of its alternatives with their places."""
+    """Yield the operators of a chain, its alternatives and its aggregates with their places."""
     for number, operator in enumerate(operators):
         place = (*before, number)
         yield place, operator
         if isinstance(operator, Choose):
             for alternative, rest in enumerate(operator.alternatives):
                 yield from places(rest, (*place, alternative))
+        elif isinstance(operator, Reduce):
+            yield from places(operator.body, (*place, 0))
 
 
 def _expected(

@@ -130,7 +130,8 @@ class _Printer:
             line = f"{self.operator(operator)}{self.sizes(operator, place)}{self.filters(operator)}"
             yield f"{line} → {_layout(operator.outputs)}"
             if isinstance(operator, ops.Reduce):
-                yield from ("  " + line for line in self.operators(operator.body, None))
+                inside = None if place is None else (*place, 0)
+                yield from ("  " + line for line in self.operators(operator.body, inside))
             if isinstance(operator, ops.Choose):
                 for each, alternative in enumerate(operator.alternatives):
                     beginning = None if place is None else (*place, each)
@@ -140,7 +141,9 @@ class _Printer:
     def total(self, plan: ops.RulePlan) -> str:
         """Return how many bindings the atoms of a plan yielded; a delta rule's are for each of its delta."""
         of_atoms = ops.ScanView | ops.IndexJoin | ops.Check | ops.Find
-        atoms = [place for place, x in places(plan.operators) if isinstance(x, of_atoms)]
+        reduced = {place for place, x in places(plan.operators) if isinstance(x, ops.Reduce)}
+        found = ((place, x) for place, x in places(plan.operators) if isinstance(x, of_atoms))
+        atoms = [place for place, _ in found if not any(place[: len(each)] == each for each in reduced)]
         if self._measured is None or not atoms:
             return ""
         counts = self._measured.bindings

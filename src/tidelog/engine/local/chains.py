@@ -35,7 +35,7 @@ from tidelog.engine.local.steps import (
     TakeApartStep,
 )
 from tidelog.plan import operators as ops
-from tidelog.plan.measured import BEGIN, MeasuredPlan, Meter, Place
+from tidelog.plan.measured import BEGIN, MeasuredChain, MeasuredPlan, Meter, Place
 from tidelog.plan.operators import Choose, Layout, Operator, Reduce, ScanView, Start
 from tidelog.program.nodes import Constant
 from tidelog.source import Source, Span
@@ -90,7 +90,7 @@ def make_chain(
     state: LocalState,
     expressions: Expressions,
     end: ChainStep,
-    measured: MeasuredPlan | None = None,
+    measured: MeasuredChain | None = None,
 ) -> StepChain:
     """Return the steps of a chain of operators; the last one pushes to `end`.
 
@@ -98,27 +98,28 @@ def make_chain(
     `measured`, what each operator yields and takes is added to it.
     """
     beginning = operators[0]
+    plan, before = (None, BEGIN) if measured is None else measured
     marks = isinstance(beginning, ScanView) and beginning.view is not ops.View.DELTA
     if isinstance(end, EmitStep | SharedEmitStep) and is_sieved(operators):
         end = SieveStep(operators, state, expressions, end)
         operators = operators[:-1]
-        if measured is not None:
-            measured.read((len(operators),), end)
-    made = _Steps(state, expressions, end, measured, marks, [])
-    first = made.metered((0,), made.steps(operators, beginning.outputs, (), 1))
+        if plan is not None:
+            plan.read((*before, len(operators)), end)
+    made = _Steps(state, expressions, end, plan, marks, [])
+    first = made.metered((*before, 0), made.steps(operators, beginning.outputs, before, 1))
     scan = None
     if not isinstance(beginning, Start):
         assert isinstance(beginning, ScanView)
         scan = (KeyScanStep if beginning.key else ScanStep)(beginning, state, expressions)
         scan.next = first
-    if measured is None:
+    if plan is None:
         return StepChain(scan, first, made.joins)
-    return _MeteredChain(scan, first, made.joins, measured.meter(BEGIN))
+    return _MeteredChain(scan, first, made.joins, plan.meter(before))
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """Makes the steps of operators; `measured` is as in `make_chain`.
+    """Makes the steps of operators, with what measures them in `measured` if anything does.
 
     It `marks` what is checked if bindings are in the order of a whole relation: its facts are often sorted,
     so that a key follows itself. In a delta it hardly ever does.
@@ -150,7 +151,7 @@ class _Steps:
             if both is not None and self.measured is not None:
                 self.measured.read(place, both)
             number += 1 if both is None else 2
-            steps.append(both or _STEPS[type(operator)](operator, layout, self.state, self.expressions))
+            steps.append(both or self.step(operator, layout, place))
             if isinstance(steps[-1], JoinStep):
                 self.joins.append(steps[-1])
             if self.measured is not None:
@@ -161,6 +162,13 @@ class _Steps:
         for step, following in pairwise(steps):
             step.next = following
         return steps[0]
+
+    def step(self, operator: Operator, layout: Layout, place: Place) -> ChainStep:
+        """Return the step of one operator at a place."""
+        if isinstance(operator, Reduce):
+            inside = None if self.measured is None else MeasuredChain(self.measured, (*place, 0))
+            return ReduceStep(operator, layout, self.state, self.expressions, inside)
+        return _STEPS[type(operator)](operator, layout, self.state, self.expressions)
 
     def joined_and_checked(self, operators: Sequence[Operator], layout: Layout) -> MarkedJoinStep | None:
         """Return one step for two operators, if they can be one."""
@@ -204,12 +212,19 @@ class ReduceStep(SelectingStep):
     evaluated once for all batches that see the same facts.
     """
 
-    def __init__(self, operator: Reduce, layout: Layout, state: LocalState, expressions: Expressions) -> None:
+    def __init__(
+        self,
+        operator: Reduce,
+        layout: Layout,
+        state: LocalState,
+        expressions: Expressions,
+        measured: MeasuredChain | None,
+    ) -> None:
         super().__init__(operator, layout, state, expressions, (operator.variable,))
         self._operator = operator
         self._places = [layout.index(name) for name in operator.outer]
         self._end = SinkStep()
-        self._body = make_chain(_numbered(operator.body), state, expressions, self._end)
+        self._body = make_chain(_numbered(operator.body), state, expressions, self._end, measured)
         aggregate, target = operator.aggregate, operator.aggregate.target
         self._target_type = aggregate.type if target is None else target.type
         self._combine = combiner(
@@ -290,6 +305,5 @@ _STEPS: dict[type, Callable[[Any, Layout, LocalState, Expressions], ChainStep]] 
     ops.Compute: ComputeStep,
     ops.Generate: GenerateStep,
     ops.Unpack: TakeApartStep,
-    ops.Reduce: ReduceStep,
     ops.Leapfrog: _leapfrog_step,
 }

@@ -32,7 +32,7 @@ from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.plan import RulePlan, StratumPlan, for_evaluation, plan_stratum
-from tidelog.plan.measured import END, Measurements
+from tidelog.plan.measured import END, MeasuredChain, Measurements
 from tidelog.plan.operators import Check, Find, IndexJoin, Leapfrog, Operator, ScanView, View, all_operators
 from tidelog.plan.statistics import JoinName
 from tidelog.program.nodes import Rule, RuleId, Stratum
@@ -74,14 +74,15 @@ class _RunnableChain:
         self.is_sieved = is_sieved(operators)
         self.end = EmitStep() if measured is None else MeteredEmitStep(measured.meter(END))
         made = operators, context.state, context.expressions
-        self.chain = make_chain(*made, self.end, measured)
+        whole = None if measured is None else MeasuredChain(measured)
+        self.chain = make_chain(*made, self.end, whole)
         self.threads: list[tuple[StepChain, SharedEmitStep]] = []
         if context.workers.jobs > 1 and is_safe_in_threads(operators):
             for thread in range(context.workers.jobs):
                 shared = SharedEmitStep(thread)
                 if measured is not None:
                     shared = MeteredSharedEmitStep(thread, measured.meter(END))
-                self.threads.append((make_chain(*made, shared, measured), shared))
+                self.threads.append((make_chain(*made, shared, whole), shared))
 
     def pays(self) -> bool:
         """Say whether it is better than a chain that scans the facts of the delta."""

@@ -29,7 +29,8 @@ def _operators(
 ) -> Iterator[OperatorProfile]:
     """Yield the operators of a chain, or of an alternative, with their own seconds."""
     behind, rows = measured.behind, measured.bindings
-    inflow = behind.get(before, 0.0)
+    # The body of an aggregate over outer variables begins with batches, and not with a scan.
+    inflow = behind.get(before) or behind.get((*before, 0), 0.0)
     for number, operator in enumerate(operators):
         place = (*before, number)
         is_last = number == len(operators) - 1
@@ -54,6 +55,13 @@ def _operators(
                 yield from _operators(measured, alternative, part, program)
             return
         outflow = behind.get(place, behind.get(END, 0.0) if is_last else None)
+        if isinstance(operator, ops.Reduce):
+            body = behind.get((*place, 0)) or behind.get((*place, 0, 0), 0.0)
+            made.seconds = max(0.0, inflow - (outflow or 0.0) - body)
+            inflow = outflow or 0.0
+            yield made
+            yield from _operators(measured, operator.body, (*place, 0), program)
+            continue
         if outflow is not None or not rows_in:
             made.seconds = max(0.0, inflow - (outflow or 0.0))
             inflow = outflow or 0.0
