@@ -66,7 +66,7 @@ def rows_after(rows: "DataFrame", name: str, bookmark: Bookmark) -> "DataFrame":
 
 
 def bookmark_text(column: "Column", found: DataType) -> "Column":
-    """Return the greatest value of a column as the text of a bookmark; NaN is no value to go on from."""
+    """Return the greatest value of a column as the text of a bookmark; NaN, the greatest of all, is left out."""
     if isinstance(found, TimestampType):
         return F.unix_micros(F.max(column)).cast("string")
     if isinstance(found, FloatType | DoubleType):
