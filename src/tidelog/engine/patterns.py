@@ -11,6 +11,7 @@ from tidelog.values.functors import compare
 
 # As many patterns are shown; the others are counted.
 _SHOWN: Final = 20
+_CODE: Final = "pattern-in-facts"
 
 
 def holds(constraint: Constraint, values: Sequence[Value], codec: Codec) -> bool:
@@ -21,19 +22,22 @@ def holds(constraint: Constraint, values: Sequence[Value], codec: Codec) -> bool
     try:
         return compare(constraint.op, constraint.kind, *values)
     except BadPatternError as error:
-        if error.pattern not in codec.bad_patterns:
-            codec.bad_patterns[error.pattern] = _warning(error, constraint.left.span)
+        key = (_CODE, error.pattern)
+        if key not in codec.warnings:
+            codec.warnings[key] = _warning(error, constraint.left.span)
         raise
 
 
-def pattern_warnings(bad_patterns: Mapping[str, Diagnostic]) -> list[Diagnostic]:
-    """Return the warnings about patterns in the order of their texts, the first twenty and a count."""
-    found = [bad_patterns[pattern] for pattern in sorted(bad_patterns)]
+def run_warnings(warnings: Mapping[tuple[str, str], Diagnostic]) -> list[Diagnostic]:
+    """Return the warnings of a codec in a fixed order; beyond twenty those about patterns are counted."""
+    ordered = [warnings[key] for key in sorted(warnings)]
+    found = [each for each in ordered if each.code == _CODE]
+    others = [each for each in ordered if each.code != _CODE]
     if len(found) <= _SHOWN:
-        return found
+        return [*found, *others]
     message = f"{len(found) - _SHOWN:,} more patterns in facts cannot be used"
     rest = Diagnostic("pattern-in-facts", message, severity=Severity.WARNING)
-    return [*found[:_SHOWN], rest]
+    return [*found[:_SHOWN], rest, *others]
 
 
 def _warning(error: BadPatternError, span: Span | None) -> Diagnostic:

@@ -45,6 +45,7 @@ from tidelog.engine.spark.engine import Placement, Where
 from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.split import split_rules
+from tidelog.errors import Diagnostic, Severity
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.groups import (
     DriverGroup,
@@ -153,6 +154,8 @@ class SparkMaintainedEngine:
         groups: list[StratumGroup] = []
         specs: list[GroupSpec] = []
         for run in runs:
+            for names, facts, reason in run.forced:
+                self._codec.warnings["spark-in-driver", names[0]] = _in_driver(names, facts, reason)
             own = tuple(name for stratum in run.strata for name in stratum.relations)
             reads = tuple(sorted(frozenset().union(*map(earlier_relations, run.strata)) - set(own)))
             part = subprogram(self._program, run.strata)
@@ -412,6 +415,16 @@ class SparkMaintainedEngine:
     def close(self) -> None:
         """Release resident partners."""
         self._pool.release()
+
+
+def _in_driver(names: Sequence[str], facts: int, reason: str) -> Diagnostic:
+    listed = ", ".join(f"`{name}`" for name in names if not name.startswith("_"))
+    return Diagnostic(
+        code="spark-in-driver",
+        message=f"{listed or 'a stratum'} reads {facts:,} facts in the driver, not on workers: {reason}",
+        hint="evaluate the program once with tidelog.spark.evaluate, or give the driver memory for it",
+        severity=Severity.WARNING,
+    )
 
 
 def _evaluated_again(stratum: StratumStatistics) -> StratumReport:

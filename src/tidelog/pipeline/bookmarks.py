@@ -66,7 +66,7 @@ def rows_after(rows: "DataFrame", name: str, bookmark: Bookmark) -> "DataFrame":
 
 
 def bookmark_text(column: "Column", found: DataType) -> "Column":
-    """Return the greatest value of a column as the text of a bookmark; NaN, the greatest of all, is left out."""
+    """Return the greatest value of a column as the text of a bookmark; NaN would be the last one for ever."""
     if isinstance(found, TimestampType):
         return F.unix_micros(F.max(column)).cast("string")
     if isinstance(found, FloatType | DoubleType):

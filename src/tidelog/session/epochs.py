@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange, reverse
-from tidelog.engine.patterns import pattern_warnings
+from tidelog.engine.patterns import run_warnings
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program import print_program
 from tidelog.program.inputs import find_changeable
@@ -51,7 +51,7 @@ class Epochs:
         self.history = History() if history is None else history
         self._prepared = prepared
         self._handle = handle
-        self._bad_patterns = handle.codec.bad_patterns
+        self._run_warnings = handle.codec.warnings
         self._store = store
         self._epoch = epoch
         # Whether the engine and the store ended up in different epochs, which only opening again heals.
@@ -123,8 +123,8 @@ class Epochs:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """Return what is strange about the program, and patterns in facts that cannot be used."""
-        return (*self._prepared.warnings, *pattern_warnings(self._bad_patterns))
+        """Return what is strange about the program, and what its engine met."""
+        return (*self._prepared.warnings, *run_warnings(self._run_warnings))
 
     @property
     def changeable(self) -> frozenset[str]:

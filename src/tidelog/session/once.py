@@ -2,7 +2,7 @@
 
 from collections.abc import Container
 
-from tidelog.engine.patterns import pattern_warnings
+from tidelog.engine.patterns import run_warnings
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.errors import Diagnostic
 from tidelog.session.engines import find_engine
@@ -29,7 +29,7 @@ def evaluate_once(
         warnings = load_facts(program, options.facts, codec, engine, needed)
     with recorder.phase("evaluate"):
         engine.evaluate(recorder)
-    warnings += pattern_warnings(codec.bad_patterns)
+    warnings += run_warnings(codec.warnings)
     snapshot = Snapshot(
         program,
         codec,

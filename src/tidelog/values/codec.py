@@ -56,8 +56,8 @@ class Codec:
         self.types: TypeTable = {**PRIMITIVES, **types}
         self.symbols = Dictionary()
         self.records = Records()
-        # Warnings about patterns that `match` met in facts and cannot use, by pattern.
-        self.bad_patterns: dict[str, Diagnostic] = {}
+        # Warnings about what engines met in facts, by code and what they are about.
+        self.warnings: dict[tuple[str, str], Diagnostic] = {}
 
     def resolve(self, type_name: str) -> ValueType:
         """Return the type that says how codes of the named type are read.

@@ -418,3 +418,18 @@ def workers_of_spark():
         return process == os.getpid()
 
     return {each for each in daemons if parents[each] in daemons and is_ours(each)}
+
+
+def test_what_falls_into_the_driver_is_warned_of(spark):
+    """A stratum that partners cannot follow says so, with the reason; a small one says nothing (issue 18)."""
+    text = PATHS + ".decl total(n: number)\ntotal(n) :- n = count : { path(_, _) }.\n"
+    facts = {"edge": [("a", "b"), ("b", "c")]}
+    options = {"engine": "spark", "spark": spark}
+
+    with tidelog.open(text, facts=facts, spark_options=EVERYWHERE, **options) as large:
+        found = [each for each in large.warnings if each.code == "spark-in-driver"]
+    with tidelog.open(text, facts=facts, **options) as small:
+        assert not small.warnings
+
+    assert len(found) == 1
+    assert found[0].message.startswith("`total` reads 2 facts in the driver, not on workers: ")

@@ -16,11 +16,15 @@ from tidelog.program.walk_nodes import earlier_relations
 
 @dataclass(frozen=True)
 class PlacedStrata:
-    """Consecutive strata that are kept in one place."""
+    """Consecutive strata that are kept in one place; `forced` are those too large for the driver.
+
+    Each of these has the number of facts that it reads, and the reason.
+    """
 
     strata: tuple[Stratum, ...]
     where: Where
     reason: str
+    forced: tuple[tuple[tuple[str, ...], int, str], ...] = ()
 
 
 def place_strata(
@@ -45,14 +49,16 @@ def place_strata(
             reason = f"there can be no partners: {refusal}"
         elif reason is None:
             where, reason = Where.PARTNERS, f"kept by {pool.partners} partners"
+        is_forced = where is Where.DRIVER and facts > options.driver_facts
+        forced = ((stratum.relations, facts, reason),) if is_forced else ()
         # Until it is derived, a relation is assumed to be as large as what it is derived from.
         known.update(dict.fromkeys(stratum.relations, facts))
         last = placed[-1] if placed else None
         if last is not None and last.where is where:
             reasons = last.reason if reason in last.reason else f"{last.reason}; {reason}"
-            placed[-1] = PlacedStrata((*last.strata, stratum), where, reasons)
+            placed[-1] = PlacedStrata((*last.strata, stratum), where, reasons, (*last.forced, *forced))
         else:
-            placed.append(PlacedStrata((stratum,), where, reason))
+            placed.append(PlacedStrata((stratum,), where, reason, forced))
     return placed
 
 
