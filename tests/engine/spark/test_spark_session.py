@@ -433,3 +433,26 @@ def test_what_falls_into_the_driver_is_warned_of(spark):
 
     assert len(found) == 1
     assert found[0].message.startswith("`total` reads 2 facts in the driver, not on workers: ")
+
+
+def test_relations_that_a_pass_made_are_not_shown(spark):
+    """Rules are split between partners and negations projected; reports have the user's names (issue 18)."""
+    text = """
+    .decl edge(x: number, y: number)
+    .input edge
+    .decl closed(x: number, y: number)
+    .input closed
+    .decl way(x: number, y: number)
+    way(x, y) :- edge(x, y).
+    way(x, z) :- edge(x, a), way(a, b), edge(b, c), way(c, z), !closed(a, _).
+    """
+    options = {"engine": "spark", "spark": spark, "spark_options": EVERYWHERE}
+    facts = {"edge": [(n, n + 1) for n in range(8)], "closed": []}
+    names = {"edge", "closed", "way"}
+
+    with tidelog.open(text, facts=facts, **options) as db:
+        delta = db.apply(insert={"closed": [(2, 2)]})
+
+        assert {name for each in db.statistics.strata for name in each.relations} <= names
+        assert {name for each in delta.strata for name in each.relations} <= names
+        assert {name for each in db.snapshot.engine.placements for name in each.relations} <= names

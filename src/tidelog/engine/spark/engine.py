@@ -108,7 +108,9 @@ class SparkEngine:
         for name, parts in self._inputs.items():
             self._holdings[name].put_rows(_distinct(parts, self._program.relations[name].arity))
         self.placements = ()
-        return evaluate_strata(self._program, self._run, observer)
+        made = self._program.relations.keys() - self._user_program.relations.keys()
+        finished = evaluate_strata(self._program, self._run, observer, made)
+        return replace(finished, strata=tuple(s for s in finished.strata if made.isdisjoint(s.relations)))
 
     def size(self, relation: str) -> int:
         """Return the number of facts."""

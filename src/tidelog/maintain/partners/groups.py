@@ -196,7 +196,9 @@ class PartnerGroup:
         return EpochResult(
             {n: fact_columns(rows) for n, rows in inserted.items() if n in self.own},
             {n: fact_columns(rows) for n, rows in deleted.items() if n in self.own},
-            tuple(_report(report) for report in replies[0]["reports"] if set(report[0]) & set(self.own)),
+            tuple(
+                _report(report, self.own) for report in replies[0]["reports"] if _written(report[0], self.own)
+            ),
         )
 
     def _follow(  # noqa: PLR0913, PLR0917 - an epoch as the user, the partners and the files have it
@@ -361,15 +363,21 @@ def _new_name(prefix: str) -> str:
 def _statistics(parts: Sequence[Sequence[Mapping[str, Any]]], own: Sequence[str]) -> list[StratumStatistics]:
     return [
         StratumStatistics(
-            tuple(each[0]["relations"]), each[0]["is_recursive"], each[0]["iterations"],
+            _written(each[0]["relations"], own), each[0]["is_recursive"], each[0]["iterations"],
             sum(one["facts"] for one in each), sum(one["derivations"] for one in each),
             max(one["seconds"] for one in each),
         )
         for each in zip(*parts, strict=True)
-        if set(each[0]["relations"]) & set(own)
+        if _written(each[0]["relations"], own)
     ]  # fmt: skip
 
 
-def _report(fields: Sequence[Any]) -> StratumReport:
+def _report(fields: Sequence[Any], own: Sequence[str]) -> StratumReport:
     relations, action, strategy, reason, work, seconds = fields
-    return StratumReport(tuple(relations), Action(action), Strategy(strategy), reason, 0, work, seconds)
+    names = _written(relations, own)
+    return StratumReport(names, Action(action), Strategy(strategy), reason, 0, work, seconds)
+
+
+def _written(relations: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
+    """Return the relations of a stratum that are in the user's program, not made by a pass."""
+    return tuple(name for name in relations if name in own)
