@@ -18,6 +18,7 @@ from tidelog.engine.spark.message import BadMessageError, Message, Rows, decode,
 from tidelog.engine.spark.secure import anonymous_context
 from tidelog.engine.spark.sockets import connect, receive
 from tidelog.engine.spark.wire import PartnerLostError, total
+from tidelog.errors import TidelogError
 
 SECRET = b"s" * 32
 
@@ -390,7 +391,7 @@ def test_ports_are_taken_from_a_range():
     first = listen("127.0.0.1")
     port = first.getsockname()[1]
 
-    with pytest.raises(OSError, match="in use"):
+    with pytest.raises(TidelogError, match=f"no port from {port} to {port} is free"):
         listen("127.0.0.1", (port, port))
 
     with listen("127.0.0.1", (port, port + 20)) as second:

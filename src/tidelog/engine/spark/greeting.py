@@ -5,7 +5,6 @@ the proof is bound to that connection, so that nobody can stand between the two.
 """
 
 import hmac
-import ipaddress
 import queue
 import secrets
 import socket
@@ -14,11 +13,13 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.spark.secure import SecureSocket, anonymous_context
 from tidelog.engine.spark.wire import PartnerLostError
+from tidelog.errors import Diagnostic, TidelogError
 
 Connection = socket.socket | SecureSocket
 
@@ -74,25 +75,17 @@ def own_address(towards: str) -> str:
         return str(probe.getsockname()[0])
 
 
-def is_loopback(address: str) -> bool:
-    """Say whether an address cannot be reached from other machines."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"
-
-
 def listen(address: str, ports: tuple[int, int] | None = None) -> socket.socket:
     """Return a socket that listens on one address of this machine, on a free port, perhaps of a range."""
     family = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0][0]
-    first, last = ports or (0, 0)
-    for port in range(first, last + 1):
-        try:
+    if ports is None:
+        return socket.create_server((address, 0), family=family, backlog=128)
+    for port in range(ports[0], ports[1] + 1):
+        with suppress(OSError):
             return socket.create_server((address, port), family=family, backlog=128)
-        except OSError:
-            if port == last:
-                raise
-    raise AssertionError("a range of ports has a port")
+    message = f"no port from {ports[0]} to {ports[1]} is free on {address}"
+    hint = "every partner of a job takes one, and so does the driver: give a larger range of ports"
+    raise TidelogError([Diagnostic(code="spark-bad-option", message=message, hint=hint)])
 
 
 def greet(raw: socket.socket, me: int, access: Access) -> Connection:

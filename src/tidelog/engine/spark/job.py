@@ -97,6 +97,11 @@ def new_access(spark: "SparkSession", safety: Safety) -> Access:
     )
 
 
+def driver_address(spark: "SparkSession") -> str:
+    """Return the address that workers call the driver at; Spark writes those of IPv6 in brackets."""
+    return str(spark.conf.get("spark.driver.host", "127.0.0.1")).strip("[]")
+
+
 def wait_for_slots(spark: "SparkSession", partners: int) -> None:
     """Return once the cluster has slots for all partners again, or after a minute of waiting."""
     until = time.monotonic() + _SLOTS_WAIT_SECONDS
@@ -109,7 +114,7 @@ class LostError(Exception):
 
 
 def _submit(spark: "SparkSession", job: BarrierJob, access: Access) -> list[Message]:
-    driver = str(spark.conf.get("spark.driver.host", "127.0.0.1"))
+    driver = driver_address(spark)
     meeting = Meeting(driver, job.partners, access) if job.rendezvous == "driver" else None
     try:
         replies = collect_stage(spark, job, access, driver, None if meeting is None else meeting.place)

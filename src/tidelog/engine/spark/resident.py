@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidelog.engine.spark.failures import is_failure, raise_failure
 from tidelog.engine.spark.greeting import Access
 from tidelog.engine.spark.heart import expect_beats
-from tidelog.engine.spark.job import BarrierJob, LostError, collect_stage, new_access
+from tidelog.engine.spark.job import BarrierJob, LostError, collect_stage, driver_address, new_access
 from tidelog.engine.spark.meeting import Meeting
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.sockets import receive, send
@@ -27,7 +27,7 @@ class ResidentJob:
 
     def __init__(self, spark: "SparkSession", job: BarrierJob) -> None:
         access = new_access(spark, job.safety)
-        driver = str(spark.conf.get("spark.driver.host", "127.0.0.1"))
+        driver = driver_address(spark)
         self._meeting = Meeting(driver, job.partners, access)
         self._job = job
         self._failure: Exception | None = None
