@@ -159,7 +159,7 @@ def test_apply_writes_what_epochs_took(folder: Path, command: Command):
     profile = read_profile(folder / "p.json")
     assert [epoch.epoch for epoch in profile.epochs] == [1, 2]
     assert "2 epochs" in out
-    assert "path updated: 1 changed facts reach it" in out
+    assert "path updated: 1 changed fact reaches it" in out
 
 
 def test_json_is_the_form_of_the_file(folder: Path, command: Command):
@@ -248,11 +248,12 @@ def test_a_bad_plan_is_found_in_a_real_run():
     .decl edge(x: number, y: number)
     .decl label(y: number, z: number)
     .decl reach(x: number)
-    reach(0).
+    reach(x) :- edge(x, _), x < 100.
     reach(z) :- reach(x), edge(x, y), label(y, z).
     .plan 0: (1, 3, 2)
     """
-    facts = {"edge": [(n, 1000 + n) for n in range(500)], "label": [(1000 + n, n + 1) for n in range(500)]}
+    # Too many facts in an iteration for the kernel that goes row by row, in orders of its own.
+    facts = {"edge": [(n, 9000 + n) for n in range(900)], "label": [(9000 + n, n + 100) for n in range(900)]}
     with tidelog.open(program, facts=facts, profile=True) as db:
         advice = judged(db.profile(), db.program)
     with tidelog.open(program.replace("(1, 3, 2)", "(1, 2, 3)"), facts=facts, profile=True) as db:

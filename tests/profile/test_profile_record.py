@@ -277,3 +277,26 @@ def test_bindings_per_fact_are_those_of_the_facts_scanned():
     rule: RuleProfile = stratum.rules[1]
 
     assert rule.bindings_per_fact() == pytest.approx(rule.total.bindings / stratum.facts)
+
+
+def test_small_iterations_are_one_record():
+    """They run in one kernel, and their only delta rule has all that they found; a wide part follows."""
+    text = """
+    .decl next(x: number, y: number)
+    .decl reached(x: number)
+    reached(0).
+    reached(y) :- reached(x), next(x, y).
+    """
+    wide = [(1000, 5000 + x) for x in range(1000)] + [(5000 + x, 7000 + x) for x in range(1000)]
+    path = [(x, x + 1) for x in range(1000)]
+
+    stratum = stratum_of(profiled(text, {"next": path + wide}, jobs=1), "reached")
+
+    largest = max(stratum.records, key=lambda each: each.iterations)
+    assert largest.iterations > 800
+    assert stratum.iterations == 1004
+    assert sum(each.iterations for each in stratum.records) == 1004
+    assert sum(each.new_facts for each in stratum.records) == stratum.facts == 3001
+    assert [rule.total.derivations for rule in stratum.rules] == [3000]
+    assert [rule.total.new_facts for rule in stratum.rules] == [3000]
+    assert stratum.rules[0].total.bindings == stratum.bindings

@@ -63,6 +63,25 @@ class ProfiledRun(StratumRun):
         self._recorder.iterated(iteration, 1, begun, new)
         return new
 
+    def _runs_small(self) -> bool:
+        # As one record: the kernel that runs small iterations does not count for each operator.
+        return True
+
+    def _run_small(self, number: int, iteration: int, observer: Observer) -> tuple[int, int]:
+        state, begun = self._state, time.perf_counter()
+        before, rules = (state.bindings, self._derivations, sum(self._sizes().values())), self._repeated
+        known = sum(rule.derivations() for rule in rules)
+        last, new = super()._run_small(number, iteration, observer)
+        if last > iteration:
+            seconds, facts = time.perf_counter() - begun, sum(self._sizes().values()) - before[2]
+            # Where steps were made again, what they had found is counted with the stratum.
+            found = self._derivations - before[1] - (known if self._repeated is not rules else 0)
+            if len(rules) == 1:
+                tally = Tally(seconds, state.bindings - before[0], found, facts)
+                self._recorder.rule_ran(self._recorder.number_of(rules[0].plan), tally)
+            self._recorder.iterated(iteration + 1, last - iteration, begun, facts)
+        return last, new
+
     def _run_rule(self, rule: RunnableRule) -> None:
         state, target = self._state, self._target(rule.plan.relation)
         bindings, derivations = state.bindings, rule.derivations()

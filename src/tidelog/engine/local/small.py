@@ -9,7 +9,6 @@ from tidelog.engine.local.state import LocalState
 from tidelog.program.nodes import Stratum
 
 if TYPE_CHECKING:
-    from tidelog.engine.local.by_row.evaluate import RowIterations
     from tidelog.engine.local.stratum import RunContext
 
 # An iteration of so few rows is small.
@@ -65,10 +64,12 @@ class SmallIterations:
 
         Afterwards relations have other indexes.
         """
+        from tidelog.engine.local.by_row.evaluate import make_row_iterations  # noqa: PLC0415 - few need it
+
         state, limit = context.state, context.settings.iteration_limit
         # The next time, more of them must show that it is worth it again.
         self._count, self._needed = 0, 2 * self._needed
-        by_row = self._by_row(context)
+        by_row = make_row_iterations(self._stratum, state, context.expressions)
         if by_row is None:
             self._needed = sys.maxsize
             return None
@@ -80,11 +81,3 @@ class SmallIterations:
             context.check_memory()
             if progress.is_finished or progress.is_left:
                 return SmallRun(iteration, progress.is_finished, by_row.derivations)
-
-    def _by_row(self, context: "RunContext") -> "RowIterations | None":
-        """Return the stratum as the kernel takes it; None if it cannot, or if operators are to be counted."""
-        from tidelog.engine.local.by_row.evaluate import make_row_iterations  # noqa: PLC0415 - few need it
-
-        if context.measurements is not None:
-            return None
-        return make_row_iterations(self._stratum, context.state, context.expressions)

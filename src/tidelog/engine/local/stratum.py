@@ -171,7 +171,7 @@ class StratumRun:
             new = self._iterate(iteration)
             observer.iteration_finished(number, iteration, new, self._state.size())
             self._context.check_memory()
-            if self._small.takes(new, self._state, has_settlers=bool(self._settlers)):
+            if self._runs_small() and self._small.takes(new, self._state, has_settlers=bool(self._settlers)):
                 iteration, new = self._run_small(number, iteration, observer)
             if not new or not stratum.is_recursive or is_full(stratum, program, self._sizes().__getitem__):
                 break
@@ -218,6 +218,10 @@ class StratumRun:
             settler.settle()
         state.set_levels(before, iteration)
         return self._show_delta(before)
+
+    def _runs_small(self) -> bool:
+        """Say whether small iterations may run row by row: not if every operator is measured."""
+        return self._context.measurements is None
 
     def _run_small(self, number: int, iteration: int, observer: Observer) -> tuple[int, int]:
         """Run iterations row by row while they are small; return the last one, and 0 if it found nothing."""

@@ -124,7 +124,9 @@ def _share_new_facts(rule: RuleProfile) -> None:
     inserts = [chain.operators[-1] for chain in rule.chains]
     candidates = sum(insert.rows_in for insert in inserts)
     for insert in inserts:
-        insert.rows_out = round(rule.total.new_facts * insert.rows_in / candidates) if candidates else 0
+        share = round(rule.total.new_facts * insert.rows_in / candidates) if candidates else 0
+        # Facts of iterations that ran row by row have passed no operator.
+        insert.rows_out = min(share, insert.rows_in)
 
 
 def _rule_profile(plan: RulePlan) -> RuleProfile:
