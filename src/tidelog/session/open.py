@@ -228,11 +228,3 @@ def _facts_not_read(path: Path) -> Diagnostic:
         hint="change facts with db.apply, or make a new store",
         severity=Severity.WARNING,
     )
-
-
-def _no_program() -> Diagnostic:
-    return Diagnostic(
-        code="no-program",
-        message="there is neither a program nor a store to open",
-        hint="tidelog.open('prog.dl'), or tidelog.open(store='folder')",
-    )
