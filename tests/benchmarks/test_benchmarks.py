@@ -14,6 +14,7 @@ from benchmarks.__main__ import main
 from benchmarks.data import facts_folder, first_lines
 from benchmarks.generators import gnp, grid, lubm, rmat, tree, write_arcs
 from benchmarks.measure import measure
+from benchmarks.overhead import measure_pairs, summary
 from benchmarks.peers import PEERS
 from benchmarks.peers.rules import NotPlainError, PlainAtom, read_plain_program
 from benchmarks.picture import draw
@@ -348,3 +349,14 @@ def test_both_list_programs_follow_edits(program):
             found.append({(one, other) for one, other, _ in db["result"]})
 
     assert found == wanted
+
+
+def test_the_cost_of_a_profile_is_measured_in_pairs(tmp_path):
+    """Every pair has a run without and one with a profile."""
+    write_arcs(grid(4), tmp_path / "arc.facts")
+
+    plain, profiled = measure_pairs(small_grid(), tmp_path, 2)
+
+    assert len(plain) == len(profiled) == 2
+    assert all(seconds > 0.0 for seconds in (*plain, *profiled))
+    assert summary([1.0, 1.0], [1.1, 1.3]).startswith("without 1.00 s, with 1.20 s; ratio of medians 1.200")

@@ -14,7 +14,7 @@ _LEFT: Final = 12
 _ROW: Final = 26
 _TOP: Final = 52
 # Where the bars of rules begin, and how many rules have one.
-_BARS: Final = 370
+_BARS: Final = 440
 _MOST_RULES: Final = 12
 _STRATUM: Final = "#c9d6e4"
 _RULE: Final = "#9ecae1"
