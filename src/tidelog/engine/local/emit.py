@@ -150,10 +150,7 @@ class MeteredEmitStep(EmitStep):
 
     def run(self, batch: CodeArray) -> None:
         """Insert the batch."""
-        begun = time.perf_counter()
-        super().run(batch)
-        self._meter.rows += batch.shape[0]
-        self._meter.seconds += time.perf_counter() - begun
+        _measure(super().run, batch, self._meter)
 
 
 class MeteredSharedEmitStep(SharedEmitStep):
@@ -165,7 +162,12 @@ class MeteredSharedEmitStep(SharedEmitStep):
 
     def run(self, batch: CodeArray) -> None:
         """Insert the batch."""
-        begun = time.perf_counter()
-        super().run(batch)
-        self._meter.rows += batch.shape[0]
-        self._meter.seconds += time.perf_counter() - begun
+        _measure(super().run, batch, self._meter)
+
+
+def _measure(insert: Callable[[CodeArray], None], batch: CodeArray, meter: Meter) -> None:
+    """Insert a batch, and add what that took to a meter."""
+    begun = time.perf_counter()
+    insert(batch)
+    meter.rows += batch.shape[0]
+    meter.seconds += time.perf_counter() - begun
