@@ -26,11 +26,11 @@ PRINTED = "from_one\n===============\n2\n3\n"
 # The options of `souffle --help`, version 2.5.
 SOUFFLE = {
     "auto-schedule", "compile", "compile-many", "debug-report", "disable-transformers", "dl-program",
-    "emit-statistics", "fact-dir", "generate", "generate-many", "generate-namespace", "help", "include-dir",
-    "inline-exclude", "jobs", "legacy", "libraries", "library-dir", "live-profile", "macro",
-    "magic-transform", "magic-transform-exclude", "no-preprocessor", "no-warn", "output-dir", "parse-errors", "pragma",
-    "preprocessor", "profile", "profile-frequency", "provenance", "show", "swig", "verbose", "version",
-    "warn", "wno",
+    "emit-statistics", "fact-dir", "generate", "generate-many", "generate-namespace", "help",
+    "include-dir", "inline-exclude", "jobs", "legacy", "libraries", "library-dir", "live-profile",
+    "macro", "magic-transform", "magic-transform-exclude", "no-preprocessor", "no-warn", "output-dir",
+    "parse-errors", "pragma", "preprocessor", "profile", "profile-frequency", "provenance", "show",
+    "swig", "verbose", "version", "warn", "wno",
 }  # fmt: skip
 EARLIER = {"profile-use", "index-stats"}
 # A value for each kind of value that the table names.
