@@ -84,14 +84,14 @@ class Scale:
         return self.begin + share * (self.end - self.begin)
 
     def ticks(self) -> Iterator[float]:
-        """Yield round numbers along the scale."""
+        """Yield round numbers along the scale, at most eleven of them, with room for their words."""
         if self.is_log:
             yield from (10.0**power for power in range(int(math.log10(max(self.most, 10.0))) + 1))
             return
         if self.most <= 0.0:
             yield 0.0
             return
-        rough = self.most / 10
+        rough = self.most / min(10.0, max(1.0, abs(self.end - self.begin) / 10))
         unit = 10.0 ** math.floor(math.log10(rough))
         step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
         yield from (number * step for number in range(int(self.most / step + 1e-9) + 1))
