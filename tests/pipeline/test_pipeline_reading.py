@@ -38,7 +38,7 @@ def state(spark, tmp_path_factory):
     job = Job(
         "p.dl",
         "state",
-        (JobSource("edge", SourceFormat.CSV, path="edge.csv"),),
+        (JobSource("edge", SourceFormat.CSV, path="edge.csv", max_deleted_share=1.0),),
         (Output("reach", every=2), Output("any")),
         folder=folder,
     )

@@ -81,8 +81,9 @@ from tidelog.pipeline.past import read_output
 """
 
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
-# Words of the language, of the command line and of git that look like codes.
+# Words of the language, of the command line and of git that look like codes, and what profiles advise.
 NO_CODE = {
+    "atom-order", "costly-index", "cross-product",
     "choice-domain", "diff-tree", "leapfrog-exclude", "ls-tree", "magic-transform", "magic-transform-exclude",
     "rev-parse", "tls-unique", "why-not",
 }  # fmt: skip
