@@ -273,7 +273,7 @@ def test_a_folder_for_includes_that_is_not_there(tidelog: Command) -> None:
     ("words", "hint"),
     [
         (("--show", "scc-grph"), "did you mean `scc-graph`?"),
-        (("-t", "explian"), "did you mean `explain`?"),
+        (("-t", "explan"), "did you mean `explain`?"),
         (("-P", ":x"), "write NAME:VALUE"),
     ],
 )
