@@ -20,7 +20,7 @@ from tidelog.values import Value
 if TYPE_CHECKING:
     from tidelog.explain.proofs.metric import Metric
 
-EngineName = Literal["local", "reference", "spark"]
+EngineName = Literal["local", "reference", "spark", "cuda"]
 
 # The parameters of `OpenOptions`, for functions that take them by name.
 Named = ParamSpec("Named")
@@ -34,7 +34,7 @@ class OpenOptions:
     `facts`: a folder, read as the program's `.input` directives say, or a mapping from relations to facts:
     tuples, a pandas or polars frame, anything that speaks Arrow, a mapping of columns, or the path of a CSV,
     TSV, Parquet or JSON file. Without facts the inputs are empty.
-    `engine`: what runs the program: `"local"`, `"reference"` or `"spark"`.
+    `engine`: what runs the program: `"local"`, `"reference"`, `"spark"` or `"cuda"`, a GPU.
     `jobs`: the number of threads; all cores by default.
     `memory_limit`: an amount such as `"4G"` beyond which the evaluation stops.
     `iteration_limit`: the iterations that a stratum may take.

@@ -26,6 +26,7 @@ class EngineChoice(StrEnum):
     LOCAL = "local"
     REFERENCE = "reference"
     SPARK = "spark"
+    CUDA = "cuda"
 
 
 class SessionEngineChoice(StrEnum):

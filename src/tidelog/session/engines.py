@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, assert_never, cast
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintainedEngine
+from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import Engine, Observer, Settings, UserFunctions
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.options import EngineName
@@ -94,6 +95,8 @@ def find_engine(name: EngineName, spark: object = None) -> EngineKind:
             return _reference()
         case "spark":
             return _spark(spark)
+        case "cuda":
+            return _cuda()
     assert_never(name)
 
 
@@ -134,6 +137,33 @@ def _reference() -> EngineKind:
         return reference_port(cast("RestartingEngine", engine))
 
     return EngineKind("reference", lambda program: program, maintain, ReferenceEngine, port)
+
+
+def _cuda() -> EngineKind:
+    """Return the sort of engine that runs on a GPU; in sessions it evaluates each epoch from scratch."""
+    from tidelog.engine.cuda import CudaEngine, cupy_device  # noqa: PLC0415 - only with a GPU
+    from tidelog.engine.reference.restart import RestartingEngine  # noqa: PLC0415 - as above
+    from tidelog.plan.passes import run_passes  # noqa: PLC0415 - as above
+
+    device = cupy_device.open_device()
+
+    def evaluate(program: Program, codec: Codec, settings: Settings, functions: UserFunctions) -> Engine:
+        return CudaEngine(program, codec, settings, functions, device)
+
+    def maintain(
+        program: Program, codec: Codec, settings: Settings, functions: UserFunctions
+    ) -> MaintainedEngine:
+        def make(other: Program, numbering: Numbering) -> Engine:
+            return CudaEngine(other, codec, settings, functions, device, numbering)
+
+        return RestartingEngine(program, make)
+
+    def port(engine: MaintainedEngine) -> "EnginePort":
+        from tidelog.explain.engine_ports import reference_port  # noqa: PLC0415 - only who asks why
+
+        return reference_port(cast("RestartingEngine", engine))
+
+    return EngineKind("cuda", run_passes, maintain, evaluate, port)
 
 
 def _spark(options: object) -> EngineKind:

@@ -1,0 +1,46 @@
+"""The engine `cuda` as people choose it: in a session, on the command line, and where there is no GPU."""
+
+import pytest
+
+import tidelog
+from support.cuda_engine import gpu, needs_compiler
+from support.host_device import HostDevice
+from tidelog.engine.cuda import cupy_device
+from tidelog.errors import TidelogError
+
+PATH = """
+.decl edge(x: symbol, y: symbol)
+.decl path(x: symbol, y: symbol)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+
+
+@pytest.fixture
+def _kernels_run_here(monkeypatch):
+    """Let the engine take this machine's processor for a GPU."""
+    monkeypatch.setattr(cupy_device, "open_device", HostDevice)
+
+
+@needs_compiler
+@pytest.mark.usefixtures("_kernels_run_here")
+def test_a_session_follows_changes():
+    """A session on the GPU evaluates each epoch from scratch and gives its exact difference and proofs."""
+    with tidelog.open(PATH, facts={"edge": [("a", "b"), ("b", "c")]}, engine="cuda") as db:
+        delta = db.apply(insert={"edge": [("c", "d")]}, delete={"edge": [("a", "b")]})
+
+        assert sorted(delta["path"].inserted) == [("b", "d"), ("c", "d")]
+        assert sorted(delta["path"].deleted) == [("a", "b"), ("a", "c")]
+        assert sorted(db.query("path(x, 'd')")) == [("b",), ("c",)]
+        assert 'edge("b", "c")  [input]' in str(db.why("path('b', 'd')"))
+
+
+@pytest.mark.skipif(gpu() is not None, reason="this machine has a GPU")
+def test_without_a_gpu_the_engine_says_what_is_missing():
+    """Where CuPy or a GPU is missing, the diagnostic says so and what to do."""
+    with pytest.raises(TidelogError) as caught:
+        tidelog.open(PATH, engine="cuda")
+
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "no-gpu"
+    assert diagnostic.hint
