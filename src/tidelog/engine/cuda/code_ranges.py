@@ -26,6 +26,10 @@ class CodeRange:
         """Return the least range that has all codes of both."""
         return CodeRange(min(self.least, other.least), max(self.greatest, other.greatest))
 
+    def within(self, other: "CodeRange") -> "CodeRange":
+        """Return the codes that both have."""
+        return CodeRange(max(self.least, other.least), min(self.greatest, other.greatest))
+
     @property
     def size(self) -> int:
         """Return how many codes it has."""
@@ -76,8 +80,7 @@ def _ranges_of_head(rule: FlatRule, ranges: Mapping[str, Ranges], codec: Codec) 
     for atom in rule.atoms:
         for term, codes in zip(atom.terms, ranges[atom.relation], strict=True):
             if isinstance(term, nodes.Variable):
-                other = bound.get(term.name)
-                bound[term.name] = codes if other is None or codes.size < other.size else other
+                bound[term.name] = bound.get(term.name, ANY_CODE).within(codes)
     if any(codes.size == 0 for codes in bound.values()):
         return tuple(NO_CODE for _ in rule.head.terms)
     found = []

@@ -76,7 +76,7 @@ def _rule(
 
 
 def _fields(resources: Resources) -> Iterator[tuple[str, str]]:
-    """Yield the types and names of the state's fields, of 64 bits each, those of structs as `struct.field`."""
+    """Yield the types and names of the state's fields, of 64 bits each; `a.b` is field b of struct a."""
     yield "u64*", "counters"
     for number in range(len(resources.relations)):
         yield "u64*", f"rows_{number}"
