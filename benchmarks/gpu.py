@@ -82,8 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def measure_workload(workload: Workload, facts: Path, engine: str, jobs: int, repeat: int) -> Timing:
     """Return what repeated runs of a workload took, after one that compiles."""
-    label = engine if engine == "cuda" else f"{engine}, {jobs} threads"
-    timing = Timing(workload.name, label, "", {})
+    title = engine if engine == "cuda" else f"{engine}, {jobs} threads"
+    timing = Timing(workload.name, title, "", {})
     for number in range(repeat + 1):
         begun = time.perf_counter()
         evaluate, sizes, strata = run_once(workload, facts, engine, jobs)

@@ -4,7 +4,6 @@ What only a GPU can show is in test_cuda_device.py.
 """
 
 import random
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,6 @@ from tidelog.engine.protocol import Settings
 from tidelog.errors import TidelogError
 
 CASES = Path(__file__).parents[2] / "conformance" / "cases"
-sys.path.insert(0, str(CASES.parent))
-from functions import FUNCTIONS  # noqa: E402 - beside the cases
-
 pytestmark = needs_compiler
 
 # A graph whose vertices have very different numbers of arcs, so that some postings are cut into pieces.
@@ -79,14 +75,14 @@ def skewed_arcs(seed: int, arcs: int = 300, vertices: int = 120) -> set[tuple[in
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in CASES.glob("*.dl")))
-def test_conformance_case(name):
+def test_conformance_case(name, case_functions):
     """A conformance case has the relations of the reference engine, wherever its strata run."""
     program = build((CASES / f"{name}.dl").read_text(encoding="utf-8"), f"{name}.dl")
     inputs = read_inputs(program, CASES / f"{name}.facts")
 
-    found, _ = run_kernels(program, inputs, functions=FUNCTIONS)
+    found, _ = run_kernels(program, inputs, functions=case_functions)
 
-    assert found == run_program(program, inputs=inputs, functions=FUNCTIONS)
+    assert found == run_program(program, inputs=inputs, functions=case_functions)
 
 
 def check_agreement(program: RandomProgram, device: HostDevice) -> None:
@@ -148,7 +144,7 @@ def test_recursion_through_two_relations(workers):
 
 
 def test_equivalences_are_closed_on_the_device():
-    """An equivalence, with facts given, facts derived and rules that read it, has all its pairs."""
+    """An equivalence, with input facts, derived facts and rules that read it, has all its pairs."""
     text = """
     .decl link(x: number, y: number)
     .input link

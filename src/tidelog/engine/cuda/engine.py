@@ -12,7 +12,7 @@ from tidelog.engine.cuda.device import Device
 from tidelog.engine.cuda.equivalences import ClosedByRules, close_by_rules
 from tidelog.engine.cuda.layout import make_layout
 from tidelog.engine.cuda.memory import HeldFacts
-from tidelog.engine.cuda.placement import Placement, reason_for_host, reason_for_plan
+from tidelog.engine.cuda.placement import DevicePlacement, reason_for_host, reason_for_plan
 from tidelog.engine.cuda.resources import find_resources
 from tidelog.engine.cuda.run import DeviceRun
 from tidelog.engine.cuda.source import write_source
@@ -53,7 +53,7 @@ class CudaEngine(LocalEngine):
         self._ranges: dict[str, Ranges] = {}
         # The relations whose facts the device has and the local state has not.
         self._away: set[str] = set()
-        self.placements: tuple[Placement, ...] = ()
+        self.placements: tuple[DevicePlacement, ...] = ()
 
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Evaluate every relation to its fixpoint, stratum by stratum."""
@@ -70,7 +70,7 @@ class CudaEngine(LocalEngine):
         plan = None
         if reason is None:
             away = {name: self._held[name].count for name in self._away}
-            away.update({said: self.size(name) for name, said in closed.said.items()})
+            away.update({pairs: self.size(name) for name, pairs in closed.pairs.items()})
             plan = plan_stratum(closed.stratum, closed.program, DeviceStatistics(context.statistics, away))
             reason = reason_for_plan(plan)
         if plan is None or reason is not None:
@@ -87,36 +87,36 @@ class CudaEngine(LocalEngine):
         return StratumStatistics(stratum.relations, stratum.is_recursive, iterations, facts, 0, seconds)
 
     def _place(self, stratum: Stratum, where: str, reason: str) -> None:
-        self.placements = (*self.placements, Placement(stratum.relations, where, reason))
+        self.placements = (*self.placements, DevicePlacement(stratum.relations, where, reason))
 
     def _run_on_device(
         self, number: int, closed: ClosedByRules, plan: StratumPlan, observer: Observer
     ) -> int:
         """Run the kernels of a stratum; return how many iterations it took."""
-        stratum, program, said = closed.stratum, closed.program, closed.said
-        facts_of = {other: name for name, other in said.items()}
+        stratum, program, pairs = closed.stratum, closed.program, closed.pairs
+        facts_of = {other: name for name, other in pairs.items()}
         for name, rows in written_facts(stratum.rules, self._expressions).items():
             self._state.insert(facts_of.get(name, name), as_columns(rows))
         names = {*earlier_relations(stratum), *stratum.relations}
-        # What is given of an equivalence is said of it; it begins without facts.
-        given = {name: self._rows(facts_of.get(name, name), is_empty=name in said) for name in names}
+        # The input facts of an equivalence are pairs; it begins without facts.
+        facts = {name: self._rows(facts_of.get(name, name), is_empty=name in pairs) for name in names}
         known = {
             name: self._ranges[name]
             if name in self._held
-            else ranges_of_facts(given[name][: program.relations[name].arity])
+            else ranges_of_facts(facts[name][: program.relations[name].arity])
             for name in names
         }
         rules = [flatten_rule(rule, program) for rule in stratum.rules if not is_fact(rule)]
         ranges = ranges_of_rules(rules, known, self._codec)
         for name in names - self._held.keys():
-            self._put(name, given[name], ranges[name])
+            self._put(name, facts[name], ranges[name])
         layouts = {name: self._held[name].layout for name in names}
         resources = find_resources(plan, program, layouts, stratum.relations)
         source = write_source(plan, resources, self._codec)
         spill = partial(self._spill, names)
         run = DeviceRun(stratum, program, self._settings, self._device, resources, source, self._held, spill)
         iterations = run.run(number, observer)
-        for name in said.values():
+        for name in pairs.values():
             del self._held[name]
         return iterations
 

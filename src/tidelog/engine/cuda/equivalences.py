@@ -1,11 +1,11 @@
 """Equivalence relations as rules.
 
-What rules and inputs say of an equivalence is kept apart, in a relation `r/said` that only the device sees,
-and read both ways. The equivalence itself follows along it, one step at a time:
+The pairs that rules and inputs give are kept apart, in a relation `r/pairs` that only the device sees, and
+read both ways. The equivalence itself follows along it, one step at a time:
 
-    r/said(y, x) :- r/said(x, y).
-    r(x, x) :- r/said(x, _).
-    r(x, z) :- r(x, y), r/said(y, z).
+    r/pairs(y, x) :- r/pairs(x, y).
+    r(x, x) :- r/pairs(x, _).
+    r(x, z) :- r(x, y), r/pairs(y, z).
 """
 
 from collections.abc import Iterator
@@ -18,46 +18,46 @@ from tidelog.program.rule_ids import RuleIds
 
 @dataclass(frozen=True, slots=True)
 class ClosedByRules:
-    """A stratum whose equivalences are closed by rules, its program, and what is said of each relation."""
+    """A stratum whose equivalences are closed by rules, its program, and the relation of pairs for each."""
 
     stratum: Stratum
     program: Program
-    said: dict[str, str]
+    pairs: dict[str, str]
 
 
 def close_by_rules(stratum: Stratum, program: Program) -> ClosedByRules:
     """Return a stratum without equivalences that derives the same facts."""
     found = [program.relations[name] for name in stratum.relations if program.relations[name].is_equivalence]
-    said = {relation.name: f"{relation.name}/said" for relation in found}
-    if not said:
+    pairs = {relation.name: f"{relation.name}/pairs" for relation in found}
+    if not pairs:
         return ClosedByRules(stratum, program, {})
     ids = RuleIds(program)
     rules = [
-        replace(rule, head=replace(rule.head, relation=said.get(rule.head.relation, rule.head.relation)))
+        replace(rule, head=replace(rule.head, relation=pairs.get(rule.head.relation, rule.head.relation)))
         for rule in stratum.rules
     ]
     for relation in found:
-        rules += _closure(relation, said[relation.name], ids, stratum)
+        rules += _closure(relation, pairs[relation.name], ids, stratum)
     relations = dict(program.relations)
     for relation in found:
         plain = relation.without_law()
         relations[relation.name] = plain
-        relations[said[relation.name]] = replace(plain, name=said[relation.name])
+        relations[pairs[relation.name]] = replace(plain, name=pairs[relation.name])
     made = replace(
-        stratum, relations=(*stratum.relations, *said.values()), rules=tuple(rules), is_recursive=True
+        stratum, relations=(*stratum.relations, *pairs.values()), rules=tuple(rules), is_recursive=True
     )
-    return ClosedByRules(made, replace(program, relations=relations), said)
+    return ClosedByRules(made, replace(program, relations=relations), pairs)
 
 
-def _closure(relation: Relation, said: str, ids: RuleIds, stratum: Stratum) -> Iterator[Rule]:
-    """Yield the rules that make an equivalence of what is said."""
+def _closure(relation: Relation, pairs: str, ids: RuleIds, stratum: Stratum) -> Iterator[Rule]:
+    """Yield the rules that make an equivalence of pairs."""
     span = relation.span or stratum.rules[0].span
     of_type = relation.columns[0].type
     x, y, z = (Variable(name, of_type, span=span) for name in "xyz")
     name = relation.name
-    forward = Atom(said, (x, y), span=span)
-    yield Rule(ids.take(), Atom(said, (y, x), span=span), (forward,), span=span)
-    any_one = Atom(said, (x, Wildcard(of_type, span=span)), span=span)
+    forward = Atom(pairs, (x, y), span=span)
+    yield Rule(ids.take(), Atom(pairs, (y, x), span=span), (forward,), span=span)
+    any_one = Atom(pairs, (x, Wildcard(of_type, span=span)), span=span)
     yield Rule(ids.take(), Atom(name, (x, x), span=span), (any_one,), span=span)
-    step = (Atom(name, (x, y), span=span), Atom(said, (y, z), span=span))
+    step = (Atom(name, (x, y), span=span), Atom(pairs, (y, z), span=span))
     yield Rule(ids.take(), Atom(name, (x, z), span=span), step, span=span)

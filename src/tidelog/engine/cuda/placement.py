@@ -12,7 +12,7 @@ from tidelog.values import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class DevicePlacement:
     """Where a stratum ran, `device` or `host`, and why it did not run on the device."""
 
     relations: tuple[str, ...]
