@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from support.code_rows import as_rows, as_tuples, random_rows, row_lists, widths
 from support.kernel_oracles import oracle_of
 from tidelog.storage import distinct as module
-from tidelog.storage.distinct import _hash_sample, _mark_cells, count_distinct, rows_per_key
+from tidelog.storage.distinct import (
+    _count_equal,
+    _hash_sample,
+    _mark_cells,
+    count_distinct,
+    rows_per_key,
+)
 from tidelog.storage.kernel import IS_COMPILED
 
 MANY = 50_000 if IS_COMPILED else 1500
@@ -40,6 +46,17 @@ def test_equal_keys_have_equal_hashes_and_cells(rows, columns, count, dtype):
     assert sampled.tolist() == [hashes.tolist()[place] for place in places]
     assert set(np.flatnonzero(cells).tolist()) == {code % 16 for code in hashes.tolist()}
     assert (marked, again) == (np.count_nonzero(cells), 0)
+
+
+@oracle_of(_count_equal)
+@given(few=st.lists(st.integers(0, 40), max_size=12), many=st.lists(st.integers(0, 40), max_size=30))
+def test_equal_hashes_are_counted_in_pairs(few, many):
+    """Every pair of equal hashes counts, however many share a cell."""
+    hashes, others = np.array(few, np.uint64), np.array(many, np.uint64)
+
+    pairs = _count_equal(hashes, others, np.zeros(16, np.uint64), np.zeros(16, np.int64))
+
+    assert pairs == sum(left == right for left in few for right in many)
 
 
 def test_rows_that_share_a_key_are_counted():

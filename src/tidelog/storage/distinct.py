@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 
+from tidelog.kernels.fetch import fetch
 from tidelog.storage.hashing import hash_columns
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Slots, kernel
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, kernel
+from tidelog.storage.slots import AHEAD, ONE
 
 _MOST_ROWS = 1 << 20
 _CELLS = 1 << 21
@@ -50,6 +52,8 @@ def count_distinct(rows: CodeArray, columns: tuple[int, ...], total: int | None 
 def _hash_sample(rows: CodeArray, columns: Int32s, hashes: Slots) -> None:
     """Write the hashes of the keys of so many rows, evenly apart."""
     for position in range(hashes.shape[0]):
+        # Rows lie too far apart for the processor to guess the next one.
+        fetch(rows, (position + AHEAD) * rows.shape[0] // hashes.shape[0])
         hashes[position] = hash_columns(rows, position * rows.shape[0] // hashes.shape[0], columns)
 
 
@@ -79,10 +83,31 @@ def matches_per_row(
     It is estimated from how often the keys of sampled rows and of sampled facts are equal.
     """
     sampled, others = _sample(rows, columns, _FEW_ROWS), _sample(facts, key, _MANY_ROWS)
-    sampled.sort()
-    first = np.searchsorted(sampled, others, "left")
-    equal_pairs = float((np.searchsorted(sampled, others, "right") - first).sum())
+    size = 1 << (2 * len(sampled)).bit_length()
+    equal_pairs = _count_equal(sampled, others, np.zeros(size, np.uint64), np.zeros(size, np.int64))
     return equal_pairs / len(sampled) * len(facts) / len(others)
+
+
+@kernel
+def _count_equal(few: Slots, many: Slots, cells: Slots, counts: Int64s) -> int:
+    """Return how many pairs of a hash of the few and one of the many are equal.
+
+    `cells` and `counts` are empty tables, larger than there are few hashes, their size a power of two.
+    """
+    mask = np.uint64(cells.shape[0] - 1)
+    for hashed in few:
+        cell = hashed & mask
+        while counts[cell] > 0 and cells[cell] != hashed:
+            cell = (cell + ONE) & mask
+        cells[cell] = hashed
+        counts[cell] += 1
+    pairs = 0
+    for hashed in many:
+        cell = hashed & mask
+        while counts[cell] > 0 and cells[cell] != hashed:
+            cell = (cell + ONE) & mask
+        pairs += counts[cell]
+    return pairs
 
 
 def _sample(rows: CodeArray, columns: tuple[int, ...], most: int) -> Slots:
