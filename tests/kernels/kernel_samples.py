@@ -32,7 +32,7 @@ from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
 from tidelog.source import Source
 from tidelog.storage import index, ordered, packed, pairs, paths
-from tidelog.storage.membership import move_row, number_rows
+from tidelog.storage.membership import move_rows, number_rows
 from tidelog.trees.chains import pair_by_hash
 from tidelog.trees.tree import Tree
 from tidelog.values.dictionary import Dictionary
@@ -310,7 +310,7 @@ def _call_directly() -> None:
         rows = np.zeros((2, 2), dtype)
         slots = np.zeros(4, np.uint64)
         number_rows(slots, rows, 1)
-        move_row(slots, rows, np.zeros(2, np.int32), 0, 0)
+        move_rows(slots, rows, np.zeros(2, np.int32), np.zeros(1, np.int64), np.zeros(1, np.int64))
         spark_kernels.owners(rows, 0, 2, np.zeros(2, np.int32))
         spark_kernels.take_own(rows, 0, 2, 1, rows.copy())
         spark_kernels.split_own(rows, 0, 2, 1, rows.copy(), rows.copy())

@@ -64,7 +64,7 @@ def test_pairs_are_listed_where_their_bits_are(rows, cut, dtype):
     """All pairs that were marked are in some word."""
     expected = distinct(rows)
     pairs = PairBits(5, 130)
-    pairs.mark(as_rows(expected, 2), len(expected))
+    pairs.mark(as_rows(expected, 2))
 
     # One row more than there are: what is written there does not count.
     listed = np.empty((len(expected) + 1, 2), dtype)

@@ -12,9 +12,9 @@ from tidelog.storage.join import find_bindings
 from tidelog.storage.kernel import kernel
 from tidelog.storage.membership import (
     insert_rows,
-    move_row,
+    move_rows,
+    moves_into_gaps,
     number_rows,
-    row_numbers_left,
 )
 from tidelog.storage.slots import grow_slots
 
@@ -133,8 +133,25 @@ def test_numbers_come_in_blocks_and_the_rest_is_known():
     table.insert(as_rows([(1,), (2,), (3,)], 1), step=2)
 
     assert table.find(as_rows([(1,), (2,), (3,)], 1)) == [10, 11, 12]
-    assert list(row_numbers_left(table.numbers)) == [13]
+    assert table.numbers.tolist() == [13, 14]
     assert table.shared[0] == 14
+
+
+@given(data=st.data())
+def test_numbers_that_threads_left_unused_are_filled(data):
+    """Afterwards rows have the first numbers, and no more rows than necessary have moved."""
+    bounds = sorted(data.draw(st.sets(st.integers(0, 30), min_size=2, max_size=6)))
+    last = bounds[-1]
+    blocks = [np.array(bounds[place : place + 2]) for place in range(0, len(bounds) - 1, 2)]
+    unused = {number for first, end in blocks for number in range(first, end)}
+    used = set(range(last)) - unused
+
+    sources, targets = moves_into_gaps(blocks, last)
+
+    assert (used - set(sources.tolist())) | set(targets.tolist()) == set(range(len(used)))
+    assert used >= set(sources.tolist())
+    assert unused >= set(targets.tolist())
+    assert len(sources) == len(targets) == sum(number >= len(used) for number in used)
 
 
 wide_codes = st.integers(0, 3) | st.sampled_from([2**32, 2**40, -(2**40), 2**63 - 1, -(2**63)])
@@ -197,7 +214,7 @@ def test_numbering_distinct_rows_equals_inserting_them():
     assert table.find(rows) == [*range(len(rows) - 1), -1]
 
 
-@oracle_of(move_row)
+@oracle_of(move_rows)
 @given(rows=row_lists(2, min_size=1, max_size=40, of=st.integers(0, 5)), data=st.data())
 def test_moved_rows_take_everything_along(rows, data):
     """However many rows get other numbers, each is found by its last one, with its count."""
@@ -207,7 +224,8 @@ def test_moved_rows_take_everything_along(rows, data):
 
     for target in range(100, 100 + data.draw(st.integers(1, 5))):
         row = data.draw(st.sampled_from(sorted(numbers)))
-        move_row(table.slots, table.rows, table.counts, numbers[row], target)
+        source = np.array([numbers[row]])
+        move_rows(table.slots, table.rows, table.counts, source, np.array([target]))
         numbers[row] = target
 
     assert table.find(as_rows(list(numbers), 2)) == list(numbers.values())
@@ -219,7 +237,7 @@ def test_moved_row_is_found_under_its_new_number():
     table = Table(2, counting=True)
     table.insert(as_rows([(1, 2), (3, 4), (3, 4)], 2))
 
-    move_row(table.slots, table.rows, table.counts, 1, 5)
+    move_rows(table.slots, table.rows, table.counts, np.array([1]), np.array([5]))
 
     assert table.find(as_rows([(1, 2), (3, 4)], 2)) == [0, 5]
     assert table.counts[5] == 2

@@ -46,7 +46,7 @@ def test_words_are_inserted_once(entry, dtype, old, batches):
     rows = np.zeros((ROOM, 3), dtype)
     held = distinct(old)
     rows[: len(held)] = as_rows(held, 3, dtype)
-    assert enter_words(table, BITS, rows[: len(held)])
+    assert enter_words(table, BITS, rows[: len(held)], False)
     numbers = np.array([len(held), ROOM], np.int64)
 
     for batch in batches:
@@ -55,12 +55,12 @@ def test_words_are_inserted_once(entry, dtype, old, batches):
         assert handled == len(batch)
         held = distinct([*held, *batch])
         larger = np.zeros(2 * len(table), entry)
-        assert grow_words(table, larger)
+        assert grow_words(table, larger, 0, len(table), False)
         table = larger
 
     assert as_tuples(rows[: numbers[0]]) == held
     again = np.zeros(len(table), entry)
-    assert enter_words(again, BITS, rows[: numbers[0]])
+    assert enter_words(again, BITS, rows[: numbers[0]], False)
     assert np.count_nonzero(table) == np.count_nonzero(again) == len(held)
     present = np.zeros(len(held), np.uint8)
     for each in (table, again):
@@ -76,11 +76,11 @@ def test_entries_do_not_lie_too_far_from_home(kernel):
     table, numbers = np.zeros(1 << 10, np.uint64), np.array([0, 2000], np.int64)
 
     if kernel == "enter":
-        assert not enter_words(table, BITS, distinct_rows)
+        assert not enter_words(table, BITS, distinct_rows, False)
     elif kernel == "grow":
         larger = np.zeros(1 << 11, np.uint64)
-        assert enter_words(larger, BITS, distinct_rows)
-        assert not grow_words(larger, table)
+        assert enter_words(larger, BITS, distinct_rows, False)
+        assert not grow_words(larger, table, 0, len(larger), False)
     else:
         into = np.zeros((2000, 3), np.int32)
         handled = insert_words(table, BITS, into, rows, numbers, np.zeros(1, np.int64), 1)
@@ -98,8 +98,8 @@ def test_operands_are_found_where_their_row_is_present(held, batch, constant):
     """Operands are columns of a batch in any order, or constants; what lies outside is absent."""
     rows, known = as_rows(distinct(held), 2), set(held)
     table, widths, pairs = np.zeros(1 << 8, np.uint32), np.array([7, 7], np.int64), PairBits(71, 71)
-    assert enter_words(table, widths, rows)
-    pairs.mark(rows, len(rows))
+    assert enter_words(table, widths, rows, False)
+    pairs.mark(rows)
     bindings = as_rows(batch, 2)
 
     for key in ((0, 1), (1, 0), (1, -1), (-1, -1)):

@@ -49,7 +49,7 @@ def test_pairs_are_inserted_once(batches, old):
     rows = np.zeros((300, 2), np.int32)
     held = distinct(old)
     rows[: len(held)] = as_rows(held, 2)
-    mark_pairs(pairs.words, pairs.words_per_row, rows, len(held))
+    mark_pairs(pairs.words, pairs.words_per_row, rows[: len(held)], False)
     numbers = np.array([len(held), 300], np.int64)
 
     for batch in batches:
@@ -180,7 +180,7 @@ def test_threads_insert_the_same_pairs_once():
     highest = 200 if IS_COMPILED else 20
     relation.insert(as_rows([(0, 0), (highest - 1, highest - 1)], 2))
     relation._presence = PairBits(highest, highest)
-    mark_pairs(relation._presence.words, relation._presence.words_per_row, relation.rows, 2)
+    mark_pairs(relation._presence.words, relation._presence.words_per_row, relation.rows[:2], False)
     every = as_rows([(left, right) for left in range(highest) for right in range(highest)], 2)
     blocks = relation.open_shared(4)
     relation.reserve_shared(len(every), blocks)

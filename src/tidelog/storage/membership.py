@@ -6,6 +6,8 @@ Several threads may insert at once. A row is written before its slot is claimed 
 thread ever reads a row that is not complete. Each takes row numbers from a block of its own.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tidelog.storage import atomic
@@ -22,6 +24,10 @@ from tidelog.storage.slots import (
     home,
     number_at,
 )
+
+# So many candidates are entered before the first of them is written as a row: an atomic operation waits for
+# earlier writes, and those of rows take long.
+WON = 256
 
 
 @inlined
@@ -64,6 +70,24 @@ def _take_number(numbers: Int64s, shared: Int64s, step: int) -> Integer:
         numbers[0] = atomic.add(shared, 0, step)
         numbers[1] = numbers[0] + step
     return np.int64(numbers[0])
+
+
+@inlined
+def write_won(
+    rows: CodeArray, candidates: CodeArray, won: Int64s, count: Integer,
+    numbers: Int64s, shared: Int64s, step: int,
+) -> None:  # fmt: skip
+    """Write the candidates that a thread has entered, by their positions, under its next row numbers."""
+    following, end = numbers[0], numbers[1]
+    for position in range(count):
+        if following == end:
+            following = atomic.add(shared, 0, step)
+            end = following + step
+        for column in range(rows.shape[1]):
+            rows[following, column] = candidates[won[position], column]
+        following += 1
+    numbers[0] = following
+    numbers[1] = end
 
 
 @inlined
@@ -148,21 +172,30 @@ def insert_rows(
 
 
 @kernel
-def move_row(slots: Slots, rows: CodeArray, counts: Int32s, source: int, target: int) -> None:
-    """Give the row numbered `source` the number `target`, which must be free."""
+def move_rows(slots: Slots, rows: CodeArray, counts: Int32s, sources: Int64s, targets: Int64s) -> None:
+    """Give each row numbered by `sources` the number in `targets`, which must be free."""
     mask = np.uint64(slots.shape[0] - 1)
-    digest = hash_row(rows, source)
-    place = digest & mask
-    wanted = filled(digest, source)
-    while slots[place] != wanted:
-        place = (place + ONE) & mask
-    for column in range(rows.shape[1]):
-        rows[target, column] = rows[source, column]
-    if counts.shape[0] > 0:
-        counts[target] = counts[source]
-    slots[place] = filled(digest, target)
+    for position in range(sources.shape[0]):
+        source, target = sources[position], targets[position]
+        digest = hash_row(rows, source)
+        place = digest & mask
+        wanted = filled(digest, source)
+        while slots[place] != wanted:
+            place = (place + ONE) & mask
+        for column in range(rows.shape[1]):
+            rows[target, column] = rows[source, column]
+        if counts.shape[0] > 0:
+            counts[target] = counts[source]
+        slots[place] = filled(digest, target)
 
 
-def row_numbers_left(numbers: Int64s) -> range:
-    """Return the row numbers a thread fetched and did not use."""
-    return range(int(numbers[0]), int(numbers[1]))
+def moves_into_gaps(blocks: Sequence[Int64s], last: int) -> tuple[Int64s, Int64s]:
+    """Return which of the rows before number `last` move where, so that no number is left unused.
+
+    `blocks` have the numbers that each thread took and did not use, as a beginning and an end.
+    """
+    gaps = np.sort(np.concatenate([np.arange(first, end) for first, end in blocks]))
+    count = last - len(gaps)
+    are_kept = np.ones(last - count, np.bool_)
+    are_kept[gaps[gaps >= count] - count] = False
+    return np.flatnonzero(are_kept) + count, gaps[gaps < count]

@@ -19,7 +19,9 @@ from tidelog.kernels.fetch import fetch
 from tidelog.storage import atomic
 from tidelog.storage.join import code_of
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
+from tidelog.storage.membership import WON, write_won
 from tidelog.storage.postings import code_range
+from tidelog.storage.sharing import Share, by_one_thread
 from tidelog.storage.slots import AHEAD, EMPTY, ONE
 from tidelog.values.memory import zeros
 
@@ -64,6 +66,12 @@ class PackedWords:
         """Say whether the table takes this many rows."""
         return needed <= _FULLEST * len(self.table)
 
+    def keeps_width(self, size: int) -> bool:
+        """Say whether entries of a table of this size are as wide, whatever rows this one has got since."""
+        if self.table.itemsize == 4:
+            return size >= len(self.table)
+        return int(self.needed_widths.sum()) - (size.bit_length() - 1) > _NARROW_BITS
+
     @property
     def places(self) -> int:
         """Return how many places there are, each with one row or none."""
@@ -92,21 +100,25 @@ def packed_words(
     rows: Callable[[], Iterable[CodeArray]],
     outside: CodeArray,
     before: PackedWords | None = None,
+    share: Share = by_one_thread,
 ) -> PackedWords | None:
     """Return a table with these rows and room for `needed`, which also takes rows from outside.
 
     Return None if rows are few, do not fit words, or lie too far from home. `before` has the same rows.
     """
-    # Never narrower than before: another thread may be about to insert what that was made for.
-    known = before.needed_widths if before else np.zeros(outside.shape[1], np.int64)
-    widths = _widths(known, chain(rows(), [outside]))
-    if needed < _SMALLEST_ROWS or widths is None:
+    if needed < _SMALLEST_ROWS:
         return None
     # In the smallest table the longest word still leaves room for the distance.
     size = 1 << _DISTANCE_BITS
     while needed > _FULLEST * size:
         size *= 2
     largest = _LARGEST * size
+    # Never narrower than before: another thread may be about to insert what that was made for.
+    known = before.needed_widths if before else np.zeros(outside.shape[1], np.int64)
+    keeps_width = before is not None and before.keeps_width(size) and not len(outside)
+    widths = known if keeps_width else _widths(known, chain(rows(), [outside]))
+    if widths is None:
+        return None
     still_fit = before is not None and bool((widths <= before.widths).all())
     if before is not None and still_fit and len(before.table) >= size:
         # It had room, but not within reach.
@@ -115,13 +127,37 @@ def packed_words(
         packed = PackedWords(widths, size)
         if before is not None and still_fit and packed.table.dtype == before.table.dtype:
             packed.widths = before.widths
-            is_done = grow_words(before.table, packed.table)
+            is_done = _grown(before.table, packed.table, share)
         else:
-            is_done = all(enter_words(packed.table, packed.widths, piece) for piece in rows())
+            is_done = all(_entered(packed, piece, share) for piece in rows())
         if is_done:
             return packed
         size *= 2
+        if keeps_width:
+            keeps_width, widths = False, _widths(known, rows())
+            assert widths is not None, "all rows fit words before"
     return None
+
+
+def _grown(old: Entries, new: Entries, share: Share) -> bool:
+    """Enter every word of a table into an empty, larger one; say whether none lies too far from home."""
+    is_shared = share is not by_one_thread
+    done: list[bool] = []
+    share(lambda first, last: done.append(grow_words(old, new, first, last, is_shared)), len(old))
+    return all(done)
+
+
+def _entered(packed: PackedWords, rows: CodeArray, share: Share) -> bool:
+    """Enter rows that are known to be distinct; say whether they fit, and none lies too far from home."""
+    is_shared = share is not by_one_thread
+    done: list[bool] = []
+    share(
+        lambda first, last: done.append(
+            enter_words(packed.table, packed.widths, rows[first:last], is_shared)
+        ),
+        len(rows),
+    )
+    return all(done)
 
 
 def _widths(known: Int64s, parts: Iterable[CodeArray]) -> Int64s | None:
@@ -178,19 +214,30 @@ def _search(table: Entries, mixed: np.uint64, bits: np.uint64) -> tuple[np.uint6
     return place, entry
 
 
+@inlined
+def _enter(table: Entries, mixed: np.uint64, bits: np.uint64, is_shared: bool) -> bool:
+    """Enter a word that is not present; say whether it lies close enough to its home."""
+    place, entry = _search(table, mixed, bits)
+    while entry != EMPTY and not atomic.fill(table, place, entry, is_shared):
+        # Another thread was first.
+        place, entry = _search(table, mixed, bits)
+    return bool(entry != EMPTY)
+
+
 @kernel
-def grow_words(old: Entries, new: Entries) -> bool:
-    """Enter every word of a table into an empty, larger one; say whether none lies too far from home."""
+def grow_words(old: Entries, new: Entries, first: int, last: int, is_shared: bool) -> bool:
+    """Enter the words in a range of places into a larger table; say whether none lies too far from home.
+
+    If it `is_shared`, other threads do so with other ranges.
+    """
     bits, more = _home_bits(old), _home_bits(new)
     mask = np.uint64(old.shape[0] - 1)
-    for position in range(old.shape[0]):
+    for position in range(first, last):
         if old[position] != EMPTY:
             entry = np.uint64(old[position]) - ONE
             home = (np.uint64(position) - (entry & _FARTHEST)) & mask
-            place, entry = _search(new, ((entry >> _DISTANCE) << bits) | home, more)
-            if entry == EMPTY:
+            if not _enter(new, ((entry >> _DISTANCE) << bits) | home, more, is_shared):
                 return False
-            new[place] = entry
     return True
 
 
@@ -228,8 +275,11 @@ def _fetch_words(table: Entries, widths: Int64s, rows: CodeArray, first: Integer
 
 
 @kernel
-def enter_words(table: Entries, widths: Int64s, rows: CodeArray) -> bool:
-    """Enter rows that are known to be distinct; say whether they fit, and none lies too far from home."""
+def enter_words(table: Entries, widths: Int64s, rows: CodeArray, is_shared: bool) -> bool:
+    """Enter rows that are known to be distinct; say whether they fit, and none lies too far from home.
+
+    If it `is_shared`, other threads enter other rows.
+    """
     bits = _home_bits(table)
     mixed, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
     _fetch_words(table, widths, rows, 0, later)
@@ -237,12 +287,8 @@ def enter_words(table: Entries, widths: Int64s, rows: CodeArray) -> bool:
         mixed, later = later, mixed
         _fetch_words(table, widths, rows, first + AHEAD, later)
         for offset in range(min(AHEAD, rows.shape[0] - first)):
-            place, entry = EMPTY, EMPTY
-            if mixed[offset] != _OUTSIDE:
-                place, entry = _search(table, mixed[offset], bits)
-            if entry == EMPTY:
+            if mixed[offset] == _OUTSIDE or not _enter(table, mixed[offset], bits, is_shared):
                 return False
-            table[place] = entry
     return True
 
 
@@ -263,9 +309,9 @@ def insert_words(
     the row.
     """
     bits = _home_bits(table)
-    following, end = numbers[0], numbers[1]
-    handled = 0
+    handled = won_count = 0
     is_inside = True
+    won = np.empty(WON, np.int64)
     mixed, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
     _fetch_words(table, widths, candidates, 0, later)
     while is_inside and handled < candidates.shape[0]:
@@ -277,12 +323,8 @@ def insert_words(
                 place, entry = _search(table, mixed[offset], bits)
             while entry != EMPTY and table[place] == EMPTY:
                 if atomic.fill(table, place, entry, step > 1):
-                    if following == end:
-                        following = atomic.add(shared, 0, step)
-                        end = following + step
-                    for column in range(rows.shape[1]):
-                        rows[following, column] = candidates[handled, column]
-                    following += 1
+                    won[won_count] = handled
+                    won_count += 1
                     break
                 # Another thread was first: look at whatever it entered here.
                 place, entry = _search(table, mixed[offset], bits)
@@ -290,8 +332,10 @@ def insert_words(
                 is_inside = False
                 break
             handled += 1
-    numbers[0] = following
-    numbers[1] = end
+        if won_count > WON - AHEAD:
+            write_won(rows, candidates, won, won_count, numbers, shared, step)
+            won_count = 0
+    write_won(rows, candidates, won, won_count, numbers, shared, step)
     return handled
 
 

@@ -14,7 +14,9 @@ from tidelog.kernels.fetch import fetch
 from tidelog.storage import atomic
 from tidelog.storage.join import code_of
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, kernel
+from tidelog.storage.membership import WON, write_won
 from tidelog.storage.postings import code_range
+from tidelog.storage.sharing import Share, by_one_thread
 from tidelog.storage.slots import AHEAD
 from tidelog.values.memory import zeros
 
@@ -51,9 +53,13 @@ class PairBits:
         """Say whether there are bits for this many rows: there are for all that lie inside."""
         return True
 
-    def mark(self, rows: CodeArray, count: int) -> None:
+    def mark(self, rows: CodeArray, share: Share = by_one_thread) -> None:
         """Set the bits of rows that are known to be distinct and inside."""
-        mark_pairs(self.words, self.words_per_row, rows, count)
+        is_shared = share is not by_one_thread
+        share(
+            lambda first, last: mark_pairs(self.words, self.words_per_row, rows[first:last], is_shared),
+            len(rows),
+        )
 
     def insert(
         self, rows: CodeArray, candidates: CodeArray, numbers: Int64s, shared: Int64s, step: int
@@ -70,11 +76,19 @@ class PairBits:
         return present
 
 
-def fitting_pairs(rows: Callable[[], Iterable[CodeArray]], needed: int) -> PairBits | None:
-    """Return bits of the pairs of all rows if they take less memory than slots for `needed` of them."""
-    if needed < _SMALLEST_ROWS:
+def fitting_pairs(
+    rows: Callable[[], Iterable[CodeArray]],
+    needed: int,
+    least: tuple[int, int] = (0, 0),
+    share: Share = by_one_thread,
+) -> PairBits | None:
+    """Return bits of the pairs of all rows if they take less memory than slots for `needed` of them.
+
+    It is known that there are at least so many codes in each column.
+    """
+    height, width = least
+    if needed < _SMALLEST_ROWS or height * width > 8 * _SLOT_BYTES * needed:
         return None
-    height = width = 0
     for piece in rows():
         smallest_left, left = code_range(piece, 0, 0, len(piece))
         smallest_right, right = code_range(piece, 1, 0, len(piece))
@@ -88,7 +102,7 @@ def fitting_pairs(rows: Callable[[], Iterable[CodeArray]], needed: int) -> PairB
         return None
     pairs = PairBits(height, width)
     for piece in rows():
-        pairs.mark(piece, len(piece))
+        pairs.mark(piece, share)
     return pairs
 
 
@@ -102,8 +116,8 @@ def insert_pairs(
     Return the number of candidates handled: fewer than there are when one lies outside the bits.
     Threads share the work as in `membership.insert_rows`; the thread that sets a bit first owns the row.
     """
-    following, end = numbers[0], numbers[1]
     candidate = position
+    won, won_count = np.empty(WON, np.int64), 0
     while candidate < candidates.shape[0]:
         if candidate + AHEAD < candidates.shape[0]:
             left, right = (
@@ -118,24 +132,23 @@ def insert_pairs(
         place = left * words_per_row + (right >> 6)
         bit = _ONE << (np.uint64(right) & _LOW)
         if not words[place] & bit and atomic.set_new_bit(words, place, bit, step > 1):
-            if following == end:
-                following = atomic.add(shared, 0, step)
-                end = following + step
-            rows[following, 0] = candidates[candidate, 0]
-            rows[following, 1] = candidates[candidate, 1]
-            following += 1
+            won[won_count] = candidate
+            won_count += 1
+            if won_count == WON:
+                write_won(rows, candidates, won, won_count, numbers, shared, step)
+                won_count = 0
         candidate += 1
-    numbers[0] = following
-    numbers[1] = end
+    write_won(rows, candidates, won, won_count, numbers, shared, step)
     return int(candidate)
 
 
 @kernel
-def mark_pairs(words: Slots, words_per_row: int, rows: CodeArray, count: int) -> None:
-    """Set the bits of rows that are known to be distinct and inside."""
-    for row in range(count):
+def mark_pairs(words: Slots, words_per_row: int, rows: CodeArray, is_shared: bool) -> None:
+    """Set the bits of rows that are known to be distinct and inside; others may mark other rows meanwhile."""
+    for row in range(rows.shape[0]):
         right = np.uint64(rows[row, 1])
-        words[np.int64(rows[row, 0]) * words_per_row + np.int64(right >> _SHIFT)] |= _ONE << (right & _LOW)
+        place = np.int64(rows[row, 0]) * words_per_row + np.int64(right >> _SHIFT)
+        atomic.set_new_bit(words, place, _ONE << (right & _LOW), is_shared)
 
 
 @kernel

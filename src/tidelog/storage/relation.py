@@ -13,14 +13,15 @@ from tidelog.storage.join import find_bindings
 from tidelog.storage.kernel import Bools, Code, CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.membership import (
     insert_rows,
-    move_row,
+    move_rows,
+    moves_into_gaps,
     number_rows,
-    row_numbers_left,
 )
 from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.packed import PackedWords, packed_words
 from tidelog.storage.pairs import PairBits, fitting_pairs
 from tidelog.storage.postings import number_groups
+from tidelog.storage.sharing import Share, by_one_thread
 from tidelog.storage.slots import FULLEST, grow_slots
 from tidelog.storage.trie import Trie
 from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
@@ -43,8 +44,10 @@ _PLACES_AT_A_TIME = 1 << 14
 # So many rows must be dead, and a quarter of all, before live rows are moved together: moving them costs no
 # more than a few times what the deletions did.
 LEAST_DEAD = 4096
-# Row numbers are handed to threads in blocks; a thread leaves at most one block unfinished.
+# Row numbers are handed to threads in blocks; a thread leaves at most one block unfinished. In large blocks
+# threads do not write to the same lines of the cache; in slots, filling what is left of one takes longer.
 _NUMBERS_PER_BLOCK = 256
+_NUMBERS_PER_LARGE_BLOCK = 1 << 13
 
 
 class StoredRelation:
@@ -150,7 +153,7 @@ class StoredRelation:
         starts = (number * self.places // _SAMPLES for number in range(_SAMPLES))
         return np.concatenate([self.rows_at(first, first + size) for first in starts])
 
-    def reserve(self, extra: int) -> None:
+    def reserve(self, extra: int, share: Share = by_one_thread) -> None:
         """Make room for `extra` more rows.
 
         Arrays are replaced, not resized: a thread that still reads the old ones is safe,
@@ -159,7 +162,7 @@ class StoredRelation:
         needed = self.count + extra
         self._enlarge_rows(needed)
         if not self._has_room(needed):
-            self._enlarge_membership(needed)
+            self._enlarge_membership(needed, share)
 
     def _enlarge_rows(self, needed: int) -> None:
         if needed > self.held.shape[0]:
@@ -179,14 +182,12 @@ class StoredRelation:
             return self._presence.has_room(needed)
         return needed <= FULLEST * len(self._slots)
 
-    def _enlarge_membership(self, needed: int) -> None:
+    def _enlarge_membership(self, needed: int, share: Share = by_one_thread) -> None:
         """Double the slots, or switch to presence alone where it is smaller or faster."""
         if self.needs_numbers:
             self.require_numbers()
         elif not self.counts.size and not self.alive.size:
-            may_be_pairs = self._may_use_pairs and self.arity == 2
-            pairs = fitting_pairs(self._pieces, needed) if may_be_pairs else None
-            if self._use(pairs or self._packed(needed)):
+            if self._use(self._pairs(needed, share) or self._packed(needed, share)):
                 return
             if self._presence is not None:
                 self.require_numbers()
@@ -199,10 +200,21 @@ class StoredRelation:
         grow_slots(self._slots, larger)
         self._slots = larger
 
-    def _packed(self, needed: int, outside: CodeArray | None = None) -> PackedWords | None:
+    def _pairs(self, needed: int, share: Share) -> PairBits | None:
+        """Return the rows as bits of pairs, if these take less memory than slots for `needed` rows."""
+        if not self._may_use_pairs or self.arity != 2:
+            return None
+        left, right = (0, 0) if self._packed_now is None else (self._packed_now.needed_widths).tolist()
+        return fitting_pairs(self._pieces, needed, (1 << left >> 1, 1 << right >> 1), share)
+
+    @property
+    def _packed_now(self) -> PackedWords | None:
+        return self._presence if isinstance(self._presence, PackedWords) else None
+
+    def _packed(self, needed: int, share: Share, outside: CodeArray | None = None) -> PackedWords | None:
         """Return the rows as packed words with room for `needed`, if they fit."""
-        before = self._presence if isinstance(self._presence, PackedWords) else None
-        return packed_words(needed, self._pieces, self.held[:0] if outside is None else outside, before)
+        others = self.held[:0] if outside is None else outside
+        return packed_words(needed, self._pieces, others, self._packed_now, share)
 
     def _use(self, presence: PairBits | PackedWords | None) -> bool:
         """Let presence stand in for the slots, if there is one; say whether it does."""
@@ -215,8 +227,7 @@ class StoredRelation:
     @property
     def word_widths(self) -> Int64s | None:
         """Return how many bits each column takes in a word, if membership holds rows as words."""
-        presence = self._presence
-        return presence.widths if isinstance(presence, PackedWords) else None
+        return None if self._packed_now is None else self._packed_now.widths
 
     @property
     def slots(self) -> Slots:
@@ -253,10 +264,10 @@ class StoredRelation:
         self.count = needed
         self._slots, self._presence = np.empty(0, np.uint64), None
 
-    def admit(self, outside: CodeArray) -> None:
+    def admit(self, outside: CodeArray, share: Share = by_one_thread) -> None:
         """Make membership take candidates, the first of which lies outside the present one."""
         self._may_use_pairs = False
-        if not self._use(self._packed(self.count + len(outside), outside)):
+        if not self._use(self._packed(self.count + len(outside), share, outside)):
             self.require_numbers()
 
     def are_present(
@@ -308,7 +319,12 @@ class StoredRelation:
         Return the number of candidates handled; the next one lies outside what membership can take, and is
         inserted after `admit_shared`.
         """
-        return self._enter(candidates, weights, first_new, numbers, _NUMBERS_PER_BLOCK)
+        return self._enter(candidates, weights, first_new, numbers, self._numbers_per_block)
+
+    @property
+    def _numbers_per_block(self) -> int:
+        """Return how many row numbers a thread takes at a time."""
+        return _NUMBERS_PER_BLOCK if self._presence is None else _NUMBERS_PER_LARGE_BLOCK
 
     def _enter(
         self, candidates: CodeArray, weights: Int32s, first_new: int, numbers: Int64s, step: int
@@ -327,32 +343,33 @@ class StoredRelation:
 
     def room_shared(self, extra: int, threads: int) -> bool:
         """Say whether `extra` candidates of all threads fit beside what was inserted."""
-        needed = int(self.shared[0]) + extra + threads * _NUMBERS_PER_BLOCK
+        needed = int(self.shared[0]) + extra + threads * self._numbers_per_block
         return needed <= self.held.shape[0] and self._has_room(needed)
 
-    def reserve_shared(self, extra: int, blocks: Sequence[Int64s]) -> None:
+    def reserve_shared(self, extra: int, blocks: Sequence[Int64s], share: Share = by_one_thread) -> None:
         """Make room as `room_shared` requires; no thread may be inserting meanwhile."""
         self.close_shared(blocks)
-        self.reserve(max(len(blocks) * (extra + 2 * _NUMBERS_PER_BLOCK), self.count // 2))
+        # Membership may be slots now and words afterwards.
+        block = _NUMBERS_PER_BLOCK if self.needs_numbers else _NUMBERS_PER_LARGE_BLOCK
+        self.reserve(max(len(blocks) * (extra + 2 * block), self.count // 2), share)
 
-    def admit_shared(self, outside: CodeArray, blocks: Sequence[Int64s]) -> None:
+    def admit_shared(
+        self, outside: CodeArray, blocks: Sequence[Int64s], share: Share = by_one_thread
+    ) -> None:
         """Make membership take such candidates, between the insertions of several threads."""
         self.close_shared(blocks)
-        self.admit(outside)
-        self.reserve_shared(len(outside), blocks)
+        self.admit(outside, share)
+        self.reserve_shared(len(outside), blocks, share)
 
     def close_shared(self, blocks: Sequence[Int64s]) -> None:
         """Renumber the last rows into the numbers that threads left unused, and empty the blocks."""
         last = int(self.shared[0])
-        holes = {number for block in blocks for number in row_numbers_left(block)}
-        self.count = last - len(holes)
-        targets = sorted(hole for hole in holes if hole < self.count)
-        sources = (number for number in range(self.count, last) if number not in holes)
-        for source, target in zip(sources, targets, strict=True):
-            if self._presence is None:
-                move_row(self._slots, self.held, self.counts, source, target)
-            else:
-                self.held[target] = self.held[source]
+        self.count = last - sum(int(end - following) for following, end in blocks)
+        sources, targets = moves_into_gaps(blocks, last)
+        if self._presence is None:
+            move_rows(self._slots, self.held, self.counts, sources, targets)
+        else:
+            self.held[targets] = self.held[sources]
         for block in blocks:
             block[:] = 0
         # Closing again without an insertion between must change nothing.

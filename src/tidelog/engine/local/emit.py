@@ -5,12 +5,14 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from tidelog.engine.local.morsels import SharedRanges
 from tidelog.engine.local.steps import ChainStep
 from tidelog.plan.measured import Meter
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int32s
 from tidelog.storage.lattice_table import LatticeTable
 from tidelog.storage.relation import NO_COUNTS
+from tidelog.storage.sharing import Task
 
 # What takes candidates: a relation, or the table of a lattice.
 Candidates = StoredRelation | LatticeTable
@@ -39,10 +41,10 @@ class EmitStep(ChainStep):
 
 
 class SharedInsertion:
-    """Lets several threads insert into one relation, and one of them enlarge it.
+    """Lets several threads insert into one relation, and enlarge it together.
 
-    Threads insert side by side; one that finds too little room waits until no other inserts, enlarges
-    the arrays with exclusive access, and lets the others continue. A thread notes that it inserts before it
+    Threads insert side by side; one that finds too little room waits until no other inserts, and enlarges
+    the arrays with exclusive access while those that wait help it. A thread notes that it inserts before it
     checks whether another requests exclusive access, and a thread that requests it notes that before it
     checks which others insert; the interpreter runs these in some order, so one of the two sees the other.
     A thread that finds room takes no lock.
@@ -60,6 +62,8 @@ class SharedInsertion:
         # How many rows each thread is inserting; none takes the room that another has reserved.
         self._inserts = [0] * threads
         self._is_alone = False
+        # What threads that wait for another one can help it with.
+        self._shared: SharedRanges | None = None
         self.halted = False
 
     def insert(self, batch: CodeArray, weights: Int32s, thread: int) -> None:
@@ -78,8 +82,7 @@ class SharedInsertion:
             if handled == batch.shape[0]:
                 return
             batch = batch[handled:]
-            with self._condition:
-                self._alone(partial(self.relation.admit_shared, batch, self._blocks))
+            self._alone(partial(self.relation.admit_shared, batch, self._blocks, self._share))
 
     def close(self) -> None:
         """Make the row numbers dense again once all threads are done."""
@@ -95,11 +98,10 @@ class SharedInsertion:
             self._leave(thread)
             if self.halted:
                 raise Halt
-            with self._condition:
-                if self._is_alone:
-                    self._condition.wait()
-                elif not self.relation.room_shared(sum(self._inserts) + rows, self._threads):
-                    self._alone(partial(self.relation.reserve_shared, rows, self._blocks))
+            if self._is_alone:
+                self._wait()
+            else:
+                self._alone(partial(self._make_room, rows))
 
     def _leave(self, thread: int) -> None:
         self._inserts[thread] = 0
@@ -107,19 +109,58 @@ class SharedInsertion:
             with self._condition:
                 self._condition.notify_all()
 
+    def _make_room(self, rows: int) -> None:
+        """Make room for one thread's rows, unless another thread has just done so."""
+        if not self.relation.room_shared(rows, self._threads):
+            self.relation.reserve_shared(rows, self._blocks, self._share)
+
     def _alone(self, action: Callable[[], None]) -> None:
-        """Call a function while no thread inserts; the caller holds the condition."""
-        while self._is_alone:
-            self._condition.wait()
-        # No thread enters from here on, so only those that insert now remain.
-        self._is_alone = True
+        """Call a function while no thread inserts."""
+        while True:
+            with self._condition:
+                if not self._is_alone:
+                    self._is_alone = True
+                    break
+            self._wait()
         try:
-            while any(self._inserts):
-                self._condition.wait()
+            # No thread enters from here on, so only those that insert now remain.
+            with self._condition:
+                while any(self._inserts):
+                    self._condition.wait()
             action()
         finally:
-            self._is_alone = False
+            with self._condition:
+                self._is_alone = False
+                self._condition.notify_all()
+
+    def _share(self, task: Task, count: int) -> None:
+        """Do a task with all threads that wait for this one, which has exclusive access."""
+        shared = SharedRanges(task, count, self._threads)
+        with self._condition:
+            self._shared = shared
             self._condition.notify_all()
+        shared.help()
+        with self._condition:
+            self._shared = None
+            while shared.helping:
+                self._condition.wait()
+        shared.check()
+
+    def _wait(self) -> None:
+        """Wait for the thread that has exclusive access, and help it."""
+        with self._condition:
+            while self._is_alone and (shared := self._shared) is None:
+                self._condition.wait()
+            if not self._is_alone or shared is None:
+                return
+            shared.helping += 1
+        shared.help()
+        with self._condition:
+            shared.helping -= 1
+            self._condition.notify_all()
+            # The other threads may still be at it, and there is nothing left to take.
+            while self._is_alone and self._shared is shared:
+                self._condition.wait()
 
 
 class SharedEmitStep(ChainStep):

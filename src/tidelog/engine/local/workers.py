@@ -3,14 +3,13 @@
 Kernels release the interpreter lock, so threads run side by side as long as batches are large.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tidelog.engine.local.chains import StepChain
 from tidelog.engine.local.emit import SharedEmitStep, SharedInsertion
-from tidelog.engine.local.steps import BUFFER_ROWS
+from tidelog.engine.local.morsels import Morsels
 from tidelog.plan.operators import (
     Check,
     Choose,
@@ -91,9 +90,7 @@ class Workers:
         shared = Morsels(0, count, _SMALLEST_MORSEL, self.jobs)
         self._share([partial(shared.run, task) for task in tasks], shared, lambda: None)
 
-    def _share(
-        self, tasks: Sequence[Callable[[], None]], shared: "Morsels", halt: Callable[[], None]
-    ) -> None:
+    def _share(self, tasks: Sequence[Callable[[], None]], shared: Morsels, halt: Callable[[], None]) -> None:
         """Run tasks until all morsels are done; if one fails, the others end and its error is raised."""
         pool = self._threads()
         futures = [pool.submit(task) for task in tasks]
@@ -106,26 +103,6 @@ class Workers:
             for future in futures:
                 future.exception()
             raise
-
-
-class Morsels:
-    """Ranges of items that threads take one by one: whoever is done takes the next, and none waits."""
-
-    def __init__(self, first: int, last: int, smallest: int, jobs: int) -> None:
-        self._last = last
-        self._size = max(smallest, min(BUFFER_ROWS, (last - first) // (4 * jobs)))
-        self._starts = iter(range(first, last, self._size))
-        self._lock = threading.Lock()
-        self.halted = False
-
-    def run(self, task: Callable[[int, int], None]) -> None:
-        """Run a task over morsels until there are no more."""
-        while not self.halted:
-            with self._lock:
-                start = next(self._starts, None)
-            if start is None:
-                return
-            task(start, min(start + self._size, self._last))
 
 
 def is_safe_in_threads(operators: Sequence[Operator]) -> bool:
