@@ -143,6 +143,10 @@ class Index:
         level.add_rows(self.keys, self.group_count)
         return level
 
+    def cost_of_rows(self, count: int) -> int:
+        """Return about what it takes to add the rows up to `count`, compared with other indexes."""
+        return (count - self.rows_indexed) * (len(self.rest) + (0 if self.is_dense else 4 + len(self.levels)))
+
     def touched_groups(self) -> Int64s | None:
         """Return the groups of the rows added last, None if they are not known.
 

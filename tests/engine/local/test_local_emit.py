@@ -1,5 +1,6 @@
 """Several threads insert into one relation while one of them enlarges it."""
 
+import sys
 import threading
 
 import numpy as np
@@ -9,6 +10,8 @@ from support.code_rows import as_rows, as_tuples, random_rows
 from tidelog.engine.local.emit import EmitStep, Halt, SharedEmitStep, SharedInsertion
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import IS_COMPILED
+from tidelog.storage.packed import PackedWords
+from tidelog.storage.pairs import PairBits
 from tidelog.storage.relation import NO_COUNTS
 
 THREADS = 4
@@ -89,6 +92,74 @@ def test_threads_leave_bits_together(monkeypatch):
     assert failures == []
     assert relation.count == len(expected)
     assert set(as_tuples(relation.live_rows())) == expected
+
+
+@pytest.mark.parametrize("threads", [4, 8])
+@pytest.mark.parametrize("membership", [PackedWords, PairBits])
+def test_threads_that_wait_help_to_enlarge_membership(monkeypatch, membership, threads):
+    """Ranges of the old table are entered by several threads, and no fact is lost or entered twice."""
+    monkeypatch.setattr("tidelog.storage.packed._SMALLEST_ROWS", 1)
+    monkeypatch.setattr("tidelog.engine.local.morsels._SMALLEST_RANGE", 16)
+    monkeypatch.setattr("tidelog.storage.relation._NUMBERS_PER_LARGE_BLOCK", 8)
+    highest = MANY // 100 if membership is PairBits else MANY
+    monkeypatch.setattr("tidelog.storage.pairs._SMALLEST_ROWS", 1 if membership is PairBits else 1 << 60)
+    helpers = set()
+    for kernel in ("tidelog.storage.packed.grow_words", "tidelog.storage.pairs.mark_pairs"):
+        monkeypatch.setattr(kernel, noting_threads(kernel, helpers))
+    parts = [random_rows(MANY // 4, 2, highest, seed=thread) for thread in range(threads)]
+    relation = StoredRelation(2, np.int32)
+    relation.needs_numbers = False
+
+    failures = insert_from_threads(relation, parts)
+
+    expected = {row for part in parts for row in as_tuples(part)}
+    assert failures == []
+    assert isinstance(relation._presence, membership)
+    assert helpers
+    assert relation.count == len(expected)
+    assert set(as_tuples(relation.live_rows())) == expected
+    assert relation.insert(as_rows(sorted(expected), 2)) == 0
+
+
+def noting_threads(name, threads):
+    """Return a kernel that notes which threads call it."""
+    module, _, kernel = name.rpartition(".")
+    called = getattr(sys.modules[module], kernel)
+
+    def note(*arguments):
+        threads.add(threading.get_ident())
+        return called(*arguments)
+
+    return note
+
+
+def test_a_mistake_of_a_thread_that_helps_is_raised_where_help_was_asked_for():
+    """All threads end, and the one that has exclusive access raises what another met."""
+    insertion = SharedInsertion(StoredRelation(1, np.int32), 2, 0)
+    begun, raised, outcome = threading.Event(), threading.Event(), []
+
+    def task(first, _last):
+        if threading.current_thread() is helper:
+            raised.set()
+            raise ZeroDivisionError
+        begun.set()
+        assert raised.wait(30) or first
+
+    def ask():
+        with pytest.raises(ZeroDivisionError):
+            insertion._alone(lambda: insertion._share(task, 1 << 16))
+        outcome.append("raised")
+
+    helper = threading.Thread(target=insertion._wait)
+    asking = threading.Thread(target=ask)
+    asking.start()
+    begun.wait(30)
+    helper.start()
+    helper.join(30)
+    asking.join(30)
+
+    assert outcome == ["raised"]
+    assert not insertion._is_alone
 
 
 def test_halted_insertion_lets_nobody_wait():

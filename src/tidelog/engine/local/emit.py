@@ -110,8 +110,8 @@ class SharedInsertion:
                 self._condition.notify_all()
 
     def _make_room(self, rows: int) -> None:
-        """Make room for one thread's rows, unless another thread has just done so."""
-        if not self.relation.room_shared(rows, self._threads):
+        """Make room for as many rows of each thread, unless another thread has just done so."""
+        if not self.relation.room_shared(self._threads * rows, self._threads):
             self.relation.reserve_shared(rows, self._blocks, self._share)
 
     def _alone(self, action: Callable[[], None]) -> None:

@@ -9,6 +9,8 @@ from tidelog.storage.sharing import Task
 # meet on one large page.
 _SMALLEST_RANGE = 1 << 12
 _LARGEST_RANGE = 1 << 19
+# With so many ranges for each thread, none is left with much to do when the others are done.
+_RANGES_PER_THREAD = 16
 
 
 class Morsels:
@@ -16,7 +18,7 @@ class Morsels:
 
     def __init__(self, first: int, last: int, smallest: int, jobs: int, largest: int = BUFFER_ROWS) -> None:
         self._last = last
-        self._size = max(smallest, min(largest, (last - first) // (4 * jobs)))
+        self._size = max(smallest, min(largest, (last - first) // (_RANGES_PER_THREAD * jobs)))
         self._starts = iter(range(first, last, self._size))
         self._lock = threading.Lock()
         self.halted = False

@@ -261,14 +261,16 @@ class StratumRun:
     def _index_rows(self, before: dict[str, int]) -> None:
         """Add the rows found since `before` to the indexes of their relations."""
         relations = [self._state.relations[name] for name in before]
-        tasks = [
-            self._index_task(index, relation)
+        grown = [
+            (index, relation)
             for relation in relations
             for index in relation.indexes.values()
             if index.rows_indexed < relation.count
         ]
+        # What takes longest is begun first, so that no thread is left with it at the end.
+        grown.sort(key=lambda each: each[0].cost_of_rows(each[1].count), reverse=True)
         rows = sum(relation.count for relation in relations) - sum(before.values())
-        self._context.workers.run_all(tasks, rows)
+        self._context.workers.run_all([self._index_task(*each) for each in grown], rows)
 
     def _index_task(self, index: Index, relation: StoredRelation) -> Callable[[], None]:
         """Return what adds the rows of a relation to one of its indexes."""
@@ -341,6 +343,7 @@ class StratumRun:
         self._dominated = None
         self._read_once = self._relations_read_once(plan)
         self._allow_presence((*plan.once, *plan.repeated))
+        self._build_indexes(plan)
         self._once = [RunnableRule(rule, self._context) for rule in plan.once]
         self._make_runnable(plan.repeated)
 
@@ -403,6 +406,22 @@ class StratumRun:
             for index in indexes.values():
                 for key in [key for key in index.levels if (name, index.key, key) not in levels]:
                     del index.levels[key]
+
+    def _build_indexes(self, plan: StratumPlan) -> None:
+        """Build the indexes that are not there yet side by side, before steps ask for them one by one."""
+        wanted = {
+            (x.relation, x.index)
+            for x in plan.operators()
+            if isinstance(x, IndexJoin) and x.ordered is None
+        }
+        tasks, rows = [], 0
+        for name, key in sorted(wanted):
+            relation = self._state.relations[name]
+            # Dropped rows are written again first, by one thread.
+            if key not in relation.indexes and not relation.dropped[1]:
+                tasks.append(partial(relation.index, key, self._state.visible[name].delta))
+                rows += relation.count
+        self._context.workers.run_all(tasks, rows)
 
     def _relations_read_once(self, plan: StratumPlan) -> frozenset[str]:
         """Return the relations whose rows are read as a delta and then through indexes only."""

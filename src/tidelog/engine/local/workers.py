@@ -53,7 +53,7 @@ class Workers:
             self._pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="tidelog")
         return self._pool
 
-    def run_all(self, tasks: Sequence[Callable[[], None]], rows: int) -> None:
+    def run_all(self, tasks: Sequence[Callable[[], object]], rows: int) -> None:
         """Run independent tasks that together handle about `rows` rows."""
         if self.jobs < 2 or len(tasks) < 2 or rows < _ROWS_FOR_THREADS:
             for task in tasks:
