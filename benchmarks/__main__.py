@@ -8,6 +8,7 @@ python -m benchmarks generate rdfs_lubm1 FOLDER
 python -m benchmarks epochs cspa100k --data DIR --json out.json --pictures FOLDER
 python -m benchmarks joins --json joins.json --pictures FOLDER
 python -m benchmarks scale --largest 1e8 --json scale.json --pictures FOLDER
+python -m benchmarks threads galen cspa100k tc_grid150 --data DIR
 python -m benchmarks aggregates --data DIR --json out.json
 python -m benchmarks faults --data DIR --json out.json
 python -m benchmarks trees
@@ -42,6 +43,8 @@ from benchmarks.scale import add_arguments as add_scale_arguments
 from benchmarks.scale import run_scale
 from benchmarks.spark.command import add_arguments as add_spark_arguments
 from benchmarks.spark.command import run_spark
+from benchmarks.threads.command import add_arguments as add_thread_arguments
+from benchmarks.threads.command import run_threads
 from benchmarks.trees.command import add_arguments as add_tree_arguments
 from benchmarks.trees.command import run_trees
 from benchmarks.workload import WORKLOADS, Generated, Workload
@@ -57,6 +60,7 @@ _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "faults": run_faults,
     "pipeline": run_pipeline,
     "spark": run_spark,
+    "threads": run_threads,
     "trees": run_trees,
 }
 
@@ -186,6 +190,7 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("name", choices=[w.name for w in WORKLOADS if isinstance(w.facts, Generated)])
     make.add_argument("folder", type=Path)
     add_arguments(commands.add_parser("epochs", help="measure what changes of the facts cost"))
+    add_thread_arguments(commands.add_parser("threads", help="measure threads, and what they cannot share"))
     add_scale_arguments(commands.add_parser("scale", help="measure time and memory against facts"))
     add_join_arguments(commands.add_parser("joins", help="measure cyclic joins and following traces"))
     add_aggregate_arguments(commands.add_parser("aggregates", help="measure aggregates and best paths"))

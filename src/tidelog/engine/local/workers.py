@@ -27,7 +27,7 @@ from tidelog.plan.operators import (
 from tidelog.program.nodes import Application, Constant, Term, Variable
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 _ROWS_FOR_THREADS = 1 << 14
 # A thread takes a morsel of at least so many facts at a time; small ones keep all threads busy to the end.
@@ -53,14 +53,18 @@ class Workers:
             self._pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="tidelog")
         return self._pool
 
+    def _start(self, tasks: Sequence[Callable[[], object]]) -> "list[Future[object]]":
+        """Begin to run tasks side by side."""
+        pool = self._threads()
+        return [pool.submit(task) for task in tasks]
+
     def run_all(self, tasks: Sequence[Callable[[], object]], rows: int) -> None:
         """Run independent tasks that together handle about `rows` rows."""
         if self.jobs < 2 or len(tasks) < 2 or rows < _ROWS_FOR_THREADS:
             for task in tasks:
                 task()
             return
-        pool = self._threads()
-        for future in [pool.submit(task) for task in tasks]:
+        for future in self._start(tasks):
             future.result()
 
     def run_chains(
@@ -92,8 +96,7 @@ class Workers:
 
     def _share(self, tasks: Sequence[Callable[[], None]], shared: Morsels, halt: Callable[[], None]) -> None:
         """Run tasks until all morsels are done; if one fails, the others end and its error is raised."""
-        pool = self._threads()
-        futures = [pool.submit(task) for task in tasks]
+        futures = self._start(tasks)
         try:
             for future in futures:
                 future.result()

@@ -1,0 +1,1 @@
+"""How much of an evaluation several threads can share."""

@@ -1,0 +1,91 @@
+"""`python -m benchmarks threads`: two threads against one, and the share in which only one can run.
+
+python -m benchmarks threads galen cspa100k tc_grid150 --jobs 2 --repeat 3 --data DIR
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.data import default_cache, facts_folder, first_lines
+from benchmarks.measure import FIND_US, measure
+from benchmarks.workload import WORKLOADS, Workload
+
+_NAMES: Final = ("galen", "cspa100k", "tc_grid150")
+Row = dict[str, Any]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    data = os.environ.get("TIDELOG_DATA")
+    parser.add_argument("names", nargs="*", help=f"workloads; without names {', '.join(_NAMES)}")
+    parser.add_argument("--data", type=Path, default=Path(data) if data else None, help="the data sets")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="for unpacked facts")
+    parser.add_argument("--jobs", type=int, default=2, help="threads that are compared with one")
+    parser.add_argument("--repeat", type=int, default=3, help="pairs that are measured; medians count")
+    parser.add_argument("--json", type=Path, help="write the measurements here")
+
+
+def run_threads(options: argparse.Namespace) -> int:
+    """Measure and print; return the exit status."""
+    rows: list[Row] = []
+    by_name = {workload.name: workload for workload in WORKLOADS}
+    if unknown := [name for name in options.names if name not in by_name]:
+        print(f"error: no workload is called {', '.join(unknown)}; see `python -m benchmarks list`")
+        return 2
+    for name in options.names or _NAMES:
+        facts = facts_folder(by_name[name], options.data, options.cache)
+        if facts is None:
+            print(f"{name:<12}  skipped: its data set was not found; see benchmarks/README.md")
+            continue
+        rows.append(_measured(by_name[name], facts, options))
+        print(_line(rows[-1]), flush=True)
+    if options.json is not None:
+        options.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def _measured(workload: Workload, facts: Path, options: argparse.Namespace) -> Row:
+    """Return the medians of alternating evaluations, with one thread and with several."""
+    for jobs in (1, options.jobs):
+        # Kernels are compiled before they are measured.
+        _clocks(workload, first_lines(facts, options.cache, workload), jobs)
+    one, several = [], []
+    for _ in range(options.repeat):
+        one.append(_clocks(workload, facts, 1))
+        several.append(_clocks(workload, facts, options.jobs))
+    row: Row = {"workload": workload.name, "jobs": options.jobs}
+    row["wall_one"] = statistics.median(clocks["wall_seconds"] for clocks in one)
+    row["cpu_one"] = statistics.median(clocks["calling"] for clocks in one)
+    row["wall"] = statistics.median(clocks["wall_seconds"] for clocks in several)
+    for part in ("calling", "alone", "uneven", "together"):
+        row[part] = statistics.median(clocks[part] for clocks in several)
+    row["serial_share"] = sum(row[part] for part in ("calling", "alone", "uneven")) / _total(row)
+    return row
+
+
+def _total(row: Row) -> float:
+    return float(row["calling"] + row["alone"] + row["together"])
+
+
+def _clocks(workload: Workload, facts: Path, jobs: int) -> Row:
+    command = [sys.executable, "-m", "benchmarks.threads.clocks", str(workload.path), str(facts), str(jobs)]
+    taken = measure(command, timeout_seconds=3600, environment=FIND_US)
+    if taken.status:
+        raise SystemExit(taken.errors)
+    clocks: Row = json.loads(taken.output.strip().splitlines()[-1])
+    return clocks
+
+
+def _line(row: Row) -> str:
+    speed = row["wall_one"] / row["wall"]
+    parts = ", ".join(f"{part} {row[part]:.2f}" for part in ("calling", "alone", "uneven"))
+    return (
+        f"{row['workload']:<12} 1 thread {row['wall_one']:.2f} s ({row['cpu_one']:.2f} CPU), {row['jobs']} threads"
+        f" {row['wall']:.2f} s ({_total(row):.2f} CPU): {speed:.2f} times; only one can run for"
+        f" {row['serial_share']:.1%} of CPU seconds ({parts})"
+    )
