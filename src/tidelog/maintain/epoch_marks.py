@@ -9,7 +9,7 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched, lose_derivations, relax, take_offers
 from tidelog.storage.judge_row import CURRENT, UNTOUCHED
 from tidelog.storage.kernel import Bools, Int32s, Int64s
-from tidelog.values.memory import enlarge
+from tidelog.values.memory import zeros
 
 
 class EpochMarks:
@@ -33,8 +33,12 @@ class EpochMarks:
         """Make the arrays as long as the relation's; new places are zero."""
         capacity = self.relation.rows.shape[0]
         if self.status.shape[0] < capacity:
-            names = ("status", "flags", "tentative", "tentative_counts", "before")
-            enlarge(self, names, capacity, self.status.shape[0])
+            for name in ("status", "flags", "tentative", "tentative_counts", "before"):
+                marks: Bools | Int32s = getattr(self, name)
+                larger = zeros((capacity,), marks.dtype, is_sparse=True)
+                marked = np.flatnonzero(marks[: self.relation.count])
+                larger[marked] = marks[marked]
+                setattr(self, name, larger)
 
     def touch(self, numbers: Int64s) -> None:
         """Remember the rows that were not touched yet, and their counts before they change."""

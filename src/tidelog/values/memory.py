@@ -24,13 +24,18 @@ _NO_RESERVE: Final = 0x4000
 _HEADROOM: Final = 8
 
 
-def zeros(shape: tuple[int, ...], dtype: np.dtype[Element]) -> npt.NDArray[Element]:
-    """Return an array of zeros; pages that are never written take no memory."""
+def zeros(
+    shape: tuple[int, ...], dtype: np.dtype[Element], *, is_sparse: bool = False
+) -> npt.NDArray[Element]:
+    """Return an array of zeros; pages that are never written take no memory.
+
+    A sparse one is written in few places far apart, each of which would take a large page.
+    """
     size = int(np.prod(shape)) * dtype.itemsize
     if size < _LARGE_BYTES or not _HAS_LARGE_PAGES:
         return np.zeros(shape, dtype)
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
-    pages.madvise(mmap.MADV_HUGEPAGE)
+    pages.madvise(mmap.MADV_NOHUGEPAGE if is_sparse else mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, dtype, count=int(np.prod(shape))).reshape(shape)
 
 
