@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from support.code_rows import WIDTHS, as_rows, as_tuples, random_rows, row_lists, widths
 from support.kernel_oracles import oracle_of
+from tidelog.storage import StoredRelation
 from tidelog.storage.index import Index
 from tidelog.storage.join import find_groups
 from tidelog.storage.kernel import IS_COMPILED
-from tidelog.storage.postings import LENGTH, START, code_range
+from tidelog.storage.postings import LENGTH, START, TOP, code_range
 
 NO_CONSTANTS = np.empty(0, np.int64)
 MANY = 30_000 if IS_COMPILED else 600
@@ -163,3 +164,29 @@ def test_places_beyond_32_bits_stay_wide_when_dense_numbering_ends(monkeypatch):
     assert (narrow, index.groups.dtype, index.is_dense) == (np.int32, np.int64, False)
     for probe, posting in expected.items():
         assert found_posting(index, probe) == [entry[:-1] for entry in posting]
+
+
+@pytest.mark.parametrize("key", [(0,), (0, 1)])
+@pytest.mark.parametrize("is_trimmed_first", [True, False])
+def test_trimmed_indexes_hold_the_same_and_grow(monkeypatch, key, is_trimmed_first):
+    """Memory that postings had to spare is given back; rows are found before and after others are added."""
+    monkeypatch.setattr("tidelog.storage.index._BYTES_TO_TRIM", 0)
+    monkeypatch.setattr("tidelog.storage.index._ROWS_TO_COUNT", 8)
+    first, later = random_rows(300, 3, 9, seed=1), random_rows(200, 3, 12, seed=2)
+    relation = StoredRelation(3, np.int32, counting=True)
+    relation.insert(first)
+    if is_trimmed_first:
+        relation.trim()
+    index = relation.index(key)
+    relation.trim()
+    top = int(index.arena_state[TOP])
+    count = relation.count
+    relation.insert(later)
+    # Another key than codes that are their own group numbers.
+    relation.insert(as_rows([(1 << 30, 1, 2)], 3))
+
+    grown, rows = relation.index(key), as_tuples(relation.live_rows())
+
+    assert top == count
+    for probe, posting in expected_postings(rows, key).items():
+        assert found_posting(grown, probe) == posting

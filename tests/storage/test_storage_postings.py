@@ -24,9 +24,11 @@ from tidelog.storage.postings import (
     fill_entries,
     number_groups,
     place_postings,
+    trim_postings,
 )
 from tidelog.values.memory import enlarged
 
+NOT_EXACT = np.zeros(0, np.uint8)
 key_columns = st.sets(st.integers(0, 2), min_size=0).flatmap(lambda chosen: st.permutations(sorted(chosen)))
 
 
@@ -103,7 +105,7 @@ def test_postings_hold_what_was_appended(batches, arity, dtype, is_numbered):
         state[TOUCHED] = 0
         while position < len(batch):
             position = append_entries(
-                groups, arena, state, as_rows(rows, 2, dtype), rest, numbers, first, position,
+                groups, arena, state, NOT_EXACT, as_rows(rows, 2, dtype), rest, numbers, first, position,
                 -1 if is_numbered else first,
             )  # fmt: skip
             if position < len(batch):
@@ -134,9 +136,13 @@ def test_postings_hold_what_was_appended(batches, arity, dtype, is_numbered):
     later=st.lists(st.tuples(st.integers(0, 4), st.integers(-9, 9)), max_size=20),
     dtype=widths,
     is_numbered=st.booleans(),
+    are_exact=st.booleans(),
 )
-def test_first_rows_are_placed_where_appending_would_end(batch, later, dtype, is_numbered):
-    """Each posting has the length and the capacity that appending gives it, so that rows can be appended."""
+def test_first_rows_are_placed_where_appending_would_end(batch, later, dtype, is_numbered, are_exact):
+    """Each posting has the length and the capacity that appending gives it, so that rows can be appended.
+
+    Those that are exact have no room for them and move.
+    """
     rest = np.arange(1, dtype=np.int32)
     groups = np.zeros((5, NUMBERED), np.int64) if is_numbered else np.zeros((5, UNNUMBERED), np.int32)
     state = np.full(FREE + FREE_LISTS, -1, np.int64)
@@ -148,7 +154,7 @@ def test_first_rows_are_placed_where_appending_would_end(batch, later, dtype, is
     count_entries(groups, numbers)
     counted = groups[:, LENGTH].tolist()
     places = np.empty(5, np.int64)
-    top = place_postings(groups, places)
+    top = place_postings(groups, places, are_exact)
     assert groups[:, LENGTH].tolist() == [0] * 5
     arena = np.full((top + 1000, 1 + is_numbered), -7, dtype)
     state[TOP] = top
@@ -157,15 +163,19 @@ def test_first_rows_are_placed_where_appending_would_end(batch, later, dtype, is
 
     assert counted == [sum(group == number for group, _ in batch) for number in range(5)]
     assert groups[:, LENGTH].tolist() == counted
-    assert top == sum(1 << (length - 1).bit_length() for length in counted if length)
+    capacities = [1 << (length - 1).bit_length() for length in counted if length]
+    assert top == sum(counted if are_exact else capacities)
     if not is_numbered:
         assert state[TOUCHED] == len(set(numbers.tolist()))
 
     state[TOUCHED] = 0
     following = np.array([group for group, _ in later], np.int64)
     boundary = -1 if is_numbered else len(batch)
-    done = append_entries(groups, arena, state, rows, rest, following, len(batch), 0, boundary)
+    exact = np.full(5 if are_exact else 0, 1, np.uint8)
+    done = append_entries(groups, arena, state, exact, rows, rest, following, len(batch), 0, boundary)
     assert done == len(later)
+    if are_exact:
+        assert {number for number in range(5) if not exact[number]} == set(following.tolist())
     for number in range(5):
         start, length = (int(groups[number, part]) for part in (START, LENGTH))
         together = [
@@ -173,3 +183,35 @@ def test_first_rows_are_placed_where_appending_would_end(batch, later, dtype, is
         ]
         expected = together if is_numbered else [(value,) for value, _ in together]
         assert as_tuples(arena[start : start + length]) == expected
+
+
+@oracle_of(trim_postings)
+@given(
+    batches=st.lists(
+        st.lists(st.tuples(st.integers(0, 5), st.integers(-9, 9)), max_size=30), min_size=1, max_size=4
+    ),
+    dtype=widths,
+)
+def test_trimmed_postings_lie_together_and_can_grow(batches, dtype):
+    """Nothing lies between them, they have their entries, and rows that are appended later find room."""
+    rest = np.arange(1, dtype=np.int32)
+    groups, state = np.zeros((6, NUMBERED), np.int64), np.full(FREE + FREE_LISTS, -1, np.int64)
+    state[:FREE] = 0
+    arena, exact = np.full((4000, 2), -7, dtype), NOT_EXACT
+    rows, expected = [], {group: [] for group in range(6)}
+
+    for batch in batches:
+        first = len(rows)
+        for place, (group, value) in enumerate(batch):
+            expected[group].append((value, first + place))
+        rows.extend((value,) for _, value in batch)
+        numbers = np.array([group for group, _ in batch], np.int64)
+        append_entries(groups, arena, state, exact, as_rows(rows, 1, dtype), rest, numbers, first, 0, -1)
+        used = np.flatnonzero(groups[:, LENGTH])
+        top = trim_postings(groups, arena, used[np.argsort(groups[used, START])])
+        state[FREE:], state[TOP], exact = -1, top, np.ones(6, np.uint8)
+
+        assert top == len(rows)
+        for group, entries in expected.items():
+            start, length = (int(groups[group, part]) for part in (START, LENGTH))
+            assert as_tuples(arena[start : start + length]) == entries

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Slots
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.postings import (
     FREE,
     FREE_LISTS,
@@ -20,9 +20,10 @@ from tidelog.storage.postings import (
     fill_entries,
     number_groups,
     place_postings,
+    trim_postings,
 )
 from tidelog.storage.slots import FULLEST, grow_slots
-from tidelog.values.memory import enlarge, enlarged, roomy, zeros
+from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
 
 _SMALLEST = 64
 # A single key column is its own group number while its codes stay below this many per row.
@@ -32,6 +33,8 @@ _DENSE_FLOOR = 1 << 16
 _PIECE = 1 << 18
 # So many rows are counted before they are placed, if they are the first.
 _ROWS_TO_COUNT = 1 << 12
+# Less to spare is not worth moving postings.
+_BYTES_TO_TRIM = 1 << 22
 # Places in a larger arena do not fit 32 bits.
 _NARROW_PLACES = 1 << 31
 
@@ -66,18 +69,23 @@ class Index:
         self.arena: CodeArray = np.empty((_SMALLEST, len(self.rest) + (self.boundary < 0)), dtype)
         self.arena_state: Int64s = np.full(FREE + FREE_LISTS, -1, np.int64)
         self.arena_state[:FREE] = 0
+        # Marks those of the first groups whose postings have no room to spare.
+        self.exact: Bools = np.zeros(0, np.uint8)
         self.levels: dict[tuple[int, ...], Index] = {}
         # The groups of the rows added last, in pieces, if that is known.
         self._touched: list[Int64s] | None = None
         self._keeps_touched = False
 
-    def add_rows(self, rows: CodeArray, count: int) -> None:
-        """Append the rows numbered from those already indexed up to `count`."""
+    def add_rows(self, rows: CodeArray, count: int, *, are_last: bool = False) -> None:
+        """Append the rows numbered from those already indexed up to `count`.
+
+        If these `are_last`, and the first ones too, postings get no room for others.
+        """
         if self.boundary >= 0 and self.rows_indexed < count:
             self.boundary = self.rows_indexed
             self._touched = [] if self._keeps_touched else None
         if not self.rows_indexed and count >= _ROWS_TO_COUNT:
-            self._add_first_rows(rows, count)
+            self._add_first_rows(rows, count, are_exact=are_last and self.boundary < 0)
         while self.rows_indexed < count:
             first = self.rows_indexed
             last = min(count, first + _PIECE)
@@ -88,6 +96,7 @@ class Index:
                     self.groups,
                     self.arena,
                     self.arena_state,
+                    self.exact,
                     rows,
                     self.rest_columns,
                     numbers,
@@ -102,7 +111,7 @@ class Index:
         for level in self.levels.values():
             level.add_rows(self.keys, self.group_count)
 
-    def _add_first_rows(self, rows: CodeArray, count: int) -> None:
+    def _add_first_rows(self, rows: CodeArray, count: int, *, are_exact: bool) -> None:
         """Append rows to an empty index: count those of each group, then write them to their places."""
         pieces = [(first, min(first + _PIECE, count)) for first in range(0, count, _PIECE)]
         for first, last in pieces:
@@ -110,7 +119,8 @@ class Index:
             count_entries(self.groups, numbers)
         used = self.groups.shape[0] if self.is_dense else self.group_count
         places = np.empty(used, np.int64)
-        top = place_postings(self.groups[:used], places)
+        top = place_postings(self.groups[:used], places, are_exact)
+        self.exact = np.full(used if are_exact else 0, 1, np.uint8)
         self._enlarge_arena(top)
         self.arena_state[TOP] = top
         self.groups[:used, START] = places
@@ -120,6 +130,21 @@ class Index:
             rest = self.rest_columns
             fill_entries(self.groups, self.arena, self.arena_state, rows, rest, numbers, first, self.boundary)
             self._finish_piece(numbers, last)
+
+    def trim(self) -> None:
+        """Give back the memory that postings have to spare; few of them are expected to grow."""
+        top = int(self.arena_state[TOP])
+        slack = (top - self.rows_indexed) * self.arena.shape[1] * self.arena.itemsize
+        if self.boundary >= 0 or slack < _BYTES_TO_TRIM:
+            return
+        used = np.flatnonzero(self.groups[:, LENGTH])
+        order = used[np.argsort(self.groups[used, START])]
+        end = trim_postings(self.groups, self.arena, order)
+        self.arena_state[FREE:] = -1
+        self.arena_state[TOP] = end
+        self.exact = np.zeros(self.groups.shape[0] if self.is_dense else self.group_count, np.uint8)
+        self.exact[used] = 1
+        give_back(self.arena, end, self.arena.shape[0])
 
     def _finish_piece(self, numbers: Int64s, last: int) -> None:
         """Note that the rows before number `last`, the newest of them in these groups, are indexed."""
@@ -229,6 +254,7 @@ class Index:
         """Find groups through slots from now on, no longer by code."""
         codes = np.flatnonzero(self.groups[:, LENGTH])
         groups = self.groups[codes]
+        self.exact = self.exact[codes[codes < len(self.exact)]]
         self.is_dense = False
         # They have other numbers from here on.
         self._touched = None

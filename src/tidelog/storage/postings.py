@@ -5,6 +5,9 @@ memory in order. A full posting moves to one of twice the capacity; the place it
 of one capacity are linked through their first cells. Capacities are powers of two, so that the length of a
 posting says whether it is full. The first rows are counted before they are placed, so that no posting moves.
 
+Once an evaluation has ended, few postings grow. Then they are moved together and have no room to spare; which
+those are, one byte for each group says.
+
 Where rows are known by their numbers, an entry has the row's number last. Plain evaluation only distinguishes
 the rows of the last iteration from older ones; there a group knows how many of its entries are old instead.
 
@@ -16,7 +19,7 @@ import numpy as np
 
 from tidelog.kernels.fetch import fetch
 from tidelog.storage.hashing import hash_columns
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.slots import AHEAD, after, fetch_contents, fetch_home, filled, home, number_at
 
 # Columns of the array `groups`.
@@ -129,13 +132,14 @@ def _write_entry(
 
 @kernel
 def append_entries(
-    groups: CodeArray, arena: CodeArray, arena_state: Int64s, rows: CodeArray, rest: Int32s,
+    groups: CodeArray, arena: CodeArray, arena_state: Int64s, exact: Bools, rows: CodeArray, rest: Int32s,
     numbers: Int64s, first: int, position: int, boundary: int,
 ) -> int:  # fmt: skip
     """Append rows from `first + position` on to the postings of their groups.
 
     Rows from `boundary` on are new; without one, entries have row numbers. Groups that get their first new
-    entry are collected at the beginning of `numbers`.
+    entry are collected at the beginning of `numbers`. The first groups are marked in `exact` if their
+    postings have no room to spare.
     Return the position of the first row that did not fit the arena, or the number of rows.
     """
     while position < numbers.shape[0]:
@@ -145,7 +149,8 @@ def append_entries(
             fetch(arena, np.int64(groups[later, START]) + groups[later, LENGTH])
         group = numbers[position]
         length = np.int64(groups[group, LENGTH])
-        if length & (length - 1) == 0:
+        is_exact = group < exact.shape[0] and exact[group] != 0
+        if is_exact or length & (length - 1) == 0:
             size_class = 0
             if length > 0:
                 size_class = 1
@@ -160,6 +165,8 @@ def append_entries(
                 if start + capacity > arena.shape[0]:
                     return position
                 arena_state[TOP] = start + capacity
+            if is_exact:
+                exact[group] = 0
             old = np.int64(groups[group, START])
             for entry in range(length):
                 for column in range(arena.shape[1]):
@@ -183,10 +190,11 @@ def count_entries(groups: CodeArray, numbers: Int64s) -> None:
 
 
 @kernel
-def place_postings(groups: CodeArray, places: Int64s) -> int:
+def place_postings(groups: CodeArray, places: Int64s, are_exact: bool) -> int:
     """Write the place of each group's posting, one after the other, into `places`; return where they end.
 
-    A posting has the capacity that `append_entries` gives one of its length. Ensures that lengths are 0.
+    A posting has the capacity that `append_entries` gives one of its length, or no room to spare. Ensures
+    that lengths are 0.
     """
     top = np.int64(0)
     for group in range(groups.shape[0]):
@@ -196,7 +204,7 @@ def place_postings(groups: CodeArray, places: Int64s) -> int:
             capacity = np.int64(1)
             while capacity < length:
                 capacity <<= 1
-            top += capacity
+            top += length if are_exact else capacity
             groups[group, LENGTH] = 0
     return int(top)
 
@@ -213,3 +221,21 @@ def fill_entries(
             later = numbers[position + AHEAD // 2]
             fetch(arena, np.int64(groups[later, START]) + groups[later, LENGTH])
         _write_entry(groups, arena, arena_state, rows, rest, numbers, first, position, boundary)
+
+
+@kernel
+def trim_postings(groups: CodeArray, arena: CodeArray, order: Int64s) -> int:
+    """Move the postings of all groups together, which `order` has as they lie in the arena.
+
+    Return where they end. Ensures that no posting has room to spare, and that there are no free places.
+    """
+    top = np.int64(0)
+    for group in order:
+        start, length = np.int64(groups[group, START]), np.int64(groups[group, LENGTH])
+        if top < start:
+            for entry in range(length):
+                for column in range(arena.shape[1]):
+                    arena[top + entry, column] = arena[start + entry, column]
+            groups[group, START] = top
+        top += length
+    return int(top)

@@ -84,6 +84,7 @@ class StoredRelation:
         self.deleted = 0
         self.indexes: dict[IndexName, Index] = {}
         self._numbers_entries = counting
+        self._is_trimmed = False
         self.tries: dict[tuple[int, ...], Trie] = {}
         self.shared = np.zeros(1, np.int64)
         self._columns: Int32s = np.arange(arity, dtype=np.int32)
@@ -440,8 +441,15 @@ class StoredRelation:
             index = Index(key, self.arity, self.dtype, is_numbered=self._numbers_entries)
             self.indexes[key] = index
             index.add_rows(self.rows, boundary)
-        index.add_rows(self.held if index.rows_indexed >= self.dropped[1] else self.rows, self.count)
+        rows = self.held if index.rows_indexed >= self.dropped[1] else self.rows
+        index.add_rows(rows, self.count, are_last=self._is_trimmed)
         return index
+
+    def trim(self) -> None:
+        """Give back what indexes have to spare, also of those to come: few rows are expected to be added."""
+        self._is_trimmed = True
+        for index in self.indexes.values():
+            index.trim()
 
     def number_entries(self, keys: Collection[IndexName] | None = None) -> None:
         """Build indexes again whose entries have no row numbers, all or some; later ones have them, too."""
@@ -449,7 +457,7 @@ class StoredRelation:
         for name, index in self.indexes.items():
             if index.boundary >= 0 and (keys is None or name in keys):
                 self.indexes[name] = Index(index.key, self.arity, self.dtype)
-                self.indexes[name].add_rows(self.rows, index.rows_indexed)
+                self.indexes[name].add_rows(self.rows, index.rows_indexed, are_last=self._is_trimmed)
 
     def trie(self, columns: tuple[int, ...]) -> Trie:
         """Return the trie whose levels are the columns in this order; its readers add the rows."""
@@ -482,6 +490,7 @@ class StoredRelation:
     def copied(self, dtype: npt.DTypeLike) -> "StoredRelation":
         """Return the live rows in order, with codes of this width; indexes are built again on demand."""
         packed = StoredRelation(self.arity, dtype, counting=bool(self.counts.size))
+        packed._is_trimmed = self._is_trimmed
         numbers = np.flatnonzero(self.alive[: self.count]) if self.deleted else np.arange(self.count)
         packed.insert(self.rows[numbers].astype(packed.dtype, copy=False))
         if self.counts.size:

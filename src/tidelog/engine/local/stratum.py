@@ -178,6 +178,8 @@ class StratumRun:
         for name in self._stratum.relations:
             self._state.show_all(name)
             self._state.relations[name].forget_deleted_levels()
+            if self._state.counting:
+                self._state.relations[name].trim()
         self._derivations += sum(rule.derivations() for rule in self._repeated)
         facts, yielded = sum(self._sizes().values()), self._state.bindings - bindings
         took = (self._derivations, time.perf_counter() - start, yielded)
@@ -410,9 +412,7 @@ class StratumRun:
     def _build_indexes(self, plan: StratumPlan) -> None:
         """Build the indexes that are not there yet side by side, before steps ask for them one by one."""
         wanted = {
-            (x.relation, x.index)
-            for x in plan.operators()
-            if isinstance(x, IndexJoin) and x.ordered is None
+            (x.relation, x.index) for x in plan.operators() if isinstance(x, IndexJoin) and x.ordered is None
         }
         tasks, rows = [], 0
         for name, key in sorted(wanted):

@@ -46,6 +46,7 @@ def _index_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, li
         array_at(array_pointer(index.groups.address), (index.group_capacity, NUMBERED), np.int64),
         array_at(array_pointer(index.arena), (index.arena_capacity, index.rest_width + 1), like.dtype),
         array_at(array_pointer(index.arena_state), (FREE + FREE_LISTS,), np.int64),
+        array_at(array_pointer(index.exact), (index.exact_count,), np.uint8),
         rows,
         array_at(array_pointer(index.rest_columns), (index.rest_width,), np.int32),
         groups,

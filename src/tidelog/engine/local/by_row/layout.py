@@ -81,6 +81,7 @@ class IndexRecord:
     groups: Int64Array
     arena: Word
     arena_state: Word
+    exact: Word
     key_columns: Word
     rest_columns: Word
     key_width: Word
@@ -89,6 +90,7 @@ class IndexRecord:
     key_capacity: Word
     group_capacity: Word
     arena_capacity: Word
+    exact_count: Word
     is_dense: Word
     group_count: Word
     rows_indexed: Word

@@ -19,7 +19,7 @@ from tidelog.storage.structs import columns
 # the same names.
 _ARRAYS = ("slots", "rows", "alive", "levels", "previous", "counts")
 _MARK_ARRAYS = ("marks", "flags", "tentative", "tentative_counts", "before")
-_INDEX_ARRAYS = ("slots", "keys", "groups", "arena", "arena_state", "key_columns", "rest_columns")
+_INDEX_ARRAYS = ("slots", "keys", "groups", "arena", "arena_state", "exact", "key_columns", "rest_columns")
 _arrays_of = attrgetter(*_ARRAYS)
 _mark_arrays_of = attrgetter("status", *_MARK_ARRAYS[1:])
 _index_arrays_of = attrgetter(*_INDEX_ARRAYS)
@@ -161,6 +161,7 @@ class Sync:
         row["key_capacity"] = index.keys.shape[0]
         row["group_capacity"] = index.groups.shape[0]
         row["arena_capacity"] = index.arena.shape[0]
+        row["exact_count"] = index.exact.shape[0]
 
     def read(self, relations: Mapping[str, StoredRelation]) -> None:
         """Tell relations and indexes how many rows the kernel has appended or hidden."""
