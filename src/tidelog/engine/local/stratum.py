@@ -40,7 +40,7 @@ from tidelog.program.walk_nodes import relations_read
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.lattice_table import LatticeTable
 
-# Below this many rows to scan, starting threads costs more than it gains.
+# Below this many derivations that are expected, starting threads costs more than it gains.
 _ROWS_FOR_THREADS = 1 << 13
 # A rule is planned again when a relation it reads has grown by this factor, beyond a size that matters.
 _PLAN_AGAIN_FACTOR = 4
@@ -121,6 +121,10 @@ class RunnableRule:
         if keyed is None or not keyed.pays() or (keyed.is_sieved and not is_dense):
             return self._chain
         return keyed
+
+    def derivations_per_fact(self) -> int:
+        """Return about how many derivations a fact of the delta leads to, at least one."""
+        return max(1, self.derivations() // max(1, self._scanned))
 
     def note_matches(self, statistics: StateStatistics) -> None:
         """Let the planner know what the joins of the rule's own chain have matched."""
@@ -293,6 +297,7 @@ class StratumRun:
     def _run_rule(self, rule: RunnableRule) -> None:
         """Run a rule over what it scans in this iteration."""
         target = self._target(rule.plan.relation)
+        each = rule.derivations_per_fact()
         runnable = rule.chain()
         first, last = runnable.chain.rows()
         if first == last:
@@ -300,10 +305,11 @@ class StratumRun:
         first_new = self._iteration_start[rule.plan.relation]
         is_plain = rule.plan.relation not in self._settlers and not target.alive.size
         appends = is_plain and rule.plan.is_distinct and self._appends(rule.plan.relation)
-        if runnable.chain.facts() >= _ROWS_FOR_THREADS and is_plain and runnable.threads:
+        is_large = each * runnable.chain.facts() >= _ROWS_FOR_THREADS
+        if is_large and is_plain and runnable.threads:
             assert isinstance(target, StoredRelation)
             insertion = SharedInsertion(target, len(runnable.threads), first_new, appends=appends)
-            self._context.workers.run_chains(runnable.threads, insertion, first, last)
+            self._context.workers.run_chains(runnable.threads, insertion, (first, last), each)
         else:
             end = runnable.end
             end.relation, end.first_new, end.appends = target, first_new, appends

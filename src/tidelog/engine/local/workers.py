@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 _ROWS_FOR_THREADS = 1 << 14
-# A thread takes a morsel of at least so many facts at a time; small ones keep all threads busy to the end.
+# A thread takes a morsel of facts with at least so many derivations at a time; small ones keep all threads busy
+# to the end.
 _SMALLEST_MORSEL = 1 << 10
 
 
@@ -71,14 +72,16 @@ class Workers:
         self,
         chains: Sequence[tuple[StepChain, SharedEmitStep]],
         insertion: SharedInsertion,
-        first: int,
-        last: int,
+        rows: tuple[int, int],
+        derivations_per_fact: int,
     ) -> None:
         """Run one rule over a range of rows, each thread with a chain of its own."""
         for _, end in chains:
             end.insertion = insertion
+        first, last = rows
         # A key stands for several facts.
-        smallest = max(1, _SMALLEST_MORSEL * (last - first) // max(chains[0][0].facts(), last - first))
+        derivations = derivations_per_fact * max(chains[0][0].facts(), last - first)
+        smallest = max(1, _SMALLEST_MORSEL * (last - first) // derivations)
         shared = Morsels(first, last, smallest, self.jobs)
 
         def halt() -> None:
