@@ -114,16 +114,21 @@ class Index:
     def _add_first_rows(self, rows: CodeArray, count: int, *, are_exact: bool) -> None:
         """Append rows to an empty index: count those of each group, then write them to their places."""
         pieces = [(first, min(first + _PIECE, count)) for first in range(0, count, _PIECE)]
+        if self.is_dense:
+            largest = int(code_range(rows, self.key[0], 0, count)[1])
+            # Once, so that groups without a row are never copied.
+            self._enlarge_groups(min(largest, _dense_codes(count) - 1) + 1, count)
         for first, last in pieces:
             numbers = self._group_numbers(rows, first, last)
             count_entries(self.groups, numbers)
         used = self.groups.shape[0] if self.is_dense else self.group_count
-        places = np.empty(used, np.int64)
+        places, counted = np.empty(used, np.int64), np.flatnonzero(self.groups[:used, LENGTH])
         top = place_postings(self.groups[:used], places, are_exact)
         self.exact = np.full(used if are_exact else 0, 1, np.uint8)
         self._enlarge_arena(top)
         self.arena_state[TOP] = top
-        self.groups[:used, START] = places
+        # Others are not written: they may be on pages that take no memory.
+        self.groups[counted, START] = places[counted]
         for first, last in pieces:
             numbers = self._group_numbers(rows, first, last, are_known=True)
             self.arena_state[TOUCHED] = 0
@@ -209,8 +214,8 @@ class Index:
         numbers = np.empty(last - first, np.int64)
         if self.is_dense:
             smallest, largest = code_range(rows, self.key[0], first, last)
-            if smallest >= 0 and largest < max(_DENSE_FACTOR * last, _DENSE_FLOOR):
-                self._enlarge_groups(int(largest) + 1)
+            if smallest >= 0 and largest < _dense_codes(last):
+                self._enlarge_groups(int(largest) + 1, last)
                 dense_numbers(rows, self.key[0], first, last, numbers)
                 return numbers
             self._leave_dense()
@@ -230,8 +235,8 @@ class Index:
 
     def admit(self, code: int, rows: int) -> None:
         """Make room for a key of one column without a group yet, in a relation of this many rows."""
-        if self.is_dense and 0 <= code < max(_DENSE_FACTOR * rows, _DENSE_FLOOR):
-            self._enlarge_groups(code + 1)
+        if self.is_dense and 0 <= code < _dense_codes(rows):
+            self._enlarge_groups(code + 1, rows)
         elif self.is_dense:
             self._leave_dense()
 
@@ -265,13 +270,17 @@ class Index:
         whole.is_dense = False
         whole._group_numbers(keys, 0, keys.shape[0])
         self.slots, self.keys, self.group_count = whole.slots, whole.keys, whole.group_count
-        self._enlarge_groups(self.group_count)
+        self._enlarge_groups(self.group_count, self.rows_indexed)
         self.groups[: groups.shape[0]] = groups
 
-    def _enlarge_groups(self, needed: int) -> None:
+    def _enlarge_groups(self, needed: int, rows: int) -> None:
+        """Make room for so many groups of a relation with so many rows; those of dense codes may be few."""
         if needed > self.groups.shape[0]:
-            known = self.groups.shape[0]
-            self.groups = enlarged(self.groups, max(needed, known * 2), known)
+            before = self.groups
+            shape = max(needed, len(before) * 2), before.shape[1]
+            self.groups = zeros(shape, before.dtype, is_sparse=rows < shape[0])
+            used = np.flatnonzero(before[:, LENGTH])
+            self.groups[used] = before[used]
 
     def _enlarge_arena(self, entries: int) -> None:
         top = int(self.arena_state[TOP])
@@ -280,3 +289,8 @@ class Index:
         self.arena = enlarged(self.arena, capacity, top)
         if capacity > _NARROW_PLACES:
             self.groups = self.groups.astype(np.int64, copy=False)
+
+
+def _dense_codes(rows: int) -> int:
+    """Return how many codes of a single key column may be group numbers in a relation of so many rows."""
+    return max(_DENSE_FACTOR * rows, _DENSE_FLOOR)
