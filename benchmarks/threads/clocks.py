@@ -9,10 +9,9 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import tidelog
@@ -24,6 +23,9 @@ from tidelog.engine.recorder import SessionRecorder
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
 from tidelog.source import Source
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 @dataclass
@@ -77,7 +79,7 @@ def measured(program: Path, facts: Path, jobs: int) -> Clocks:
 
     evaluate = LocalEngine.evaluate
 
-    def timed_evaluate(*arguments: Any) -> Any:  # noqa: ANN401 - whatever the engine takes and returns
+    def timed_evaluate(*arguments: Any) -> Any:
         wall, cpu = time.perf_counter(), time.thread_time()
         result = evaluate(*arguments)
         clocks.calling += time.thread_time() - cpu

@@ -85,7 +85,7 @@ def _line(row: Row) -> str:
     speed = row["wall_one"] / row["wall"]
     parts = ", ".join(f"{part} {row[part]:.2f}" for part in ("calling", "alone", "uneven"))
     return (
-        f"{row['workload']:<12} 1 thread {row['wall_one']:.2f} s ({row['cpu_one']:.2f} CPU), {row['jobs']} threads"
-        f" {row['wall']:.2f} s ({_total(row):.2f} CPU): {speed:.2f} times; only one can run for"
-        f" {row['serial_share']:.1%} of CPU seconds ({parts})"
+        f"{row['workload']:<12} 1 thread {row['wall_one']:.2f} s ({row['cpu_one']:.2f} CPU),"
+        f" {row['jobs']} threads {row['wall']:.2f} s ({_total(row):.2f} CPU): {speed:.2f} times;"
+        f" only one can run for {row['serial_share']:.1%} of CPU seconds ({parts})"
     )

@@ -22,7 +22,7 @@ from unittest import mock
 import numpy as np
 
 import tidelog
-from tidelog.engine.local import aggregates, choose, key_scan, marked, small, stratum
+from tidelog.engine.local import aggregates, choose, key_scan, marked, small, statistics, stratum
 from tidelog.engine.local.library_kernels import call_for_numbers, call_for_texts
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.engine.spark import kernels as spark_kernels
@@ -45,11 +45,13 @@ _MANY: Final = (
     (choose, "_LEAST_ROWS", 1),
     (key_scan, "_FACTS_PER_KEY", 0),
     (key_scan, "_LEAST_FACTS", 1),
+    (index, "_BYTES_TO_TRIM", 0),
     (index, "_ROWS_TO_COUNT", 8),
     (marked, "_LEAST_ROWS", 1),
     (marked, "_SHARED", 0.0),
     (ordered, "_SHORT_TAIL", 1),
     (paths, "_FEW_ARCS", 1),
+    (statistics, "_ROWS_TO_SAMPLE", 1),
     (stratum, "_MATCHES_FOR_SIEVE", 0),
     (stratum, "_PLAN_AGAIN_ROWS", 8),
 )
@@ -286,7 +288,7 @@ def _look_up(dtype: type[np.signedinteger[Any]]) -> None:
         kept.rows_at(0, 1, dtype)
     near = np.ones((1, 2), dtype)
     bits = pairs.PairBits(2, 2)
-    bits.mark(near, 1)
+    bits.mark(near[:1])
     bits.find(near, constants, key)
     bits.rows_at(0, 1, dtype)
     bits.insert(near.copy(), near, np.zeros(2, np.int64), np.zeros(1, np.int64), 1)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 _ROWS_FOR_THREADS = 1 << 14
-# A thread takes a morsel of facts with at least so many derivations at a time; small ones keep all threads busy
-# to the end.
+# A thread takes facts with at least so many derivations at a time; small morsels keep all threads busy to the
+# end.
 _SMALLEST_MORSEL = 1 << 10
 
 
