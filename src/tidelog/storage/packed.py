@@ -310,6 +310,7 @@ def insert_words(
     """
     bits = _home_bits(table)
     handled = won_count = 0
+    following = numbers[0]
     is_inside = True
     won = np.empty(WON, np.int64)
     mixed, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
@@ -323,8 +324,14 @@ def insert_words(
                 place, entry = _search(table, mixed[offset], bits)
             while entry != EMPTY and table[place] == EMPTY:
                 if atomic.fill(table, place, entry, step > 1):
-                    won[won_count] = handled
-                    won_count += 1
+                    if step == 1:
+                        # A thread that is alone waits for nothing, and its numbers do not end.
+                        for column in range(rows.shape[1]):
+                            rows[following, column] = candidates[handled, column]
+                        following += 1
+                    else:
+                        won[won_count] = handled
+                        won_count += 1
                     break
                 # Another thread was first: look at whatever it entered here.
                 place, entry = _search(table, mixed[offset], bits)
@@ -335,6 +342,8 @@ def insert_words(
         if won_count > WON - AHEAD:
             write_won(rows, candidates, won, won_count, numbers, shared, step)
             won_count = 0
+    if step == 1:
+        numbers[0] = following
     write_won(rows, candidates, won, won_count, numbers, shared, step)
     return handled
 

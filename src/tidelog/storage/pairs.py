@@ -116,7 +116,7 @@ def insert_pairs(
     Return the number of candidates handled: fewer than there are when one lies outside the bits.
     Threads share the work as in `membership.insert_rows`; the thread that sets a bit first owns the row.
     """
-    candidate = position
+    candidate, following = position, numbers[0]
     won, won_count = np.empty(WON, np.int64), 0
     while candidate < candidates.shape[0]:
         if candidate + AHEAD < candidates.shape[0]:
@@ -132,12 +132,20 @@ def insert_pairs(
         place = left * words_per_row + (right >> 6)
         bit = _ONE << (np.uint64(right) & _LOW)
         if not words[place] & bit and atomic.set_new_bit(words, place, bit, step > 1):
-            won[won_count] = candidate
-            won_count += 1
-            if won_count == WON:
-                write_won(rows, candidates, won, won_count, numbers, shared, step)
-                won_count = 0
+            if step == 1:
+                # A thread that is alone waits for nothing, and its numbers do not end.
+                rows[following, 0] = candidates[candidate, 0]
+                rows[following, 1] = candidates[candidate, 1]
+                following += 1
+            else:
+                won[won_count] = candidate
+                won_count += 1
+                if won_count == WON:
+                    write_won(rows, candidates, won, won_count, numbers, shared, step)
+                    won_count = 0
         candidate += 1
+    if step == 1:
+        numbers[0] = following
     write_won(rows, candidates, won, won_count, numbers, shared, step)
     return int(candidate)
 
