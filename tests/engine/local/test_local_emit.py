@@ -101,7 +101,8 @@ def test_threads_that_wait_help_to_enlarge_membership(monkeypatch, membership, t
     monkeypatch.setattr("tidelog.storage.packed._SMALLEST_ROWS", 1)
     monkeypatch.setattr("tidelog.engine.local.morsels._SMALLEST_RANGE", 16)
     monkeypatch.setattr("tidelog.storage.relation._NUMBERS_PER_LARGE_BLOCK", 8)
-    highest = MANY // 100 if membership is PairBits else MANY
+    few = 400 if IS_COMPILED else 60
+    highest = few if membership is PairBits else MANY
     monkeypatch.setattr("tidelog.storage.pairs._SMALLEST_ROWS", 1 if membership is PairBits else 1 << 60)
     helpers = set()
     for kernel in ("tidelog.storage.packed.grow_words", "tidelog.storage.pairs.mark_pairs"):
