@@ -27,6 +27,7 @@ REFUSED = {
     "a union of two kinds": (".type U = number | unsigned", "mixed-union"),
     "a type that is its own": (".type A = B\n.type B = A", "cyclic-type"),
     "a text for a number": ('.decl a(x: number) a("x").', "type-clash"),
+    "a negative number for an unsigned": (".decl a(x: unsigned) a(-1).", "number-too-large"),
     "a subtype for another": (
         ".type A <: number\n.type B <: number\n.decl a(x: A) a(1).\n.decl b(x: B) b(x) :- a(x).",
         "type-clash",

@@ -329,8 +329,6 @@ class TermResolver:
     ) -> nodes.Term:
         """Return a negative constant: `-9223372036854775808` fits although its digits do not."""
         self.fit(kind.value, expected, span)
-        if kind is Kind.UNSIGNED:
-            return self.number(-literal.value % BITS, kind, expected, span)
         return self.number(-literal.value, kind, expected, span)
 
     def conversion(self, term: tree.Application, functor: Conversion, expected: str | None) -> nodes.Term:

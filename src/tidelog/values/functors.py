@@ -391,15 +391,20 @@ _FLOAT: Final[Mapping[str, _Function]] = {
 # --- symbols -------------------------------------------------------------------------------
 
 _INTEGER_TEXT = re.compile(r"[+-]?0*([0-9]{1,20})")
+_OTHER_BASE_TEXT = re.compile(r"[+-]?0(x0*[0-9a-f]{1,16}|b0*[01]{1,64})", re.IGNORECASE)
 _FLOAT_TEXT = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE
 )
 
 
 def _text_to_integer(text: str, least: int, most: int) -> int:
-    if _INTEGER_TEXT.fullmatch(text) is None:
+    """Return what a text writes in decimal digits, or with `0x` or `0b` in hexadecimal or binary ones."""
+    if _INTEGER_TEXT.fullmatch(text) is not None:
+        value = int(text)
+    elif _OTHER_BASE_TEXT.fullmatch(text) is not None:
+        value = int(text, 0)
+    else:
         raise NoValueError
-    value = int(text)
     if not least <= value <= most:
         raise NoValueError
     return value
