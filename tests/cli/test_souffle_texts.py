@@ -200,3 +200,44 @@ def test_headers_are_read_by_name(folder: Path, run: Command) -> None:
     status, out, _ = run("run", "p.dl")
 
     assert (status, out) == (0, "---------------\np\nname\tage\n===============\nAda\t7\n===============\n")
+
+
+@pytest.mark.parametrize(
+    ("directive", "code"),
+    [
+        (".input a(columns=x)", "bad-io-parameter"),
+        (".output a(headers=maybe)", "bad-io-parameter"),
+        (".output a(IO=stdin)", "unknown-io"),
+        (".output a(IO=jsonfile, format=xml)", "bad-io-parameter"),
+    ],
+)
+def test_check_reports_what_a_run_would_refuse(folder: Path, run: Command, directive: str, code: str) -> None:
+    """Values of parameters are checked without running the program."""
+    (folder / "a.dl").write_text(f".decl a(x: number)\na(1).\n{directive}\n")
+
+    status, _, err = run("check", "a.dl")
+
+    assert status == 1
+    assert f"a.dl:3:1: error[{code}]" in err
+
+
+@pytest.mark.parametrize(
+    ("second", "is_lost"),
+    [
+        (".output b(filename=all)", True),
+        ('.output a(filename=all, delimiter=";")', True),
+        (".output a(filename=all)", False),
+        (".output b(IO=sqlite, filename=one)", False),
+    ],
+)
+def test_an_output_that_replaces_another_is_a_warning(
+    folder: Path, run: Command, second: str, *, is_lost: bool
+) -> None:
+    """Two outputs to one file lose the first; two tables of one SQLite file do not."""
+    first = ".output a(filename=all)\n.output a(IO=sqlite, filename=one)\n"
+    (folder / "a.dl").write_text(f".decl a, b(x: number)\na(1). b(2).\n{first}{second}\n")
+
+    answers = [run("check", "a.dl"), run("run", "a.dl")]
+
+    assert [status for status, *_ in answers] == [0, 0]
+    assert ["warning[output-replaced]" in err for *_, err in answers] == [is_lost, is_lost]

@@ -76,6 +76,8 @@ REFUSED = {
         ".decl a(x: number) inline\na(1). a(x + 1) :- a(x), x < 3.",
         "recursive-inline",
     ),
+    "two data structures": (".decl a(x: number) btree brie", "syntax"),
+    "a qualifier twice": (".decl a(x: number) overridable overridable", "syntax"),
     # Directives.
     "the output of an inlined relation": (".decl a(x: number) inline\na(1).\n.output a", "inlined-directive"),
     "the input of an inlined relation": (".decl a(x: number) inline\n.input a", "inlined-directive"),

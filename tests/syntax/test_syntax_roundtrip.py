@@ -168,7 +168,11 @@ class Maker:
         """Return a declaration or directive of any other kind."""
         match self.chance(*range(6)):
             case 0:
-                qualifiers = self.many(lambda: self.chance(*sorted(QUALIFIERS)))
+                structures = ("brie", "btree", "btree_delete", "eqrel")
+                others = tuple(sorted(QUALIFIERS.difference(structures)))
+                qualifiers = tuple(
+                    self.chance(*some) for some in (structures, others) if self.chance(True, False)
+                )
                 choices = self.many(lambda: self.many(self.name, 1, 2), 0, 2)
                 return t.RelationDeclaration(
                     self.name(), self.many(self.field), qualifiers, choices, span=SPAN

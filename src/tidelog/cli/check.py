@@ -14,6 +14,7 @@ from tidelog.cli.parameters import OutputFormat
 from tidelog.cli.programs import read_program
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.errors.plain import plain_diagnostics
+from tidelog.io.check_places import check_places
 from tidelog.program import build_program
 from tidelog.program.suggest import counted
 from tidelog.source import Span
@@ -68,7 +69,8 @@ def _diagnostics(
     if not is_whole and read.lost is None:
         return read.diagnostics
     try:
-        _, found = build_program(read.tree)
+        built, found = build_program(read.tree)
+        found = (*found, *(each for kind in ("input", "output") for each in check_places(built, kind=kind)))
     except TidelogError as error:
         found = error.diagnostics
     if is_whole:

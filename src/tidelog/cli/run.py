@@ -15,8 +15,9 @@ from tidelog.cli.start import spare_pandas
 from tidelog.cli.stats import seconds_since_start, write_stages, write_stats
 from tidelog.dataclass import dataclass
 from tidelog.engine.recorder import SessionRecorder
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 from tidelog.errors.arguments import Arguments
+from tidelog.io.check_places import check_places
 from tidelog.options import OpenOptions
 from tidelog.plan.dead import needed_relations, wanted_relations
 from tidelog.plan.passes import keep_wanted
@@ -24,7 +25,7 @@ from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
 from tidelog.source import Source
 from tidelog.views import Snapshot
-from tidelog.views.write import check_outputs, print_sizes, write_outputs
+from tidelog.views.write import print_sizes, write_outputs
 
 if TYPE_CHECKING:
     from tidelog.session import Session
@@ -155,7 +156,8 @@ def _evaluate(
         return session.snapshot, session
     prepared = prepare(request, recorder)
     options.show(prepared.warnings)
-    check_outputs(prepared.program, options.output_directory or Path())
+    directory = options.output_directory or Path()
+    options.show(raise_if_any(check_places(prepared.program, directory, kind="output")))
     needed = needed_relations(prepared.program, wanted_relations(prepared.program))
     if chosen.engine != "reference":
         # Nobody can ask a finished run for other relations; the oracle runs what was written.

@@ -79,7 +79,7 @@ def _parse(text: str, lines_before: int, mistakes: Mistakes) -> object:
     except json.JSONDecodeError as error:
         line = text.split("\n")[error.lineno - 1]
         place = TextPlace(lines_before + error.lineno, line, error.colno - 1, error.colno)
-        mistakes.report("malformed-json", error.msg, place)
+        mistakes.report("malformed-json", f"not JSON: {error.msg}", place, 'write [[1, "a"], [2, "b"]]')
     except RecursionError:
         mistakes.note("malformed-json", "the values are nested too deeply", "use a .facts file")
     except _TwiceError as error:

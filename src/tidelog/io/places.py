@@ -7,8 +7,8 @@ from typing import Final
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Directive, Relation
-from tidelog.program.suggest import did_you_mean
-from tidelog.values.formatting import Style
+from tidelog.program.suggest import counted, did_you_mean
+from tidelog.values.style import Style
 
 
 class Format(Enum):
@@ -151,7 +151,7 @@ def _positions(relation: Relation, directive: Directive) -> tuple[int, ...] | No
         return None
     parts = text.split(":")
     if len(parts) < relation.arity or not all(part.isascii() and part.isdigit() for part in parts):
-        message = f"`columns` must name {relation.arity} columns of the file"
+        message = f"`columns` must name {counted(relation.arity, 'column')} of the file"
         raise _mistake("bad-io-parameter", message, directive, 'count from 0, as in columns="0:2"')
     return tuple(int(part) for part in parts[: relation.arity])
 

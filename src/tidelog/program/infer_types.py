@@ -5,6 +5,7 @@ from dataclasses import field
 
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
+from tidelog.program.conversion_hints import conversion_hint
 from tidelog.program.declare_relations import Declarations
 from tidelog.program.flat_terms import bodies, inside, terms_of
 from tidelog.program.flatten_rules import ConjunctiveRule
@@ -195,13 +196,13 @@ class Inference:
             return
         self.clashed.add(variable.name)
         name = written_name(variable.name)
+        hint = conversion_hint(self.env, known.type, before.type)
         self.diagnostics.append(
             Diagnostic(
                 code="type-clash",
                 message=f"`{name}` is used as `{before.type}` and as `{known.type}`",
                 span=known.span,
-                hint="the types have no common subtype; convert with `as(..., type)` or a functor "
-                "such as `to_number`",
+                hint=f"the types have no common subtype; {hint}",
                 related=((f"used as `{before.type}` here", before.span),),
             )
         )

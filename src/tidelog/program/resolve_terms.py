@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from enum import Enum, auto
+from typing import Final
 
 from tidelog.errors import Diagnostic
 from tidelog.program import nodes
+from tidelog.program.conversion_hints import conversion_hint
 from tidelog.program.declare_relations import Declarations
 from tidelog.program.declare_types import undeclared_type
 from tidelog.program.functor_types import CONVERSIONS, FUNCTORS, Conversion, Fixed, Overloaded, arity_of
@@ -16,6 +18,7 @@ from tidelog.syntax import tree
 from tidelog.values import Kind
 
 BITS = 1 << 64
+_USES: Final = {"substr": "write `substr(text, position, length)`"}
 
 
 class TermPlace(Enum):
@@ -98,9 +101,7 @@ class TermResolver:
             return
         fits = self.env.is_subtype(found, expected) if strict else self.env.same_root(found, expected)
         if not fits:
-            hint = "convert it with a functor such as `to_number`, `to_string`, `itof`"
-            if self.env.same_root(found, expected):
-                hint = f"`{found}` is not a subtype of `{expected}`; convert with `as(..., {expected})`"
+            hint = conversion_hint(self.env, found, expected)
             self.report("type-clash", f"expected `{expected}`, found `{found}`", span, hint)
 
     def is_strict(self, found: str, expected: str | None, place: TermPlace) -> bool:
@@ -264,7 +265,9 @@ class TermResolver:
                 else f"{fewest} to {most}"
             )
             message = f"functor `{term.functor}` takes {wanted} operands, not {len(term.terms)}"
-            self.report("wrong-operand-count", message, term.span, f"give it {wanted}")
+            self.report(
+                "wrong-operand-count", message, term.span, _USES.get(term.functor, f"give it {wanted}")
+            )
             terms = tuple(self.term(part, UNKNOWN, TermPlace.COMPUTED) for part in term.terms)
             return nodes.Application(term.functor, Kind.NUMBER, terms, UNKNOWN, span=term.span)
         match functor:

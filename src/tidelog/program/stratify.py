@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Final
 
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
@@ -10,6 +11,11 @@ from tidelog.program.resolve_rules import TypedRule
 from tidelog.program.strongly_connected import strongly_connected
 from tidelog.program.walk_nodes import deep_atoms
 from tidelog.source import Span
+
+_ONE_WAY: Final = (
+    "an aggregate over its own stratum must go one way: count, max, min, or sum of values that a constraint "
+    "keeps from being negative; otherwise aggregate only relations that are complete before"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +120,9 @@ def unstratifiable(
             code="unstratifiable",
             message=f"`{head}` depends on its own {how}: {steps}",
             span=span,
-            hint="negate only relations that are complete before; an aggregate over its own stratum must go "
-            "one way: count, max, min, or sum of values that a constraint keeps from being negative",
+            hint=f"negate only relations that do not depend on `{head}`"
+            if dependency.is_negated
+            else _ONE_WAY,
             related=tuple(_rules_along(cycle, rules)),
         )
 

@@ -30,7 +30,15 @@ def undeclared_relation(
     """
     text, names = written(name), list(known)
     listed = ", ".join(each for each in names if not each.startswith("_")) or "none"
-    otherwise = f"there are {listed}" if is_asked else f"declare it: `.decl {text}(...)`"
+    instance, dot, _ = text.rpartition(".")
+    if is_asked:
+        otherwise = f"there are {listed}"
+    elif dot and not any(each.startswith(f"{instance}.") for each in names):
+        otherwise = f"make an instance of the component that declares it: `.init {instance} = Component`"
+    elif dot:
+        otherwise = f"declare it in the component of `{instance}`"
+    else:
+        otherwise = f"declare it: `.decl {text}(...)`"
     return Diagnostic(
         code="undeclared-relation",
         message=f"there is no relation `{text}`",

@@ -275,3 +275,8 @@ def _partners(tokens: Sequence[Token]) -> dict[int, int]:
         elif kind == "directive":
             open_brackets.clear()
     return partners
+
+
+def begins_query(tokens: Sequence[Token]) -> bool:
+    """Say whether tokens begin with `?-`; alone, `?` is a word."""
+    return len(tokens) > 1 and (tokens[0].text, tokens[1].text) == ("?", "-") and not tokens[1].is_spaced

@@ -27,6 +27,7 @@ QUALIFIERS: Final = frozenset(
         "brie", "btree", "btree_delete", "eqrel", "inline", "magic", "no_inline", "no_magic", "overridable",
     }
 )  # fmt: skip
+_DATA_STRUCTURES: Final = frozenset({"brie", "btree", "btree_delete", "eqrel"})
 # Directives from the time before `.input` and `.output`.
 _OLD_QUALIFIERS: Final = {
     "input": DirectiveKind.INPUT,
@@ -99,8 +100,8 @@ class DeclarationParser(BodyParser):
         while self.accept(","):
             fields.append(self._field())
         if self.token.kind != closing:
-            is_next = self.token.kind == "word"
-            self.fail_expected(f"`,` or `{closing}`", "is a `,` missing?" if is_next else None)
+            missing = closing if self.token.is_fresh or self.token.kind != "word" else ","
+            self.fail_expected(f"`,` or `{closing}`", f"is a `{missing}` missing?")
         self.advance()
         return tuple(fields)
 
@@ -138,15 +139,12 @@ class DeclarationParser(BodyParser):
         self.expect("(", f"columns are written `{names[-1].text}(x: number, y: symbol)`")
         columns = self._fields_until(")")
         qualifiers: list[str] = []
-        kinds: list[DirectiveKind] = []
         while self.token.kind == "word" and self.peek().kind != "(":
             word = self.token.text
-            if word in QUALIFIERS:
-                qualifiers.append(word)
-            elif word in _OLD_QUALIFIERS:
-                kinds.append(_OLD_QUALIFIERS[word])
-            else:
+            if word not in QUALIFIERS and word not in _OLD_QUALIFIERS:
                 break
+            self._check_qualifier(qualifiers)
+            qualifiers.append(word)
             self.advance()
         choices = self._choices()
         keys = self._keys()
@@ -157,15 +155,28 @@ class DeclarationParser(BodyParser):
             RelationDeclaration(
                 name.text,
                 columns,
-                tuple(qualifiers),
+                tuple(each for each in qualifiers if each in QUALIFIERS),
                 choices,
                 keys,
                 span=span if len(names) == 1 else name.span,
             )
             for name in names
         ]
+        kinds = [_OLD_QUALIFIERS[each] for each in qualifiers if each in _OLD_QUALIFIERS]
         items.extend(Directive(kind, name.text, span=span) for name in names for kind in kinds)
         return items
+
+    def _check_qualifier(self, before: list[str]) -> None:
+        """Report a qualifier that is there already, and a second data structure."""
+        word = self.token.text
+        other = next((each for each in before if {each, word} <= _DATA_STRUCTURES), None)
+        if word in before:
+            message, hint = f"`{word}` is there already", "remove one of them"
+        elif other is not None:
+            message, hint = f"a relation is kept as `{other}` or as `{word}`, not both", f"remove `{word}`"
+        else:
+            return
+        self.diagnostics.append(Diagnostic(code="syntax", message=message, span=self.token.span, hint=hint))
 
     def _fail_qualifier(self) -> NoReturn:
         known = sorted(QUALIFIERS | _OLD_QUALIFIERS.keys() | {"choice-domain", "keys"})

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Final, NoReturn
 
 from tidelog.errors import Diagnostic
-from tidelog.syntax.cursor import ParseError, describe
+from tidelog.syntax.cursor import ParseError, begins_query, describe
 from tidelog.syntax.declarations import DeclarationParser
 from tidelog.syntax.depth import MAX_DEPTH, check_depth
 from tidelog.syntax.literals import LiteralError, numeric_literal
@@ -29,6 +29,11 @@ from tidelog.values.types import PRIMITIVES
 
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
+_ITEM_HINTS: Final = {
+    "}": "there is no open brace to close",
+    ":-": "a rule has a head before `:-`: `head(x) :- body(x).`",
+    "!": "a head cannot be negated; write `!` before an atom of a body",
+}
 _RELATION_DIRECTIVES: Final = frozenset(f".{kind.value}" for kind in DirectiveKind)
 
 
@@ -118,7 +123,7 @@ class ItemParser(DeclarationParser):
                     else f"the directives are {_directive_list()}",
                 )
             )
-        hint = "there is no open brace to close" if token.kind == "}" else None
+        hint = _ITEM_HINTS.get(token.kind, "a fact is written `edge(1, 2).`, a rule `head(x) :- body(x).`")
         raise ParseError(
             Diagnostic(
                 code="syntax",
@@ -132,6 +137,12 @@ class ItemParser(DeclarationParser):
 
     def _rule(self) -> Rule | Subsumption:
         start = self.token
+        if begins_query(self.tokens[self.position : self.position + 2]):
+            message, hint = (
+                "a program has no queries",
+                "ask in `tidelog shell`, or name relations in `.output`",
+            )
+            raise ParseError(Diagnostic(code="syntax", message=message, span=start.span, hint=hint))
         heads = [self.atom()]
         if self.token.kind == "<=":
             return self._subsumption(start, heads[0])
@@ -265,6 +276,7 @@ class ItemParser(DeclarationParser):
                     code="syntax",
                     message=f"the component `{head.name}` has no closing `}}`",
                     span=start.span.to(head.span),
+                    hint="add `}` after its last item",
                 )
             )
         self.accept("}")

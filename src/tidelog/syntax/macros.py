@@ -127,7 +127,9 @@ class Macros:
             elif not (kind == "(" and depth == 1 and position == len(waiting) - 2):
                 arguments[-1].append(item)
         else:
-            self._complain(use, f"the use of the macro `{macro.name}` has no closing `)`", None)
+            self._complain(
+                use, f"the use of the macro `{macro.name}` has no closing `)`", "close it with `)`"
+            )
             return None
         del waiting[position + 1 :]
         if not macro.parameters and arguments == [[]]:
@@ -137,7 +139,8 @@ class Macros:
         if len(arguments) != len(macro.parameters):
             wanted, found = len(macro.parameters), len(arguments)
             shape = f"{macro.name}({', '.join(macro.parameters)})"
-            self._complain(use, f"the macro `{shape}` takes {wanted} arguments, not {found}", None)
+            hint = f"use it as `{shape}`"
+            self._complain(use, f"the macro `{macro.name}` takes {wanted} arguments, not {found}", hint)
             while len(arguments) < wanted:
                 arguments.append([])
         return arguments

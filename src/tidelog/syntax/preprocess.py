@@ -15,6 +15,7 @@ from tidelog.syntax.scanner import Token, scan
 
 _CONDITIONALS: Final = frozenset({"if", "ifdef", "ifndef", "elif", "else", "endif"})
 _LINES: Final = (*sorted(_CONDITIONALS), "define", "error", "include", "line", "pragma", "undef", "warning")
+_INCLUDE_HINT: Final = 'write `.include "file.dl"`'
 _MAX_INCLUDES: Final = 50
 # Files that include others twice double a text again and again: so many files, and characters in them.
 _MAX_FILES: Final = 10_000
@@ -98,7 +99,9 @@ class _Preprocessor:
                     self._text(tokens[position:end])
             position = end
         for condition in self._conditions:
-            self._bad_line(condition.line, f"`#{condition.line.text}` has no `#endif`")
+            self._bad_line(
+                condition.line, f"`#{condition.line.text}` has no `#endif`", "add `#endif` in this file"
+            )
         self._open_files.pop()
         self._conditions = outer
 
@@ -121,7 +124,7 @@ class _Preprocessor:
                 self._include(tokens[position], tokens[position].text, token.source)
                 position += 1
             else:
-                self._bad_line(token, "`.include` needs a file name in double quotes")
+                self._bad_line(token, "`.include` needs a file name in double quotes", _INCLUDE_HINT)
             begin = position
         self.output.extend(self.macros.expand(tokens[begin:]))
 
@@ -176,14 +179,14 @@ class _Preprocessor:
                 if self._conditions:
                     self._conditions.pop()
                 else:
-                    self._bad_line(word, "`#endif` without `#if`")
+                    self._bad_line(word, "`#endif` without `#if`", "remove the line")
             case _:
                 if not self._conditions:
-                    self._bad_line(word, f"`#{word.text}` without `#if`")
+                    self._bad_line(word, f"`#{word.text}` without `#if`", "begin with `#if` or `#ifdef`")
                     return
                 condition = self._conditions[-1]
                 if condition.had_else:
-                    self._bad_line(word, f"`#{word.text}` after `#else`")
+                    self._bad_line(word, f"`#{word.text}` after `#else`", "put it before `#else`")
                 condition.had_else = condition.had_else or word.text == "else"
                 is_open = condition.is_outer_active and not condition.was_taken
                 condition.is_active = is_open and (word.text == "else" or self._holds(word, rest))
@@ -315,8 +318,8 @@ class _Preprocessor:
             if _is_folder(folder):
                 near.extend(entry.name for entry in folder.iterdir() if entry.is_file())
         close = get_close_matches(Path(name).name, near, n=1)
-        searched = ", ".join(f"`{folder}`" for folder in folders) or "no folder: give an include path"
-        hint = f"did you mean `{close[0]}`?" if close else f"searched {searched}"
+        searched = ", ".join(f"`{folder}`" for folder in folders) or "no folder"
+        hint = f"did you mean `{close[0]}`?" if close else f"searched {searched}; `-I DIR` adds a folder"
         self.complain(
             Diagnostic(code="missing-include", message=f"there is no file `{name}`", span=span, hint=hint)
         )

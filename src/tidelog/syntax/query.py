@@ -1,15 +1,13 @@
 """Queries, facts and patterns as users write them: the body of a rule, with strings in either quotes."""
 
-from collections.abc import Sequence
-
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 from tidelog.source import Source, Span
 from tidelog.syntax.bodies import BodyParser
-from tidelog.syntax.cursor import ParseError
+from tidelog.syntax.cursor import ParseError, begins_query
 from tidelog.syntax.depth import check_depth
 from tidelog.syntax.parser import judge, without_echoes
-from tidelog.syntax.scanner import Token, scan
+from tidelog.syntax.scanner import scan
 from tidelog.syntax.tree import Atom, Body
 
 
@@ -52,11 +50,6 @@ def parse_query(source: Source) -> ParsedQuery:
     several = [_several(source)] if parser.token.kind != "end" else []
     raise_if_any([*found, *parser.diagnostics, *several, *check_depth([body])])
     return ParsedQuery(source, body)
-
-
-def begins_query(tokens: Sequence[Token]) -> bool:
-    """Say whether tokens begin with `?-`; alone, `?` is a word."""
-    return len(tokens) > 1 and (tokens[0].text, tokens[1].text) == ("?", "-") and not tokens[1].is_spaced
 
 
 def parse_atom(text: str, name: str = "query") -> Atom:

@@ -7,7 +7,7 @@ from typing import Final
 
 from tidelog.dataclass import dataclass
 from tidelog.source import Source
-from tidelog.syntax.query import begins_query
+from tidelog.syntax.cursor import begins_query
 from tidelog.syntax.scanner import Token, scan
 
 _OPENING: Final = frozenset("([{")

@@ -151,7 +151,10 @@ class TermParser(TokenCursor):
             case "@":
                 return self._user()
             case _:
-                raise ParseError(self.expected("a term"))
+                closes = token.kind in (")", "]", "}", ",")
+                raise ParseError(
+                    self.expected("a term", f"one is missing before `{token.text}`" if closes else None)
+                )
 
     def _bracketed(self) -> Term:
         self.advance()

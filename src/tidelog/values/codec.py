@@ -23,10 +23,11 @@ from tidelog.values.codes import (
     unsigneds_to_codes,
 )
 from tidelog.values.dictionary import Dictionary
-from tidelog.values.formatting import Style, format_value
+from tidelog.values.formatting import format_value
 from tidelog.values.order import Packing, order_keys, sort_permutation
 from tidelog.values.parsing import parse_value
 from tidelog.values.records import NIL, Records
+from tidelog.values.style import Style
 from tidelog.values.types import PRIMITIVES, BranchType, Kind, TypeTable, ValueType
 from tidelog.values.value import Branch, Value
 

@@ -1,37 +1,16 @@
 """Codes as text: the form of fact files, and JSON."""
 
 import json
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from tidelog.values.codes import code_to_float, code_to_unsigned
 from tidelog.values.records import NIL
+from tidelog.values.style import Style
 from tidelog.values.text import format_float, format_float_as_souffle, quote, quote_inside
 from tidelog.values.types import Kind, ValueType
 
 if TYPE_CHECKING:
     from tidelog.values.codec import Codec
-
-
-class Style(Enum):
-    """How values are written.
-
-    `SOUFFLE` is what Soufflé writes: floats without a trailing `.0`, and nothing for an empty symbol
-    inside a record. `SOUFFLE_QUOTED` is what it writes with `rfc4180`: every symbol inside a record is in
-    quotes. In JSON a record is a list, or an object with the fields' names; a value of an
-    algebraic type is its plain text as a string.
-    """
-
-    PLAIN = "plain"
-    SOUFFLE = "souffle"
-    SOUFFLE_QUOTED = "souffle quoted"
-    JSON_LISTS = "json lists"
-    JSON_OBJECTS = "json objects"
-
-    @property
-    def is_json(self) -> bool:
-        """Say whether it is one of the two of JSON."""
-        return self in (Style.JSON_LISTS, Style.JSON_OBJECTS)
 
 
 # What is still to be written: text, or the code of a value.

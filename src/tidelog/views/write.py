@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tidelog import io
-from tidelog.errors import Diagnostic, TidelogError
-from tidelog.io.places import place_of
-from tidelog.program.nodes import Program
+from tidelog.errors import Diagnostic
 from tidelog.views.snapshot import Snapshot
 
 
@@ -30,19 +28,6 @@ def write_outputs(
             io.write_relation(
                 relation, changed, columns, snapshot.codec, directory, staging=staging, warnings=warnings
             )
-
-
-def check_outputs(program: Program, directory: Path) -> None:
-    """Raise what is wrong with `.output` directives, so that nothing is evaluated in vain."""
-    diagnostics: list[Diagnostic] = []
-    for directive in program.directives:
-        if directive.kind == "output":
-            try:
-                place_of(program.relations[directive.relation], directive, directory)
-            except TidelogError as error:
-                diagnostics += error.diagnostics
-    if diagnostics:
-        raise TidelogError(diagnostics)
 
 
 def print_sizes(snapshot: Snapshot, target: TextIO) -> None:
