@@ -152,6 +152,26 @@ def test_the_body_of_an_aggregate_is_measured(tmp_path: Path):
     ]
 
 
+def test_strata_that_a_pass_made_are_called_by_what_they_are_for():
+    """A session keeps aggregates and projections as relations, whose names nobody has written."""
+    program = """
+    .decl edge(x: number, y: number)
+    .decl most(n: number)
+    .decl end(x: number)
+    .decl numbered(n: number)
+    most(n) :- n = max c : { edge(x, _), c = count : { edge(x, _) } }.
+    end(y) :- edge(_, y), !edge(y, _).
+    numbered(autoinc()) :- edge(_, _).
+    """
+
+    profile = profiled(program, CHAIN)
+
+    titles = {stratum.title for stratum in profile.strata}
+    written = {"edge", "most", "end", "numbered"}
+    made = {"the aggregate count", "the aggregate max", "fewer columns of edge", "numbers of autoinc()"}
+    assert titles == written | made
+
+
 def test_indexes_are_listed_with_their_memory():
     """An index of the stratum's own relation has its key, facts and bytes."""
     stratum = stratum_of(profiled(PATHS, CHAIN), "path")

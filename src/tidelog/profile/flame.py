@@ -84,7 +84,7 @@ def _stratum(stratum: StratumProfile) -> _Block:
         _Block("planning", "planning", stratum.planning_seconds, _OTHER),
         _Block("other", "all else", max(0.0, stratum.seconds - known), _OTHER),
     ]
-    name = ", ".join(stratum.relations)
+    name = stratum.title
     # What was timed separately may add up to a little more than the whole.
     seconds = max(stratum.seconds, known)
     return _Block(name, f"stratum {stratum.number}: {name}", seconds, _STRATUM, (*rules, *others))

@@ -67,7 +67,7 @@ def _heading(profile: Profile) -> Text:
 def _stratum(stratum: StratumProfile, all_seconds: float) -> Iterator[RenderableType]:
     share = f", {stratum.seconds / all_seconds:.0%} of the evaluation" if all_seconds else ""
     kind = f", {counted(stratum.iterations, 'iteration')}" if stratum.is_recursive else ""
-    name = f"stratum {stratum.number}: {', '.join(stratum.relations)}"
+    name = f"stratum {stratum.number}: {stratum.title}"
     yield Text(
         f"{name}: {_seconds(stratum.seconds)}{share}{kind}, "
         f"{counted(stratum.facts, 'fact')}\n"

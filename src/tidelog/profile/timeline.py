@@ -82,7 +82,7 @@ def _name_strata(picture: Picture, profile: Profile) -> None:
     strata = list(enumerate(_shown(profile)))
     left = 420.0
     for place, stratum in sorted(strata, key=lambda each: -each[1].seconds)[:4]:
-        name = ", ".join(stratum.relations)
+        name = stratum.title
         name = name if len(name) <= 24 else f"{name[:23]}…"
         picture.box(left, 10, 12, 12, fill=_colour(place))
         picture.words(left + 17, 20, name)

@@ -22,7 +22,7 @@ def plain_profile(session: Session) -> Plain:
         "memory": profile.peak_memory_bytes,
         "strata": [
             {
-                "relations": each.relations,
+                "title": each.title,
                 "seconds": each.seconds,
                 "iterations": each.iterations,
                 "facts": each.facts,

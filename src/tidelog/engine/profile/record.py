@@ -9,10 +9,12 @@ from typing import Final
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import StratumStatistics
+from tidelog.syntax.cursor import AGGREGATES
 
 # A rule wastes bindings if it makes so many for each derivation, and so many in all.
 WASTED_PER_DERIVATION: Final = 5
 _WASTED_LEAST: Final = 100_000
+_MADE_FOR: Final = {"outer": "groups of an aggregate", "derivation": "numbers of autoinc()"}
 
 
 @dataclass(slots=True)
@@ -172,6 +174,22 @@ class StratumProfile:
     rules: list[RuleProfile] = field(default_factory=list)
     records: list[IterationProfile] = field(default_factory=list)
     indexes: list[IndexProfile] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """Return the relations as readers know them.
+
+        Relations that a pass made have names with a slash, such as `count/66d7e14dad6d`; a stratum of these
+        is called by what they are for.
+        """
+        written = [name for name in self.relations if "/" not in name]
+        if written:
+            return ", ".join(written)
+        origin = self.relations[0].partition("/")[0]
+        if origin in _MADE_FOR:
+            return _MADE_FOR[origin]
+        is_aggregate = origin in AGGREGATES or origin.startswith("@")
+        return f"the aggregate {origin}" if is_aggregate else f"fewer columns of {origin}"
 
     def take_totals(self, statistics: StratumStatistics) -> None:
         """Take over what the engine says of the whole stratum."""

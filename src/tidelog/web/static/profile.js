@@ -53,6 +53,6 @@ function operators(found) {
 function strata(found) {
   const columns = [["Relations", false], ["Seconds", true], ["Planning", true], ["Indexes", true], ["Iterations", true], ["Facts", true], ["Derivations", true], ["Bindings", true]];
   return table("Strata", columns, found.map((each) =>
-    h("tr", {}, h("td", { class: "mono" }, each.relations.join(", ")),
+    h("tr", {}, h("td", { class: "mono" }, each.title),
       numbers(milliseconds(each.seconds), milliseconds(each.planning), milliseconds(each.indexes), each.iterations, each.facts, each.derivations, each.bindings))));
 }
