@@ -3,15 +3,19 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.profile.record import RuleProfile, Tally
+from tidelog.profile.durations import duration
 from tidelog.profile.hot import delta_of, place_of
 from tidelog.profile.profile import Profile
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+
+_SECONDS: Final = ", seconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +54,9 @@ class ProfileComparison:
 def compare_profiles(before: Profile, after: Profile) -> ProfileComparison:
     """Return how the second profile differs from the first; the rules that differ most come first."""
     totals = {
-        "evaluation, seconds": (before.evaluation_seconds, after.evaluation_seconds),
-        "planning, seconds": _sums(before, after, "planning_seconds"),
-        "indexes, seconds": _sums(before, after, "index_seconds"),
+        f"evaluation{_SECONDS}": (before.evaluation_seconds, after.evaluation_seconds),
+        f"planning{_SECONDS}": _sums(before, after, "planning_seconds"),
+        f"indexes{_SECONDS}": _sums(before, after, "index_seconds"),
         "bindings": _sums(before, after, "bindings"),
         "derivations": _sums(before, after, "derivations"),
         "facts": _sums(before, after, "facts"),
@@ -76,7 +80,9 @@ def comparison_report(comparison: ProfileComparison) -> "RenderableType":
 
     totals = Table("", "before", "after", "ratio", box=None)
     for name, (one, other) in comparison.totals.items():
-        totals.add_row(name, _number(one), _number(other), _ratio(one, other))
+        what, is_seconds = name.removesuffix(_SECONDS), name.endswith(_SECONDS)
+        shown = (duration(each) if is_seconds else _number(each) for each in (one, other))
+        totals.add_row(what, *shown, _ratio(one, other))
     rules = Table("before", "after", "ratio", "bindings before", "after", "rule", box=None)
     for table in (totals, rules):
         for column in table.columns[: -1 if table is rules else None]:
@@ -95,14 +101,14 @@ def _epochs(epochs: Sequence[tuple[int, float, float]]) -> "RenderableType":
 
     table = Table("epoch", "before", "after", "ratio", box=None)
     for number, one, other in sorted(epochs, key=lambda each: -abs(each[2] - each[1]))[:20]:
-        table.add_row(str(number), _number(one), _number(other), _ratio(one, other))
+        table.add_row(str(number), duration(one), duration(other), _ratio(one, other))
     return table
 
 
 def _cells(rule: ComparedRule) -> Iterator[str]:
     one, other = rule.before, rule.after
-    yield _number(one.seconds) if one is not None else "-"
-    yield _number(other.seconds) if other is not None else "-"
+    yield duration(one.seconds) if one is not None else "-"
+    yield duration(other.seconds) if other is not None else "-"
     yield _ratio(_seconds_of(one), _seconds_of(other))
     yield f"{one.bindings:,}" if one is not None else "-"
     yield f"{other.bindings:,}" if other is not None else "-"

@@ -5,6 +5,7 @@ from typing import Final
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.profile.record import RuleProfile, StratumProfile, Tally, is_wasteful
+from tidelog.profile.durations import duration
 from tidelog.profile.hot import delta_of, place_of
 from tidelog.profile.profile import Profile
 from tidelog.profile.svg import Picture, Scale, fitting, short, x_axis
@@ -50,7 +51,7 @@ def flame_picture(profile: Profile) -> str:
     name = profile.program.rpartition("/")[2] or "program"
     picture = Picture(WIDTH, f"Where the seconds of {name} went")
     scale = Scale(total, _LEFT, WIDTH - _LEFT)
-    heading = f"{name}: {total:.3g} seconds of evaluation, by stratum, rule and operator"
+    heading = f"{name}: {duration(total)} of evaluation, by stratum, rule and operator"
     picture.words(_LEFT, 20, heading, size=14, bold=True)
     note = (
         "A box is as wide as it took: strata, below them rules, planning and indexes, below rules operators."
@@ -67,7 +68,7 @@ def _draw(picture: Picture, blocks: Sequence[_Block], scale: Scale, begun: float
     for block in blocks:
         x = scale.place(begun)
         width = scale.place(begun + block.seconds) - x
-        picture.box(x, y, width, _ROW - 2, fill=block.fill, title=f"{block.title}: {block.seconds:.4g} s")
+        picture.box(x, y, width, _ROW - 2, fill=block.fill, title=f"{block.title}: {duration(block.seconds)}")
         words = fitting(block.words, width - 6)
         if words:
             picture.words(x + 3, y + 16, words)
@@ -134,6 +135,6 @@ def _draw_bindings(picture: Picture, profile: Profile, y: float) -> None:
         picture.box(_BARS, y, scale.place(most) - _BARS, 18, fill=fill)
         picture.box(_BARS, y + 5, scale.place(total.derivations) - _BARS, 8, fill=_DERIVED)
         counts = f"{short(total.bindings)} → {short(total.derivations)}"
-        picture.words(scale.place(most) + 6, y + 13, f"{counts}, {total.seconds:.3g} s")
+        picture.words(scale.place(most) + 6, y + 13, f"{counts}, {duration(total.seconds)}")
         y += 22
     x_axis(picture, scale, y + 2, "bindings and derivations")

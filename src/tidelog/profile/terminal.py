@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tidelog.engine.profile.record import RuleProfile, StratumProfile, is_wasteful
+from tidelog.profile.durations import duration
 from tidelog.profile.hot import delta_of, most_expensive, place_of
 from tidelog.profile.profile import EpochProfile, Profile
 from tidelog.profile.spark_line import spark_line
@@ -57,7 +58,7 @@ def _parts(profile: Profile) -> Iterator[RenderableType]:
 
 
 def _heading(profile: Profile) -> Text:
-    phases = ", ".join(f"{name} {_seconds(took)}" for name, took in profile.seconds.items())
+    phases = ", ".join(f"{name} {duration(took)}" for name, took in profile.seconds.items())
     stopped = "" if profile.is_complete else ", stopped before its end"
     where = f"{profile.program or 'program'} on {profile.engine}, {counted(profile.jobs, 'thread')}{stopped}"
     memory = f"{profile.peak_memory_bytes / 2**20:,.0f} MiB at most"
@@ -69,10 +70,10 @@ def _stratum(stratum: StratumProfile, all_seconds: float) -> Iterator[Renderable
     kind = f", {counted(stratum.iterations, 'iteration')}" if stratum.is_recursive else ""
     name = f"stratum {stratum.number}: {stratum.title}"
     yield Text(
-        f"{name}: {_seconds(stratum.seconds)}{share}{kind}, "
+        f"{name}: {duration(stratum.seconds)}{share}{kind}, "
         f"{counted(stratum.facts, 'fact')}\n"
         f"  bindings {stratum.bindings:,}, derivations {stratum.derivations:,}; "
-        f"planning {_seconds(stratum.planning_seconds)}, indexes {_seconds(stratum.index_seconds)}",
+        f"planning {duration(stratum.planning_seconds)}, indexes {duration(stratum.index_seconds)}",
         style="bold",
     )
     if stratum.is_recursive and len(stratum.records) > 1:
@@ -98,7 +99,7 @@ def _rules(rules: Sequence[RuleProfile], all_seconds: float) -> Table:
         total = rule.total
         per = f"{total.bindings / max(total.derivations, 1):,.1f}" if total.bindings else ""
         table.add_row(
-            _seconds(total.seconds),
+            duration(total.seconds),
             f"{total.bindings:,}",
             f"{total.derivations:,}",
             f"{total.new_facts:,}",
@@ -124,7 +125,7 @@ def _hot_operators(profile: Profile) -> Table:
         is_join = operator.expected is not None and operator.rows_in
         rule = f"{place_of(each.rule)} {delta_of(each.rule)} {each.rule.text}".replace("  ", " ")
         table.add_row(
-            _seconds(each.seconds),
+            duration(each.seconds),
             f"{operator.rows_in:,}" if operator.rows_in else "",
             f"{operator.rows_out:,}",
             _rough(operator.rows_out / operator.rows_in) if is_join else "",
@@ -137,7 +138,7 @@ def _hot_operators(profile: Profile) -> Table:
 def _epochs(epochs: Sequence[EpochProfile]) -> Iterator[RenderableType]:
     slowest = sorted(epochs, key=lambda each: -each.seconds)[:_MOST_EPOCHS]
     yield Text(
-        f"{counted(len(epochs), 'epoch')}, {_seconds(sum(each.seconds for each in epochs))}", style="bold"
+        f"{counted(len(epochs), 'epoch')}, {duration(sum(each.seconds for each in epochs))}", style="bold"
     )
     names = ("epoch", "seconds", "changes", "facts", "work", "predicted", "budget", "what was done")
     table = Table(*names, box=None)
@@ -146,22 +147,15 @@ def _epochs(epochs: Sequence[EpochProfile]) -> Iterator[RenderableType]:
         column.no_wrap = True
     for epoch in sorted(slowest, key=lambda each: each.epoch):
         facts = f"+{epoch.inserted:,} -{epoch.deleted:,}"
-        table.add_row(str(epoch.epoch), _seconds(epoch.seconds), f"{epoch.changes:,}", facts)
+        table.add_row(str(epoch.epoch), duration(epoch.seconds), f"{epoch.changes:,}", facts)
         for stratum in epoch.strata:
             if stratum.action == "skipped":
                 continue
             budget = "" if stratum.budget is None else f"{stratum.budget:,}"
             what = f"{', '.join(stratum.relations)} {stratum.action}: {stratum.reason}"
             work, predicted = f"{stratum.work:,}", f"{stratum.predicted_work:,}"
-            table.add_row("", _seconds(stratum.seconds), "", "", work, predicted, budget, escape(what))
+            table.add_row("", duration(stratum.seconds), "", "", work, predicted, budget, escape(what))
     yield table
-
-
-def _seconds(seconds: float) -> str:
-    """Return seconds in three digits: `12.3 s`, `4.21 ms`."""
-    factor, unit = (1.0, "s") if seconds >= 1.0 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "µs")
-    digits = ".3g" if seconds < 1000.0 else ",.0f"
-    return f"{seconds * factor:{digits}} {unit}"
 
 
 def _rough(number: float) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tidelog.engine.profile.record import IterationProfile, StratumProfile
+from tidelog.profile.durations import duration
 from tidelog.profile.profile import Profile
 from tidelog.profile.svg import Picture, Scale, short, x_axis, y_axis
 
@@ -74,7 +75,7 @@ def _colour(place: int) -> str:
 def _titled(record: IterationProfile) -> str:
     last = record.first + record.iterations - 1
     which = f"iteration {record.first}" if last == record.first else f"iterations {record.first} to {last}"
-    return f"{which}: {record.new_facts:,} new facts in {record.seconds:.4g} s"
+    return f"{which}: {record.new_facts:,} new facts in {duration(record.seconds)}"
 
 
 def _name_strata(picture: Picture, profile: Profile) -> None:
