@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import field
+from functools import partial, reduce
 
 from tidelog.dataclass import dataclass
+from tidelog.engine.local.arithmetic import IDENTITIES
 from tidelog.engine.local.by_row import layout
 from tidelog.engine.local.by_row.tables import StrataTables
 from tidelog.plan.operators import (
@@ -26,13 +28,58 @@ from tidelog.values import Kind
 
 _COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": LESS_EQUAL}
 _FLIPPED = {">": "<", ">=": "<="}
-_FUNCTORS = {
+_SIGN_BIT = -(1 << 63)
+_INTEGER = {
     "+": layout.ADD,
     "-": layout.SUBTRACT,
     "*": layout.MULTIPLY,
-    "/": layout.DIVIDE,
-    "%": layout.REMAINDER,
+    "band": layout.AND,
+    "bor": layout.OR,
+    "bxor": layout.XOR,
+    "bshl": layout.SHIFT_LEFT,
+    "bshru": layout.SHIFT_IN_ZEROS,
+    "land": layout.BOTH,
+    "lor": layout.EITHER,
+    "lxor": layout.ONE_OF_TWO,
 }
+# Functors of two operands; `min` and `max` take any number of them.
+_FUNCTORS = {
+    Kind.NUMBER: {
+        **_INTEGER,
+        "/": layout.DIVIDE,
+        "%": layout.REMAINDER,
+        "bshr": layout.SHIFT_RIGHT,
+        "min": layout.LESSER,
+        "max": layout.GREATER,
+    },
+    Kind.UNSIGNED: {
+        **_INTEGER,
+        "/": layout.UNSIGNED_DIVIDE,
+        "%": layout.UNSIGNED_REMAINDER,
+        "bshr": layout.SHIFT_IN_ZEROS,
+    },
+    Kind.FLOAT: {
+        "+": layout.FLOAT_ADD,
+        "-": layout.FLOAT_SUBTRACT,
+        "*": layout.FLOAT_MULTIPLY,
+        "/": layout.FLOAT_DIVIDE,
+    },
+}
+# Functors of one operand as functors of two: with which constant, and whether it comes first.
+_UNARY = {
+    ("neg", Kind.NUMBER): (layout.SUBTRACT, 0, True),
+    ("neg", Kind.UNSIGNED): (layout.SUBTRACT, 0, True),
+    ("neg", Kind.FLOAT): (layout.FLOAT_SUBTRACT, 0, True),
+    ("bnot", Kind.NUMBER): (layout.XOR, -1, False),
+    ("bnot", Kind.UNSIGNED): (layout.XOR, -1, False),
+    ("lnot", Kind.NUMBER): (layout.ONE_OF_TWO, 1, False),
+    ("lnot", Kind.UNSIGNED): (layout.ONE_OF_TWO, 1, False),
+    ("itof", Kind.NUMBER): (layout.NUMBER_TO_FLOAT, 0, False),
+    ("to_float", Kind.NUMBER): (layout.NUMBER_TO_FLOAT, 0, False),
+    ("utof", Kind.UNSIGNED): (layout.UNSIGNED_TO_FLOAT, 0, False),
+    ("to_float", Kind.UNSIGNED): (layout.UNSIGNED_TO_FLOAT, 0, False),
+}
+_FLOAT_TESTS = {"<": layout.FLOAT_IS_LESS, "<=": layout.FLOAT_IS_AT_MOST}
 
 
 class NotSmall(Exception):  # noqa: N818 - a property of a rule, no error
@@ -163,14 +210,19 @@ class _Chain:
         return _COMPARISONS[comparison.op], left, right
 
     def filter(self, constraint: Constraint) -> None:
-        # Equal values of any kind have equal codes; only those of numbers are in order.
-        if constraint.kind is not Kind.NUMBER and constraint.op not in {"=", "!="}:
-            raise NotSmall
         left, right = self.value(constraint.left), self.value(constraint.right)
         op = constraint.op
         if op in _FLIPPED:
             left, right, op = right, left, _FLIPPED[op]
         if op not in _COMPARISONS:
+            raise NotSmall
+        # Equal values of any kind have equal codes; only those of numbers are in order.
+        if op in _FLOAT_TESTS and constraint.kind is Kind.FLOAT:
+            left, right = self.result(_FLOAT_TESTS[op], left, right), self.all.constant(1)
+            op = "="
+        elif op in _FLOAT_TESTS and constraint.kind is Kind.UNSIGNED:
+            left, right = self.in_order(left), self.in_order(right)
+        elif op in _FLOAT_TESTS and constraint.kind is not Kind.NUMBER:
             raise NotSmall
         self.emit(layout.COMPARE, _COMPARISONS[op], left, right)
 
@@ -187,10 +239,37 @@ class _Chain:
                 return self.registers[term.name]
             case Constant():
                 return self.register(term)
-            case Application(functor=functor, kind=Kind.NUMBER, terms=(left, right)) if functor in _FUNCTORS:
-                left_register, right_register = self.value(left), self.value(right)
-                result = self.fresh(f"%value{len(self.all.code)}")
-                self.emit(layout.COMPUTE, _FUNCTORS[functor], result, left_register, right_register)
-                return result
+            case Application():
+                return self.application(term)
             case _:
                 raise NotSmall
+
+    def application(self, term: Application) -> int:
+        """Emit the instructions for a functor applied to terms and return the register of its value."""
+        operands = [self.value(each) for each in term.terms]
+        named = term.functor, term.kind
+        if named in IDENTITIES:
+            return operands[0]
+        if named in _UNARY:
+            functor, code, is_first = _UNARY[named]
+            constant = self.all.constant(code)
+            return self.result(functor, *((constant, operands[0]) if is_first else (operands[0], constant)))
+        is_unsigned_choice = term.kind is Kind.UNSIGNED and term.functor in {"min", "max"}
+        kind = Kind.NUMBER if is_unsigned_choice else term.kind
+        functors = _FUNCTORS.get(kind, {})
+        if term.functor not in functors:
+            raise NotSmall
+        if is_unsigned_choice:
+            operands = [self.in_order(operand) for operand in operands]
+        chosen = reduce(partial(self.result, functors[term.functor]), operands)
+        return self.in_order(chosen) if is_unsigned_choice else chosen
+
+    def result(self, functor: int, left: int, right: int) -> int:
+        """Emit a functor of two registers and return that of its value."""
+        result = self.fresh(f"%value{len(self.all.code)}")
+        self.emit(layout.COMPUTE, functor, result, left, right)
+        return result
+
+    def in_order(self, register: int) -> int:
+        """Return the register of a number that is ordered as the unsigned is, or of the unsigned again."""
+        return self.result(layout.XOR, register, self.all.constant(_SIGN_BIT))

@@ -2,16 +2,15 @@
 
 import numpy as np
 
-from tidelog.engine.local.by_row.joins import compute, next_entry, open_join, passes
+from tidelog.engine.local.by_row.compute import compute, divides
+from tidelog.engine.local.by_row.joins import next_entry, open_join, passes
 from tidelog.engine.local.by_row.layout import (
     COMPARE,
-    DIVIDE,
     END,
     FIND,
     FIND_WIDTH,
     JOIN,
     JOIN_WIDTH,
-    REMAINDER,
     Chain,
     Tables,
 )
@@ -78,7 +77,7 @@ def _step(tables: Tables, at: Integer) -> Integer:
     if op == COMPARE:
         return at + 4 if passes(tables, at + 1, 1) else _BACKTRACK
     functor, right = code[at + 1], values[code[at + 4]]
-    if functor in (DIVIDE, REMAINDER) and right == 0:
+    if right == 0 and divides(functor):
         return _BACKTRACK
     values[code[at + 2]] = compute(functor, values[code[at + 3]], right)
     return at + 5

@@ -1,18 +1,6 @@
 """Kernel parts: instructions that extend or drop a binding."""
 
-import numpy as np
-
-from tidelog.engine.local.by_row.layout import (
-    ADD,
-    DIVIDE,
-    JOIN_WIDTH,
-    MULTIPLY,
-    REMAINDER,
-    SUBTRACT,
-    Cursor,
-    IndexRecord,
-    Tables,
-)
+from tidelog.engine.local.by_row.layout import JOIN_WIDTH, Cursor, IndexRecord, Tables
 from tidelog.storage.join import compares
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST
@@ -28,25 +16,6 @@ def passes(tables: Tables, place: Integer, count: Integer) -> bool:
         if not compares(tables.code[at], left, right):
             return False
     return True
-
-
-@inlined
-def compute(functor: Integer, left: np.int64, right: np.int64) -> np.int64:
-    """Return the value of a functor of numbers; a divisor is not zero."""
-    if functor == ADD:
-        return left + right
-    if functor == SUBTRACT:
-        return left - right
-    if functor == MULTIPLY:
-        return left * right
-    if functor in (DIVIDE, REMAINDER):
-        if right == -1:
-            return np.int64(0) if functor == REMAINDER else -left
-        quotient = left // right
-        if quotient < 0 and quotient * right != left:
-            quotient += 1
-        return quotient if functor == DIVIDE else left - quotient * right
-    return left
 
 
 @inlined

@@ -322,13 +322,34 @@ END = 4
 JOIN_WIDTH = 7
 FIND_WIDTH = 5
 
-# What COMPUTE can do with numbers.
+# What COMPUTE can do. Numbers and unsigned are the same bits; what is only for unsigned or floats says so.
 ADD = 0
 SUBTRACT = 1
 MULTIPLY = 2
 DIVIDE = 3
 REMAINDER = 4
 COPY = 5
+AND = 6
+OR = 7
+XOR = 8
+SHIFT_LEFT = 9
+SHIFT_RIGHT = 10
+SHIFT_IN_ZEROS = 11
+BOTH = 12
+EITHER = 13
+ONE_OF_TWO = 14
+LESSER = 15
+GREATER = 16
+UNSIGNED_DIVIDE = 17
+UNSIGNED_REMAINDER = 18
+FLOAT_ADD = 19
+FLOAT_SUBTRACT = 20
+FLOAT_MULTIPLY = 21
+FLOAT_DIVIDE = 22
+FLOAT_IS_LESS = 23
+FLOAT_IS_AT_MOST = 24
+NUMBER_TO_FLOAT = 25
+UNSIGNED_TO_FLOAT = 26
 
 # How the kernel ended. DONE: all strata are up to date. Otherwise the stratum it stopped at is unchanged: it
 # is the caller's, it is predicted or found to be too much work, or the kernel lacks something.
