@@ -16,6 +16,7 @@ from tidelog.plan.expected import ExpectedMatches, expected_matches
 from tidelog.plan.flatten import as_operand
 from tidelog.plan.layouts import with_layouts
 from tidelog.plan.leapfrog_operator import AtomGroup, leapfrog_operator
+from tidelog.plan.solve import solve
 from tidelog.plan.statistics import matches_per_key
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import terms_of, variables_of
@@ -355,7 +356,13 @@ class ChainBuilder:
                     continue
                 if self._has_all(variables_of(term)):
                     return self._compute(free.name, term)
+            return self._solved(left, right) or self._solved(right, left)
         return None
+
+    def _solved(self, side: nodes.Term, value: nodes.Term) -> ops.Operator | None:
+        """Return the operator that computes the variable of one side from the other, if that can be done."""
+        found = solve(side, value, self.bound) if self._has_all(variables_of(value)) else None
+        return None if found is None else self._compute(*found)
 
     def _compute(self, name: str, term: nodes.Term) -> ops.Compute:
         self.bound.add(name)
