@@ -75,7 +75,7 @@ def missing_file(path: Path, span: Span | None = None) -> TidelogError:
     names: list[str] = []
     try:
         names = sorted(entry.name for entry in path.parent.iterdir() if entry.is_file())
-        hint = f"put the facts there, or name the folder that has them{elsewhere}; an empty file is no facts"
+        hint = f"put the facts there, or an empty file for none, or name the folder that has them{elsewhere}"
     except FileNotFoundError:
         hint = f"there is no folder `{path.parent}`; name the one that has the facts{elsewhere}"
     except NotADirectoryError:
