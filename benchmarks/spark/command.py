@@ -2,6 +2,7 @@
 
 python -m benchmarks spark --data DIR --json out.json
 python -m benchmarks spark galen --data DIR --epochs
+python -m benchmarks spark --driver-memory
 """
 
 import argparse
@@ -58,6 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cpu", action="store_true", help="CPU seconds of partners in threads, without Spark"
     )
     parser.add_argument("--epochs", action="store_true", help="measure epochs of resident partners instead")
+    parser.add_argument(
+        "--driver-memory",
+        action="store_true",
+        help="the driver's memory while rows and texts go through Spark",
+    )
+    parser.add_argument("--rows", type=int, nargs="*", help="numbers of rows for --driver-memory")
     parser.add_argument("--json", type=Path, help="keep the measurements here")
 
 
@@ -65,6 +72,10 @@ def run_spark(options: argparse.Namespace) -> int:
     """Measure, print and keep what was asked for; return 1 if a size was wrong."""
     from benchmarks.spark.subject import session  # noqa: PLC0415 - see above
 
+    if options.driver_memory:
+        from benchmarks.spark.driver_memory import run_driver_memory  # noqa: PLC0415 - see above
+
+        return run_driver_memory(options)
     if options.epochs and options.cpu:
         return _run_epochs_cpu(options)
     if options.epochs:

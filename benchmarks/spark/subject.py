@@ -143,8 +143,8 @@ def _check(begun: float, limit_seconds: float) -> None:
 
 
 @contextmanager
-def session(slots: int) -> Iterator["SparkSession"]:
-    """Yield a Spark session in this process, and stop it at the end."""
+def session(slots: int, master: str | None = None) -> Iterator["SparkSession"]:
+    """Yield a Spark session in this process, or of another master, and stop it at the end."""
     import os  # noqa: PLC0415 - needed only here
     import sys  # noqa: PLC0415 - as above
 
@@ -158,7 +158,7 @@ def session(slots: int) -> Iterator["SparkSession"]:
         "spark.driver.host": "127.0.0.1",
         "spark.sql.shuffle.partitions": str(slots),
     }
-    builder = SparkSession.builder.master(f"local[{slots}]").appName("tidelog benchmarks")
+    builder = SparkSession.builder.master(master or f"local[{slots}]").appName("tidelog benchmarks")
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

@@ -76,7 +76,7 @@ def evaluate(
     session = spark or _session_of(frames)
     chosen = {**_temporary_storage(session), **(spark_options or {})}
     named = {"engine": "spark", "spark": session, "spark_options": chosen, "facts": dict(frames), **options}
-    request = with_spark(Request(find_source(program), combine_options(None, named)))
+    request = with_spark(Request(find_source(program), combine_options(None, named)), once=True)
     snapshot, _ = evaluate_once(prepare(request, SessionRecorder()), SessionRecorder())
     relations = snapshot.program.relations
     wanted = list(outputs or _outputs_of(snapshot.program))

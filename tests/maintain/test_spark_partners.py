@@ -173,8 +173,8 @@ alias(x, y) :- alias(x, z), alias(z, y).
 
 
 def test_earlier_strata_are_divided_where_the_deciding_variable_stands():
-    """`assign` has it in every rule, `deref` in one of two atoms, and a negated atom needs all facts."""
-    assert _outside(ALIASES) == {"assign": (1,)}
+    """`assign` and the negated `off` have it in every rule, `deref` in one of two atoms."""
+    assert _outside(ALIASES) == {"assign": (0, 1), "off": (0,)}
 
 
 @pytest.mark.parametrize("partners", [2, 3])
@@ -184,6 +184,38 @@ def test_divided_earlier_strata_lose_nothing(partners, edges):
     """Partners that keep parts of what they read derive what the local engine derives from all of it."""
     inputs = {"assign": tuple(edges), "deref": tuple(edges[::2]), "off": tuple((x,) for x, _ in edges[:2])}
     check(RandomProgram(ALIASES, inputs, {}), partners, counting=True)
+
+
+TOTALS = """
+.decl shop(x: number, y: number)
+.decl sale(x: number, p: number)
+.decl shut(x: number, y: number)
+.input shop, sale, shut
+.decl total(x: number, n: number, m: number, k: number)
+.output total
+total(x, n, m, k) :-
+    shop(x, y), !shut(y, x), n = sum p : { sale(x, p), p < 9 }, m = count : { shop(x, _) },
+    k = count : { shop(y, _), sale(_, y), z = max p : { sale(x, p) }, z > 1 }.
+"""
+
+
+def test_aggregates_are_divided_by_their_groups():
+    """Atoms with the variable of the group are kept in parts; one without it needs all facts."""
+    assert _outside(TOTALS.replace(", sale(_, y)", "")) == {"sale": (0,), "shut": (1,)}
+    assert _outside(TOTALS) == {"shut": (1,)}
+
+
+@pytest.mark.parametrize("partners", [2, 3])
+@settings(max_examples=10)
+@given(
+    shops=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=10, unique=True),
+    sales=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 12)), max_size=10, unique=True),
+)
+def test_divided_aggregates_and_negations_lose_nothing(partners, shops, sales):
+    """Partners that keep the groups of their values count and sum what the local engine does."""
+    for text in (TOTALS, TOTALS.replace(", sale(_, y)", "")):
+        inputs = {"shop": tuple(shops), "sale": tuple(sales), "shut": tuple(shops[::3])}
+        check(RandomProgram(text, inputs, {}), partners, counting=False)
 
 
 def test_parts_that_never_talk_read_all_of_earlier_strata():

@@ -5,12 +5,14 @@ from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
+from typing import Any, cast
 
 from tidelog import io
 from tidelog.engine.protocol import Codes, Engine
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io.mistakes import not_needed
 from tidelog.program.nodes import Program, Relation
+from tidelog.session.spark_frames import WorkerFacts, is_spark_frame, read_frame
 from tidelog.values import Codec
 from tidelog.views import FactSet
 
@@ -55,7 +57,7 @@ def load_facts(
         case None:
             return []
         case Mapping():
-            readers = _readers_of_mapping(program, facts, codec)
+            readers = _readers_of_mapping(program, facts, codec, engine)
             if isinstance(facts, FactsAndFolder):
                 readers = chain(readers, _readers_of_folder(program, facts.folder, codec, facts.others))
         case _:
@@ -71,7 +73,9 @@ def load_facts(
             else:
                 diagnostics += error.diagnostics
             continue
-        if columns is not None and not diagnostics:
+        if isinstance(columns, WorkerFacts):
+            columns.engine.insert_frame(name, columns.frame)
+        elif columns is not None and not diagnostics:
             engine.insert(name, columns)
     if diagnostics:
         raise TidelogError([*diagnostics, *warnings])
@@ -97,14 +101,18 @@ def columns_of(data: object, relation: Relation, program: Program, codec: Codec)
 
 
 # None where a relation without columns does not hold.
-Reader = Callable[[], list[Codes] | None]
+Reader = Callable[[], "list[Codes] | WorkerFacts | None"]
 
 
 def _readers_of_mapping(
-    program: Program, facts: Mapping[str, object], codec: Codec
+    program: Program, facts: Mapping[str, object], codec: Codec, engine: Engine
 ) -> Iterator[tuple[str, Reader]]:
     for name, data in facts.items():
-        yield name, partial(columns_of, data, program.relations[name], program, codec)
+        relation = program.relations[name]
+        if is_spark_frame(data) and hasattr(engine, "insert_frame"):
+            yield name, partial(read_frame, cast("Any", data), relation, codec, engine)
+        else:
+            yield name, partial(columns_of, data, relation, program, codec)
 
 
 def _readers_of_folder(

@@ -73,14 +73,19 @@ def open_session(
     return start_session(request, SessionRecorder(chosen.observer, profiles=chosen.profile))
 
 
-def with_spark(request: Request) -> Request:
-    """Return the request with what Spark needs, if it is the engine."""
+def with_spark(request: Request, *, once: bool = False) -> Request:
+    """Return the request with what Spark needs, if it is the engine.
+
+    An engine that evaluates `once` reads frames itself; one that follows changes gets their rows.
+    """
     options = request.options
     if options.engine != "spark":
         return request
     from tidelog.engine.spark.opening import choose_options, gather_facts  # noqa: PLC0415 - only for Spark
 
     spark = choose_options(options.spark, options.spark_options)
+    if once:
+        return replace(request, spark=spark)
     return replace(request.changed(facts=gather_facts(options.facts, spark)), spark=spark)
 
 

@@ -31,6 +31,7 @@ from tidelog.engine.spark.cluster import open_storage, reason_against_barrier
 from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.dataframes import FrameStratum, reason_against_frames
 from tidelog.engine.spark.frames import read_codes, write_codes
+from tidelog.engine.spark.ingest import write_frames
 from tidelog.engine.spark.job import BarrierJob, run_apart, run_job
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.outside import divide_outside
@@ -39,6 +40,7 @@ from tidelog.engine.spark.relation_facts import RelationFacts
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.slots import settled_slots
 from tidelog.engine.spark.split import split_rules
+from tidelog.engine.spark.texts import has_unread_texts
 from tidelog.engine.spark.work import Evaluation, find_checkpoint
 from tidelog.plan.flatten import is_fact
 from tidelog.program.nodes import Program, Stratum
@@ -96,6 +98,7 @@ class SparkEngine:
             for name, relation in self._program.relations.items()
         }
         self._inputs: dict[str, list[Columns]] = {}
+        self._frames: dict[str, DataFrame] = {}
         self._numbering = Numbering()
         self.placements: tuple[Placement, ...] = ()
 
@@ -103,14 +106,36 @@ class SparkEngine:
         """Insert input facts."""
         self._inputs.setdefault(relation, []).append(columns)
 
+    def insert_frame(self, relation: str, frame: "DataFrame") -> None:
+        """Insert the rows of a data frame with columns c0, c1, ...; workers encode them, see `ingest`."""
+        self._frames[relation] = frame
+
+    @property
+    def most_driver_facts(self) -> int:
+        """Return how many rows of a frame are better read by the driver."""
+        return max(0, self._options.driver_facts)
+
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Evaluate every relation to its fixpoint, stratum by stratum."""
         for name, parts in self._inputs.items():
             self._holdings[name].put_rows(_distinct(parts, self._program.relations[name].arity))
+        self._write_frames()
         self.placements = ()
         made = self._program.relations.keys() - self._user_program.relations.keys()
         finished = evaluate_strata(self._program, self._run, observer, made)
         return replace(finished, strata=tuple(s for s in finished.strata if made.isdisjoint(s.relations)))
+
+    def _write_frames(self) -> None:
+        """Let workers write the rows of data frames as codes."""
+        if not self._frames:
+            return
+        # Constants get their codes first: whoever asks for them later need not read workers' texts.
+        codes_of_constants(self._program.strata, self._codec)
+        written = write_frames(self._frames, self._program.relations, self._codec, self._folder)
+        self._frames = {}
+        for name, found in written.items():
+            if found.files:
+                self._holdings[name].put_files(found.files, found.size, is_wide=found.is_wide)
 
     def size(self, relation: str) -> int:
         """Return the number of facts."""
@@ -126,10 +151,12 @@ class SparkEngine:
 
     def code_frame(self, relation: str) -> "DataFrame | None":
         """Return the codes of a relation as a data frame for workers, or None if the driver has them."""
-        files = self._holdings[relation].known_files()
-        if not files or not self._program.relations[relation].arity:
+        files, arity = self._holdings[relation].known_files(), self._program.relations[relation].arity
+        if arity and not files and has_unread_texts(self._codec):
+            # Decoding a few rows here would bring all texts to the driver.
+            files = self._holdings[relation].files(f"out-{uuid.uuid4().hex[:12]}")
+        if not files or not arity:
             return None
-        arity = self._program.relations[relation].arity
         return read_codes(self._options.spark, self._folder, files, arity)
 
     # --- one stratum ----------------------------------------------------------------------------

@@ -63,21 +63,35 @@ class Folder:
         if content.levels is not None and content.counts is not None:
             columns["level"] = content.levels
             columns["count"] = content.counts
+        # Codes rarely repeat enough to compress well; plain pages are written and read at memory speed.
+        return self.write_table(name, pa.table(columns), compression="none")
+
+    def write_table(self, name: str, table: pa.Table, *, compression: str) -> str:
+        """Write an Arrow table to a new file and return its name."""
         path = f"{self._path}/{name}"
         self._system.create_dir(posixpath.dirname(path), recursive=True)
-        # Codes rarely repeat enough to compress well; plain pages are written and read at memory speed.
         with self._system.open_output_stream(f"{path}.tmp") as stream:
             pq.write_table(
-                pa.table(columns), stream, use_dictionary=False, compression="none", write_statistics=False
+                table, stream, use_dictionary=False, compression=compression, write_statistics=False
             )
         self._system.move(f"{path}.tmp", path)
         return name
 
-    def read_rows(self, name: str, arity: int, codes: Mapping[int, int] | None = None) -> Annotated:
-        """Return the rows of a file, or only those that have these codes in these columns."""
+    def read_table(self, name: str, columns: list[str]) -> pa.Table:
+        """Return columns of a file."""
+        with self._system.open_input_file(f"{self._path}/{name}") as stream:
+            return pq.read_table(stream, columns=columns)
+
+    def read_rows(
+        self, name: str, arity: int, codes: Mapping[int, int] | None = None, group: int | None = None
+    ) -> Annotated:
+        """Return the rows of a file: all, those of one group, or those that have codes in these columns."""
         wanted = [(f"c{place}", "==", code) for place, code in (codes or {}).items()]
         with self._system.open_input_file(f"{self._path}/{name}") as stream:
-            table = pq.read_table(stream, filters=wanted or None)
+            if group is not None:
+                table = pq.ParquetFile(stream).read_row_group(group)
+            else:
+                table = pq.read_table(stream, filters=wanted or None)
         columns = [table.column(f"c{place}").to_numpy() for place in range(arity)]
         width = np.result_type(*columns) if columns else np.dtype(np.int32)
         rows: CodeArray = np.empty((table.num_rows, arity), width)
@@ -91,6 +105,11 @@ class Folder:
         """Return how many rows a file has; only its footer is read."""
         with self._system.open_input_file(f"{self._path}/{name}") as stream:
             return int(pq.ParquetFile(stream).metadata.num_rows)
+
+    def count_groups(self, name: str) -> int:
+        """Return in how many groups the rows of a file are; only its footer is read."""
+        with self._system.open_input_file(f"{self._path}/{name}") as stream:
+            return int(pq.ParquetFile(stream).metadata.num_row_groups)
 
     def write_json(self, name: str, value: object) -> None:
         """Write a small file that readers see whole or not at all."""

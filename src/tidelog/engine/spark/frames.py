@@ -1,15 +1,18 @@
 """Facts as Spark data frames."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 import numpy as np
 
 from tidelog.engine.spark.files import Folder
+from tidelog.engine.spark.ingest import DIVISIBLE
+from tidelog.engine.spark.texts import FiledDictionary
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Kind
+from tidelog.values.codes import codes_to_floats
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,13 +28,13 @@ def frame_of(table: "pa.Table", spark: object = None) -> "DataFrame":
 
 
 def frame_of_codes(engine: object, relation: Relation, codec: Codec) -> "DataFrame | None":
-    """Return a relation of numbers and texts from where workers keep it, or None if the driver has it.
+    """Return a relation from where workers keep it, or None if the driver has it.
 
-    Workers replace codes by texts in joins with the dictionary. Returns None for other types of values, too.
+    Workers replace codes by texts in joins with the dictionary. Returns None for records, too.
     """
     code_frame = getattr(engine, "code_frame", None)
     kinds = [codec.resolve(column.type).kind for column in relation.columns]
-    if code_frame is None or not set(kinds) <= {Kind.NUMBER, Kind.SYMBOL}:
+    if code_frame is None or not DIVISIBLE.issuperset(kinds):
         return None
     frame: DataFrame | None = code_frame(relation.name)
     if frame is None:
@@ -40,19 +43,49 @@ def frame_of_codes(engine: object, relation: Relation, codec: Codec) -> "DataFra
         texts = _dictionary_frame(frame.sparkSession, codec)
         for place, kind in enumerate(kinds):
             if kind is Kind.SYMBOL:
-                column = texts.toDF(f"c{place}", f"text{place}")
+                column = texts.toDF(f"text{place}", f"c{place}")
                 frame = frame.join(column, f"c{place}").drop(f"c{place}")
                 frame = frame.withColumnRenamed(f"text{place}", f"c{place}")
-    frame = frame.select(*(f"c{place}" for place in range(relation.arity)))
+    frame = _with_numbers(frame.select(*(f"c{place}" for place in range(relation.arity))), kinds)
     return frame.toDF(*(column.name for column in relation.columns))
 
 
+def _with_numbers(frame: "DataFrame", kinds: Sequence[Kind]) -> "DataFrame":
+    """Return the frame with floats and unsigned numbers in place of their codes; these are decimals."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    for place, kind in enumerate(kinds):
+        if kind is Kind.UNSIGNED:
+            code = f.col(f"c{place}").cast("decimal(20,0)")
+            frame = frame.withColumn(
+                f"c{place}", f.when(code < 0, code + f.lit(str(2**64)).cast("decimal(20,0)")).otherwise(code)
+            )
+            frame = frame.withColumn(f"c{place}", f.col(f"c{place}").cast("decimal(20,0)"))
+    floats = [place for place, kind in enumerate(kinds) if kind is Kind.FLOAT]
+    if not floats:
+        return frame
+    types = [f"c{n} double" if n in floats else f"c{n} {each[1]}" for n, each in enumerate(frame.dtypes)]
+
+    def decode(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        import pyarrow as pa  # noqa: PLC0415 - in the worker
+
+        for batch in batches:
+            columns = list(batch.columns)
+            for place in floats:
+                columns[place] = pa.array(codes_to_floats(columns[place].to_numpy(zero_copy_only=False)))
+            yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+    return frame.mapInArrow(decode, ", ".join(types))
+
+
 def _dictionary_frame(spark: "SparkSession", codec: Codec) -> "DataFrame":
-    """Return the code and the text of everything in the dictionary."""
+    """Return the text and the code of everything in the dictionary."""
     import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
 
+    if isinstance(codec.symbols, FiledDictionary):
+        return codec.symbols.frame(spark)
     codes = np.arange(len(codec.symbols), dtype=np.int64)
-    return spark.createDataFrame(pa.table({"code": codes, "text": codec.symbols.to_arrow(codes)}))
+    return spark.createDataFrame(pa.table({"text": codec.symbols.to_arrow(codes), "code": codes}))
 
 
 def read_codes(spark: "SparkSession", folder: Folder, files: Sequence[str], arity: int) -> "DataFrame":

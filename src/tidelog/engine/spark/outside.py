@@ -2,17 +2,22 @@
 
     memory(x, y) :- assign(x, z), memory(z, y).
 
-`z` decides which partner finds a derivation, so `assign` is kept by its second column. An atom without the
-deciding variable, a negated one and one in an aggregate need all facts of their relation at every partner.
+`z` decides which partner finds a derivation, so `assign` is kept by its second column. So are negated atoms
+and those in aggregates, which are then divided by their groups:
+
+    total(x, n) :- shop(x), n = sum p : { sale(x, p) }.
+
+An atom without the deciding variable needs all facts of its relation at every partner.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.spark.routes import RelationRoute, Routes, RuleRoute, variable_columns
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
-from tidelog.program.nodes import Atom, Program, Stratum, Variable
-from tidelog.program.walk_nodes import earlier_relations, relations_read
+from tidelog.program.nodes import Aggregate, Atom, Program, Stratum, Variable
+from tidelog.program.walk_nodes import Node, children, earlier_relations
 
 # A relation and one of its columns.
 Kept = tuple[str, int]
@@ -34,15 +39,16 @@ def divide_outside(stratum: Stratum, program: Program, routes: Routes) -> Routes
         if is_fact(rule):
             continue
         flat = flatten_rule(rule, program)
-        atoms = flat.atoms
+        atoms, hidden = flat.atoms, tuple(_hidden(flat))
         columns = rules[rule.id].columns
-        variable = _deciding(atoms, columns) if columns else _best(atoms, wanted)
+        variable = _deciding(atoms, columns) if columns else _best(atoms, hidden, wanted)
         if variable is not None and not columns:
             columns = {n: found[variable] for n, found in _variables(atoms) if variable in found}
             rules[rule.id] = RuleRoute(columns, False)
         divided = [(atom, variable_columns(atom).get(variable or "")) for atom in atoms]
+        divided += [(each.atom, each.columns.get(variable or "")) for each in hidden]
         wanted |= {(atom.relation, column) for atom, column in divided if column is not None}
-        everywhere |= {atom.relation for atom, column in divided if column is None} | _hidden(flat)
+        everywhere |= {atom.relation for atom, column in divided if column is None}
     kept = {
         name: RelationRoute(min(places), tuple(sorted(places)))
         for name in earlier_relations(stratum) - everywhere
@@ -63,21 +69,39 @@ def _deciding(atoms: Sequence[Atom], columns: Mapping[int, int]) -> str | None:
     return term.name if isinstance(term, Variable) else None
 
 
-def _best(atoms: Sequence[Atom], wanted: set[Kept]) -> str | None:
+def _best(atoms: Sequence[Atom], hidden: Sequence["_HiddenAtom"], wanted: set[Kept]) -> str | None:
     """Return the variable in most atoms; among several, one whose columns are kept anyway."""
+    found = [(atom.relation, variable_columns(atom)) for atom in atoms]
+    others = [(each.atom.relation, each.columns) for each in hidden]
 
     def merit(name: str) -> tuple[int, int]:
-        places = [
-            (atom.relation, variable_columns(atom)[name]) for atom in atoms if name in variable_columns(atom)
-        ]
+        places = [(relation, columns[name]) for relation, columns in (*found, *others) if name in columns]
         return len(places), sum(place in wanted for place in places)
 
-    names = dict.fromkeys(name for _, found in _variables(atoms) for name in found)
+    names = dict.fromkeys(name for _, columns in found for name in columns)
     return max(names, key=merit, default=None)
 
 
-def _hidden(rule: FlatRule) -> frozenset[str]:
-    """Return the relations that a rule looks at in other ways than by an atom of its body."""
-    others = tuple(literal for literal in rule.body if not isinstance(literal, Atom))
-    terms = (term for atom in rule.atoms for term in atom.terms)
-    return relations_read((*others, *terms, *rule.head.terms))
+@dataclass(frozen=True, slots=True)
+class _HiddenAtom:
+    """An atom that a rule looks at without binding its variables; `columns` are those of the rule's own."""
+
+    atom: Atom
+    columns: Mapping[str, int]
+
+
+def _hidden(rule: FlatRule) -> Iterator[_HiddenAtom]:
+    """Yield the negated atoms of a rule and all atoms of its aggregates."""
+    terms = (term for atom in (*rule.atoms, rule.head) for term in atom.terms)
+    others = (literal for literal in rule.body if not isinstance(literal, Atom))
+    waiting: list[tuple[Node, frozenset[str] | None]] = [(node, None) for node in (*terms, *others)]
+    while waiting:
+        node, shared = waiting.pop()
+        if isinstance(node, Aggregate):
+            # Variables of the body are the rule's own if they stand outside all the way up.
+            outer = frozenset(node.outer)
+            shared = outer if shared is None else shared & outer
+        if isinstance(node, Atom):
+            columns = variable_columns(node)
+            yield _HiddenAtom(node, {n: c for n, c in columns.items() if shared is None or n in shared})
+        waiting += [(child, shared) for child in children(node)]

@@ -56,6 +56,31 @@ def parts_by_owner(rows: CodeArray, column: int, partners: int) -> Iterator[tupl
             yield partner, order[first:last]
 
 
+def parts_by_keeper(rows: CodeArray, route: RelationRoute, partners: int) -> Iterator[tuple[int, Int64s]]:
+    """Yield the partners that keep copies of rows, each with the positions of its rows in their order."""
+    columns = sorted({route.owner, *route.columns})
+    if len(columns) == 1:
+        yield from parts_by_owner(np.ascontiguousarray(rows), columns[0], partners)
+        return
+    found: dict[int, list[Int64s]] = {}
+    earlier: list[Int32s] = []
+    for column in columns:
+        owners_here = owner_of(rows, column, partners)
+        # A partner that keeps a row for another column already gets it once.
+        is_new = np.ones(rows.shape[0], np.bool_)
+        for others in earlier:
+            is_new &= owners_here != others
+        earlier.append(owners_here)
+        positions = np.flatnonzero(is_new)
+        order = positions[np.argsort(owners_here[positions], kind="stable")]
+        ends = np.searchsorted(owners_here[order], np.arange(partners + 1))
+        for partner, (first, last) in enumerate(pairwise(ends.tolist())):
+            if first < last:
+                found.setdefault(partner, []).append(order[first:last])
+    for partner, parts in found.items():
+        yield partner, np.sort(np.concatenate(parts))
+
+
 def is_kept(rows: CodeArray, route: RelationRoute, wire: Wire) -> CodeArray:
     """Return the rows of which this partner keeps a copy, in their order."""
     if route.is_everywhere or wire.partners == 1:
@@ -347,13 +372,7 @@ def copies_to_send(rows: CodeArray, route: RelationRoute, wire: Wire) -> list[tu
     """Return, for each other partner, the rows owned here of which it keeps a copy."""
     if not rows.shape[0] or (not route.is_everywhere and set(route.columns) == {route.owner}):
         return []
-    others = [partner for partner in range(wire.partners) if partner != wire.me]
     if route.is_everywhere:
-        return [(partner, rows) for partner in others]
-    wanted = {partner: np.zeros(rows.shape[0], np.bool_) for partner in others}
-    for column in route.columns:
-        if column != route.owner:
-            found = owner_of(rows, column, wire.partners)
-            for partner in others:
-                wanted[partner] |= found == partner
-    return [(partner, rows[mask]) for partner, mask in wanted.items() if mask.any()]
+        return [(partner, rows) for partner in range(wire.partners) if partner != wire.me]
+    parts = parts_by_keeper(rows, route, wire.partners)
+    return [(partner, rows[positions]) for partner, positions in parts if partner != wire.me]

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 import numpy as np
@@ -17,9 +17,9 @@ from tidelog.engine.spark.files import Annotated, Folder
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.partner import PartnerContext, PartnerRun, is_kept, owned_rows
 from tidelog.engine.spark.routes import Routes
+from tidelog.engine.spark.shared_reading import read_shared
 from tidelog.engine.spark.wire import Wire, total
 from tidelog.program.nodes import Program
-from tidelog.storage import StoredRelation
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,7 @@ class StratumEvaluation:
         """Return statistics and the file of each relation."""
         payload = self._payload
         for name, files in payload.files.items():
-            for file in files:
-                self._load(name, file)
+            self._load(name, files)
         iteration = 0
         if payload.saved is not None:
             iteration = payload.saved.iteration
@@ -98,25 +97,30 @@ class StratumEvaluation:
         written, sizes = self._write(payload.name, {})
         return {"statistics": dataclasses.asdict(statistics), "files": written, "sizes": sizes}
 
-    def _load(self, name: str, file: str) -> StoredRelation:
-        rows = self._folder.read_rows(file, self._payload.program.relations[name].arity).rows
-        routes = self._payload.routes
+    def _load(self, name: str, files: Sequence[str]) -> None:
+        """Load what this partner keeps of a relation; all partners do so together."""
+        routes, arity = self._payload.routes, self._payload.program.relations[name].arity
         route = routes.relations.get(name) or routes.outside.get(name)
-        if route is not None:
-            rows = is_kept(rows, route, self._wire)
+        if routes.is_decomposed:
+            # Parts have no connection to each other.
+            found = (self._folder.read_rows(file, arity).rows for file in files)
+            parts = (rows if route is None else is_kept(rows, route, self._wire) for rows in found)
+        else:
+            parts = (each.rows for each in read_shared(self._folder, files, arity, route, self._wire))
         relation = self._state.relations[name]
-        relation.insert(np.ascontiguousarray(rows.astype(self._state.dtype)), first_new=relation.NEVER)
+        for rows in parts:
+            relation.insert(
+                np.ascontiguousarray(rows.astype(self._state.dtype, copy=False)), first_new=relation.NEVER
+            )
         self._state.show_all(name)
-        return relation
 
     def _load_checkpoint(self, saved: Checkpoint) -> None:
         """Load facts; only those of the last part may still have to be combined."""
-        for name, file in saved.files:
-            if (name, file) not in saved.last:
-                self._load(name, file)
+        for name in self._stratum.relations:
+            self._load(name, [file for n, file in saved.files if n == name and (n, file) not in saved.last])
         before = {name: self._state.relations[name].count for name in self._stratum.relations}
-        for name, file in saved.last:
-            self._load(name, file)
+        for name in self._stratum.relations:
+            self._load(name, [file for n, file in saved.last if n == name])
         for name, count in before.items():
             visible = self._state.visible[name]
             visible.delta, visible.end = count, self._state.relations[name].count

@@ -5,7 +5,7 @@ and keeps its state in memory between them.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -18,6 +18,7 @@ from tidelog.engine.spark.codes import Known
 from tidelog.engine.spark.failures import failure_text
 from tidelog.engine.spark.files import Annotated, Folder
 from tidelog.engine.spark.message import Message, Rows
+from tidelog.engine.spark.shared_reading import read_shared
 from tidelog.engine.spark.sockets import SocketWire, receive
 from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.engine.spark.work import file_name
@@ -100,8 +101,8 @@ class _Service:
         """Evaluate a group from files of facts; reply with the files of all it derives."""
         engine = self._new_engine(request)
         for name, files in request["facts"].items():
-            for file in files:
-                engine.insert(name, self._read(name, file, request).rows)
+            for content in self._read(engine, name, files):
+                engine.insert(name, content.rows)
         statistics = engine.evaluate()
         files, sizes = {}, {}
         for name in self._payload.groups[request["group"]].own:
@@ -120,8 +121,7 @@ class _Service:
         """Take over a committed state."""
         engine = self._new_engine(request)
         for name, files in request["state"].items():
-            for file in files:
-                content = self._read(name, file, request)
+            for content in self._read(engine, name, files):
                 assert content.levels is not None
                 assert content.counts is not None
                 engine.load(name, content.rows, content.levels, content.counts)
@@ -161,9 +161,10 @@ class _Service:
         }
         return Message(text=json.dumps(reply), tables=tuple(tables_back))
 
-    def _read(self, name: str, file: str, request: Mapping[str, Any]) -> Annotated:
-        arity = self._payload.groups[request["group"]].program.relations[name].arity
-        return self._folder.read_rows(file, arity)
+    def _read(self, engine: PartnerEngine, name: str, files: Sequence[str]) -> Iterator[Annotated]:
+        """Yield what this partner keeps of a relation; all partners read their shares."""
+        arity = engine.program.relations[name].arity
+        return read_shared(self._folder, files, arity, engine.route[name], self._wire)
 
     def _write(self, engine: PartnerEngine, name: str, numbers: Int64s, file: str) -> str:
         relation = engine.state.relations[name]

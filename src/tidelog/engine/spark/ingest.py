@@ -1,0 +1,262 @@
+"""Data frames as files of codes, written by workers: neither rows nor texts come to the driver.
+
+    frame                   distinct texts          dictionary              codes
+    c0: symbol, c1: number  one file for each part  text, code              distinct rows, one file for each part
+
+A frame with texts is read twice, and its rows must be the same both times: Spark keeps them on disk
+meanwhile, and a text that the dictionary does not have ends the evaluation with a diagnostic.
+"""
+
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tidelog.dataclass import dataclass
+from tidelog.engine.local.state import fits_narrow
+from tidelog.engine.spark.failures import FAILED, failure_text, raise_failure, unfit_worker
+from tidelog.engine.spark.files import Annotated, Folder
+from tidelog.engine.spark.texts import PART, PLACE, TEXT, FiledDictionary, TextFile
+from tidelog.engine.spark.work import file_name
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.nodes import Column, Relation
+from tidelog.values import Codec, Kind
+from tidelog.values.codes import floats_to_codes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, Row
+
+    Batches = Iterator[pa.RecordBatch]
+
+# Kinds of values that workers turn into codes.
+DIVISIBLE = frozenset({Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL})
+# A folder for texts that no relation's name can be, once it is quoted.
+_TEXTS = "%texts"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFiles:
+    """The facts of a relation in files, each fact once."""
+
+    files: tuple[str, ...]
+    size: int
+    is_wide: bool
+
+
+def is_divisible(relation: Relation, codec: Codec) -> bool:
+    """Say whether workers can encode facts of a relation: numbers and texts, not records."""
+    kinds = {codec.resolve(column.type).kind for column in relation.columns}
+    return bool(kinds) and kinds <= DIVISIBLE
+
+
+def write_frames(
+    frames: Mapping[str, "DataFrame"], relations: Mapping[str, Relation], codec: Codec, folder: Folder
+) -> dict[str, CodeFiles]:
+    """Write the facts of frames as files of codes; texts that are new get codes in `codec.symbols`.
+
+    Requires columns c0, c1, ... of types that the relation's columns take.
+    """
+    texts = {name: _places_of(relations[name], codec, Kind.SYMBOL) for name in frames}
+    checked = {name: _checked(frame, relations[name], codec) for name, frame in frames.items()}
+    kept = [_kept(checked[name]) for name in frames if texts[name]]
+    try:
+        if kept:
+            codec.symbols = _file_texts(checked, texts, codec, folder)
+        found = {}
+        for name, frame in checked.items():
+            coded = _with_codes(frame, texts[name], codec)
+            coded = _with_float_codes(coded, _places_of(relations[name], codec, Kind.FLOAT))
+            found[name] = _write_codes(coded, relations[name], folder)
+        return found
+    finally:
+        for frame in kept:
+            frame.unpersist()
+
+
+def _places_of(relation: Relation, codec: Codec, kind: Kind) -> list[int]:
+    return [n for n, column in enumerate(relation.columns) if codec.resolve(column.type).kind is kind]
+
+
+def _kept(frame: "DataFrame") -> "DataFrame":
+    from pyspark import StorageLevel  # noqa: PLC0415 - Spark is loaded when it is used
+
+    return frame.persist(StorageLevel.DISK_ONLY)
+
+
+def _checked(frame: "DataFrame", relation: Relation, codec: Codec) -> "DataFrame":
+    """Return a frame with columns of the types that codes are made from; workers raise at a bad value."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    types = {Kind.SYMBOL: "string", Kind.FLOAT: "double"}
+
+    def column(place: int, each: Column) -> "SparkColumn":
+        kind = codec.resolve(each.type).kind
+        value = f.col(f"c{place}").cast(types.get(kind, "long"))
+        if kind is Kind.UNSIGNED:
+            value = f.when(value < 0, _refused(relation, each, "a negative number")).otherwise(value)
+        null = _refused(relation, each, "a null")
+        return f.coalesce(value, null.cast(types.get(kind, "long"))).alias(f"c{place}")
+
+    return frame.select(*(column(place, each) for place, each in enumerate(relation.columns)))
+
+
+def _refused(relation: Relation, column: Column, what: str) -> "SparkColumn":
+    """Return an expression that raises a diagnostic where it is evaluated."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    diagnostic = Diagnostic(
+        code="wrong-value-type",
+        message=f"facts of `{relation.name}`: column `{column.name}` of type `{column.type}` has {what}",
+        hint="leave such rows out of the frame, or replace the value",
+    )
+    return f.raise_error(f.lit(failure_text(TidelogError([diagnostic]))))
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def _file_texts(
+    frames: Mapping[str, "DataFrame"], places: Mapping[str, Sequence[int]], codec: Codec, folder: Folder
+) -> FiledDictionary:
+    """Let workers write the texts of all frames that have no code yet, and return the dictionary with them."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    columns = [frames[name].select(f.col(f"c{n}").alias(TEXT)) for name in frames for n in places[name]]
+    known = FiledDictionary(codec.symbols, folder, ())
+    texts = reduce(lambda left, right: left.union(right), columns).distinct()
+    if known.first:
+        texts = texts.join(f.broadcast(known.frame(texts.sparkSession)), on=TEXT, how="left_anti")
+    rows = _collected(
+        texts, _write_texts_at(folder.uri, uuid.uuid4().hex[:12]), "file string, part int, rows long"
+    )
+    written = sorted((row.part, row.file, row.rows) for row in rows)
+    return FiledDictionary(
+        codec.symbols, folder, tuple(TextFile(file, part, count) for part, file, count in written)
+    )
+
+
+def _with_codes(frame: "DataFrame", places: Sequence[int], codec: Codec) -> "DataFrame":
+    """Return the frame with the codes of its texts."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    if not places:
+        return frame
+    assert isinstance(codec.symbols, FiledDictionary)
+    dictionary = codec.symbols.frame(frame.sparkSession)
+    changed = Diagnostic(
+        code="spark-frame-changed",
+        message="a data frame had other texts when it was read again",
+        hint="write the frame to a table or a file first, or make it deterministic",
+    )
+    for place in places:
+        code = dictionary.select(f.col(TEXT).alias(f"text{place}"), f.col("code").alias(f"code{place}"))
+        missing = f.raise_error(f.lit(failure_text(TidelogError([changed])))).cast("long")
+        frame = frame.join(code, f.col(f"c{place}") == f.col(f"text{place}"), "left")
+        frame = frame.withColumn(f"c{place}", f.coalesce(f.col(f"code{place}"), missing))
+        frame = frame.drop(f"text{place}", f"code{place}")
+    return frame
+
+
+def _write_texts_at(uri: str, name: str) -> Callable[["Batches"], "Batches"]:
+    def write(batches: "Batches") -> "Batches":
+        from tidelog.engine.spark.ingest import write_texts  # noqa: PLC0415 - in the worker
+
+        yield from write_texts(batches, uri, name)
+
+    return write
+
+
+def write_texts(batches: "Batches", uri: str, name: str) -> "Batches":
+    """Write the texts of one part to a file and yield its name and size; called in the worker."""
+    import pyarrow as pa  # noqa: PLC0415 - in the worker
+    from pyspark import TaskContext  # noqa: PLC0415 - in the worker
+
+    context = TaskContext.get()
+    assert context is not None
+    part = int(context.partitionId())
+    table = pa.Table.from_batches(list(batches) or [pa.record_batch({TEXT: pa.array([], pa.string())})])
+    if table.num_rows:
+        count = table.num_rows
+        columns = {TEXT: table.column(0), PLACE: np.arange(count), PART: np.full(count, part, np.int32)}
+        file = file_name(_TEXTS, part, f"{name}-{uuid.uuid4().hex[:12]}")
+        Folder(uri).write_table(file, pa.table(columns), compression="lz4")
+        yield pa.record_batch(
+            {"file": [file], "part": pa.array([part], pa.int32()), "rows": pa.array([count], pa.int64())}
+        )
+
+
+# --- codes ----------------------------------------------------------------------------------------
+
+
+def _with_float_codes(frame: "DataFrame", places: Sequence[int]) -> "DataFrame":
+    """Return the frame with the codes of its floats; Spark has no function for their bits."""
+    if not places:
+        return frame
+    schema = ", ".join(f"{name} long" for name in frame.columns)
+
+    def encode(batches: "Batches") -> "Batches":
+        import pyarrow as pa  # noqa: PLC0415 - in the worker
+
+        for batch in batches:
+            columns = list(batch.columns)
+            for place in places:
+                columns[place] = pa.array(floats_to_codes(columns[place].to_numpy(zero_copy_only=False)))
+            yield pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+    return frame.mapInArrow(encode, schema)
+
+
+def _write_codes(frame: "DataFrame", relation: Relation, folder: Folder) -> CodeFiles:
+    name = f"in-{uuid.uuid4().hex[:12]}"
+    uri, relation_name, arity = folder.uri, relation.name, relation.arity
+
+    def write(batches: "Batches") -> "Batches":
+        from tidelog.engine.spark.ingest import write_part  # noqa: PLC0415 - in the worker
+
+        yield from write_part(batches, uri, relation_name, name, arity)
+
+    rows = _collected(frame.distinct(), write, "file string, rows long, wide boolean")
+    files = sorted(row.file for row in rows)
+    return CodeFiles(tuple(files), sum(row.rows for row in rows), any(row.wide for row in rows))
+
+
+def write_part(batches: "Batches", uri: str, relation: str, name: str, arity: int) -> "Batches":
+    """Write the rows of one part to a file and yield its name and size; called in the worker."""
+    import pyarrow as pa  # noqa: PLC0415 - in the worker
+    from pyspark import TaskContext  # noqa: PLC0415 - in the worker
+
+    context = TaskContext.get()
+    assert context is not None
+    columns: list[list[Any]] = [[] for _ in range(arity)]
+    for batch in batches:
+        for place in range(arity):
+            columns[place].append(batch.column(place).to_numpy(zero_copy_only=False))
+    if not columns[0]:
+        return
+    rows = np.stack([np.concatenate(parts) for parts in columns], axis=1)
+    is_wide = not fits_narrow(rows)
+    file = file_name(relation, int(context.partitionId()), f"{name}-{uuid.uuid4().hex[:12]}")
+    Folder(uri).write_rows(file, Annotated(rows if is_wide else rows.astype(np.int32)))
+    yield pa.record_batch({"file": [file], "rows": pa.array([len(rows)], pa.int64()), "wide": [is_wide]})
+
+
+def _collected(frame: "DataFrame", task: Callable[["Batches"], "Batches"], schema: str) -> "list[Row]":
+    """Run a task over a frame and return the little that it yields; failures are raised as what they were."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
+
+    try:
+        return frame.mapInArrow(task, schema).collect()
+    except (PySparkException, Py4JError) as error:
+        text = str(error)
+        if FAILED in text:
+            found, _ = json.JSONDecoder().raw_decode(text[text.index(FAILED) + len(FAILED) :])
+            raise_failure(FAILED + json.dumps(found))
+        if "ModuleNotFoundError" in text:
+            raise TidelogError([unfit_worker(text.strip().splitlines()[-1])]) from error
+        raise

@@ -1,0 +1,61 @@
+"""Facts given as Spark data frames, for an engine whose workers read them."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from tidelog import io
+from tidelog.dataclass import dataclass
+from tidelog.engine.protocol import Codes
+from tidelog.io.column_names import match_columns
+from tidelog.program.nodes import Relation
+from tidelog.values import Codec
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class FrameEngine(Protocol):
+    """An engine whose workers read data frames."""
+
+    @property
+    def most_driver_facts(self) -> int:
+        """Return how many rows of a frame are better read by the driver."""
+
+    def insert_frame(self, relation: str, frame: "DataFrame") -> None:
+        """Insert the rows of a data frame with columns c0, c1, ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFacts:
+    """Facts that the workers of an engine are to read, in columns c0, c1, ..."""
+
+    engine: FrameEngine
+    frame: "DataFrame"
+
+
+def is_spark_frame(data: object) -> bool:
+    """Say whether facts are a data frame of Spark."""
+    return hasattr(data, "toArrow") and hasattr(data, "mapInArrow")
+
+
+def read_frame(
+    frame: "DataFrame", relation: Relation, codec: Codec, engine: FrameEngine
+) -> list[Codes] | WorkerFacts | None:
+    """Return the codes of a small frame, or the frame for workers if it is a large one.
+
+    Raises diagnostics if its columns are not those of the relation. What is wrong with single values of a
+    large frame is found by workers.
+    """
+    from tidelog.engine.spark.gathering import gather  # noqa: PLC0415 - only with Spark
+    from tidelog.engine.spark.ingest import is_divisible  # noqa: PLC0415 - as above
+
+    if not is_divisible(relation, codec):
+        return io.columns_from(gather(frame), relation, codec)
+    first = gather(frame.limit(engine.most_driver_facts + 1))
+    if first.num_rows <= engine.most_driver_facts:
+        return io.columns_from(first, relation, codec)
+    # The names and types of the columns are checked as those of a small frame.
+    io.columns_from(first.slice(0, 1), relation, codec)
+    positions = match_columns(frame.columns, [column.name for column in relation.columns])
+    names = [f"c{place}" for place in range(relation.arity)]
+    renamed = frame.toDF(*(f"given{place}" for place in range(relation.arity)))
+    return WorkerFacts(engine, renamed.select(*(f"given{place}" for place in positions)).toDF(*names))
