@@ -3,6 +3,7 @@
 python -m benchmarks spark --data DIR --json out.json
 python -m benchmarks spark galen --data DIR --epochs
 python -m benchmarks spark --driver-memory
+python -m benchmarks spark --recovery
 """
 
 import argparse
@@ -64,7 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the driver's memory while rows and texts go through Spark",
     )
-    parser.add_argument("--rows", type=int, nargs="*", help="numbers of rows for --driver-memory")
+    parser.add_argument("--recovery", action="store_true", help="executors killed in epochs")
+    parser.add_argument("--kills", type=int, default=3, help="executors that --recovery kills")
+    parser.add_argument("--rows", type=int, nargs="*", help="rows for --driver-memory, facts for --recovery")
     parser.add_argument("--json", type=Path, help="keep the measurements here")
 
 
@@ -76,6 +79,10 @@ def run_spark(options: argparse.Namespace) -> int:
         from benchmarks.spark.driver_memory import run_driver_memory  # noqa: PLC0415 - see above
 
         return run_driver_memory(options)
+    if options.recovery:
+        from benchmarks.spark.recovery import run_recovery  # noqa: PLC0415 - see above
+
+        return run_recovery(options)
     if options.epochs and options.cpu:
         return _run_epochs_cpu(options)
     if options.epochs:

@@ -10,7 +10,7 @@ import multiprocessing
 import tempfile
 import threading
 import time
-from typing import Final
+from typing import Final, Self
 
 import psutil
 
@@ -83,7 +83,7 @@ class _MemoryMeter:
         self._done = threading.Event()
         self._watching = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> "_MemoryMeter":
+    def __enter__(self) -> Self:
         self._watching.start()
         return self
 

@@ -104,6 +104,32 @@ def test_partners_give_up_at_the_budget_of_the_local_engine(partners, monkeypatc
     assert f"{0.3 * found[0][-1] / DEFAULT_RATIO:,.0f} are allowed" in found[1][-1].reason
 
 
+APART = """
+.decl e(x: number, y: number) .input e
+.decl mark(x: number) .input mark
+.decl reach(x: number, y: number)
+reach(x, y) :- e(x, y), !mark(x).
+reach(x, z) :- reach(x, y), e(y, z).
+"""
+
+
+def test_parts_with_different_iterations_decide_alike(monkeypatch):
+    """Parts that exchange no facts go through different numbers of iterations, and still give up together."""
+    monkeypatch.setattr("tidelog.maintain.prices.FREE_WORK", 0)
+    program = followable(APART)
+    long = {(n, n + 1) for n in range(60)}
+    history = [{"e": long, "mark": {(n,) for n in range(1, 60)}}]
+    history.append({"e": long - {(30, 31), (2, 3)}, "mark": {(n,) for n in range(5, 60)}})
+    history.append({"e": long, "mark": set()})
+
+    states, _ = follow(program, history, 3, Strategy.AUTO)
+
+    for number, inputs in enumerate(history):
+        alone, _ = follow(program, [inputs], 1, Strategy.AUTO)
+        together = {row: each for state in states[number] for row, each in state["reach"].items()}
+        assert together == alone[0][0]["reach"]
+
+
 @settings(max_examples=25)
 @given(data=st.data(), strategy=st.sampled_from([Strategy.UPDATE, Strategy.UPDATE, Strategy.RECOMPUTE]))
 @pytest.mark.parametrize("partners", [1, 2, 3])

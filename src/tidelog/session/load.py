@@ -110,7 +110,7 @@ def _readers_of_mapping(
     for name, data in facts.items():
         relation = program.relations[name]
         if is_spark_frame(data) and hasattr(engine, "insert_frame"):
-            yield name, partial(read_frame, cast("Any", data), relation, codec, engine)
+            yield name, partial(read_frame, cast("Any", data), relation, codec, cast("Any", engine))
         else:
             yield name, partial(columns_of, data, relation, program, codec)
 

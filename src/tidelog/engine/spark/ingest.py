@@ -1,7 +1,8 @@
 """Data frames as files of codes, written by workers: neither rows nor texts come to the driver.
 
-    frame                   distinct texts          dictionary              codes
-    c0: symbol, c1: number  one file for each part  text, code              distinct rows, one file for each part
+    frame      c0: symbol, c1: number
+    texts      each once, one file for each part; their codes are dense
+    codes      distinct rows, one file for each part
 
 A frame with texts is read twice, and its rows must be the same both times: Spark keeps them on disk
 meanwhile, and a text that the dictionary does not have ends the evaluation with a diagnostic.
@@ -123,7 +124,7 @@ def _refused(relation: Relation, column: Column, what: str) -> "SparkColumn":
 def _file_texts(
     frames: Mapping[str, "DataFrame"], places: Mapping[str, Sequence[int]], codec: Codec, folder: Folder
 ) -> FiledDictionary:
-    """Let workers write the texts of all frames that have no code yet, and return the dictionary with them."""
+    """Let workers write the texts of all frames that have no code yet; return the dictionary with them."""
     from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
 
     columns = [frames[name].select(f.col(f"c{n}").alias(TEXT)) for name in frames for n in places[name]]

@@ -45,6 +45,13 @@ def total(wire: Wire, *numbers: int) -> tuple[int, ...]:
     return tuple(sum(column) for column in zip(*(each.numbers for each in received), strict=True))
 
 
+def most(wire: Wire, *numbers: int) -> tuple[int, ...]:
+    """Return the largest of each number over all partners."""
+    message = Message(tuple(int(number) for number in numbers))
+    received = wire.exchange([message] * wire.partners)
+    return tuple(max(column) for column in zip(*(each.numbers for each in received), strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class ApartWire:
     """The wire of parts that do not depend on each other."""

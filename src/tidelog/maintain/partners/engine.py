@@ -4,7 +4,7 @@ All partners do the same steps with the same changes; what differs is which fact
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -26,15 +26,16 @@ from tidelog.engine.spark.partner import (
     where_kept,
 )
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
-from tidelog.engine.spark.wire import Wire, total
-from tidelog.maintain.decide import NO_LIMIT, UNTOUCHED, Decision, give_up, reaching, recompute
+from tidelog.engine.spark.wire import Wire, most, total
+from tidelog.maintain.decide import UNTOUCHED, Decision, Situation, decide, give_up
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.heads import OverBudget, WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.learned import Learned
 from tidelog.maintain.partners.heads import PartnerHeads
+from tidelog.maintain.prices import FREE_WORK
 from tidelog.maintain.recompute import Recomputed
-from tidelog.maintain.row_delta import NO_DELTA, NO_ROWS, RowDelta, changed_rows
+from tidelog.maintain.row_delta import NO_DELTA, NO_ROWS, RowDelta
 from tidelog.maintain.strata import StratumOutcome
 from tidelog.maintain.sweeps import Sweeps
 from tidelog.maintain.work import evaluation_work, stratum_work
@@ -51,6 +52,20 @@ class CodeDelta:
 
     inserted: CodeArray
     deleted: CodeArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """How many changed rows reach a stratum, and by how many the deleted ones exceed the inserted."""
+
+    rows: int
+    net_deleted: int
+
+    @classmethod
+    def of(cls, changes: Iterable[CodeDelta | RowDelta]) -> "_Reach":
+        """Return what these changes amount to."""
+        sizes = [(len(change.inserted), len(change.deleted)) for change in changes]
+        return cls(sum(map(sum, sizes)), sum(deleted - inserted for inserted, deleted in sizes))
 
 
 def routes_of(program: Program) -> tuple[Routes, ...]:
@@ -93,7 +108,7 @@ class PartnerEngine:
             tuple(flatten_rule(rule, program) for rule in stratum.rules) for stratum in program.strata
         ]
         self._read = [earlier_relations(stratum) for stratum in program.strata]
-        self.work: list[int] = [0] * len(program.strata)
+        self._learned = [Learned() for _ in program.strata]
 
     # --- from scratch, and from files -------------------------------------------------------------
 
@@ -122,18 +137,31 @@ class PartnerEngine:
         for number, stratum in enumerate(self.program.strata):
             statistics = self._run(number, stratum)
             finished.append(statistics)
-            self.work[number] = self._total_work(statistics)
+            self._learned[number] = Learned.from_evaluation(*self._total_work(statistics))
         return finished
+
+    @property
+    def work(self) -> list[int]:
+        """Return the work of the last evaluation of each stratum, by all partners."""
+        return [each.recompute_work for each in self._learned]
+
+    def take_work(self, work: Sequence[int]) -> None:
+        """Take over the work of evaluations from before; prices are learned anew."""
+        self._learned = [Learned(each) for each in work]
 
     def _run(self, number: int, stratum: Stratum) -> StratumStatistics:
         context = PartnerContext(self.state, self._expressions, self._settings, self.wire)
         return PartnerRun(stratum, self.routes[number], context).run(number, SilentObserver())
 
-    def _total_work(self, statistics: StratumStatistics) -> int:
-        # All partners go through the same iterations, which count once.
-        return total(self.wire, stratum_work(replace(statistics, iterations=0)))[0] + evaluation_work(
-            0, 0, statistics.iterations
-        )
+    def _total_work(self, statistics: StratumStatistics) -> tuple[int, float]:
+        """Return the work of all partners in an evaluation and the seconds of the slowest.
+
+        All partners must know the same, because all must decide alike. Iterations count once; those that
+        never exchange facts go through different numbers of them.
+        """
+        iterations, micros = most(self.wire, statistics.iterations, int(statistics.seconds * 1e6))
+        work, *_ = total(self.wire, stratum_work(replace(statistics, iterations=0)))
+        return work + evaluation_work(0, 0, iterations), micros / 1e6
 
     # --- an epoch ---------------------------------------------------------------------------------
 
@@ -151,7 +179,6 @@ class PartnerEngine:
         self, changes: Mapping[str, CodeDelta], settings: MaintenanceSettings
     ) -> tuple[dict[str, RowDelta], tuple[StratumReport, ...]]:
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
-        sizes = {name: len(c.inserted) + len(c.deleted) for name, c in changes.items()}
         found: dict[str, RowDelta] = {}
         reports = []
         for number, stratum in enumerate(self.program.strata):
@@ -159,35 +186,41 @@ class PartnerEngine:
             earlier = {name: found[name] for name in self._read[number] if name in found}
             begun = time.perf_counter()
             # Every partner keeps what another stratum reads, so all partners count the same.
-            rows = sum(sizes[name] for name in own) + changed_rows(earlier)
-            outcome = self._advance(number, own, earlier, self._decide(number, rows, settings))
+            reach = _Reach.of((*(changes[name] for name in own), *earlier.values()))
+            outcome = self._advance(number, own, earlier, self._decide(number, reach, settings), reach)
             found.update(outcome.changes)
             seconds = time.perf_counter() - begun
             reports.append(outcome.decision.report(stratum.relations, outcome.work, seconds))
         return found, tuple(reports)
 
-    def _decide(self, number: int, rows: int, settings: MaintenanceSettings) -> Decision:
-        """Return what all partners do about a stratum that this many changed rows reach."""
-        if not rows:
+    def _decide(self, number: int, reach: _Reach, settings: MaintenanceSettings) -> Decision:
+        """Return what all partners do about a stratum that these changes reach."""
+        if not reach.rows:
             return Decision(Action.SKIPPED, Strategy.UPDATE, UNTOUCHED)
-        partners, has_rules = f"{self.wire.partners} partners", bool(self._rules[number])
-        if settings.strategy is Strategy.RECOMPUTE and has_rules:
-            return recompute(f"recomputing was asked for; {partners}")
-        budget = NO_LIMIT
-        if settings.strategy is Strategy.AUTO and has_rules:
-            # Partners learn no prices: what they measured would differ, and all must decide alike.
-            work = self.work[number]
-            budget = Learned(work).budget(settings.switch, work)
-        reason = f"{reaching(rows)}; {partners}"
-        return Decision(Action.UPDATED, Strategy.UPDATE, reason, budget=budget)
+        is_known = settings.strategy in {Strategy.AUTO, Strategy.RECOMPUTE}
+        chosen = replace(settings, strategy=settings.strategy if is_known else Strategy.UPDATE)
+        stratum, learned = self.program.strata[number], self._learned[number]
+        has_rules = bool(self._rules[number])
+        share = 0.0
+        if has_rules and chosen.strategy is Strategy.AUTO:
+            sizes = (len(self.state.relations[name]) for name in (*stratum.relations, *self._read[number]))
+            # Copies are counted at every partner, and so are the changed rows.
+            share = reach.rows * self.wire.partners / max(1, *total(self.wire, sum(sizes)))
+        now = Situation(
+            reach.rows, share, learned.expected_recompute(reach.net_deleted), learned,
+            has_rules=has_rules, is_recursive=stratum.is_recursive,
+        )  # fmt: skip
+        decision = decide(now, chosen)
+        return replace(decision, reason=f"{decision.reason}; {self.wire.partners} partners")
 
     def _advance(
-        self, number: int, own: Mapping[str, RowDelta], earlier: Mapping[str, RowDelta], decision: Decision
-    ) -> StratumOutcome:
-        """Advance one stratum to the new epoch as decided."""
+        self, number: int, own: Mapping[str, RowDelta], earlier: Mapping[str, RowDelta], decision: Decision,
+        reach: _Reach,
+    ) -> StratumOutcome:  # fmt: skip
+        """Advance one stratum to the new epoch as decided, and learn what it cost."""
         if decision.action is Action.SKIPPED:
             return StratumOutcome({}, decision, 0)
-        stratum = self.program.strata[number]
+        stratum, learned = self.program.strata[number], self._learned[number]
         marks = {name: self._marks_of(name) for name in stratum.relations}
         judge = EpochJudge(self.state.relations, marks, earlier)
         meter = WorkMeter(self._derivations, decision.budget)
@@ -197,16 +230,24 @@ class PartnerEngine:
         try:
             if decision.is_update:
                 changes = Sweeps(self._rules[number], judge, self._derivations, heads).run(own)
+                learned.learn(reach.rows, heads.work, self._seconds_of_slowest(meter, heads.work))
                 return StratumOutcome(changes, decision, heads.work)
         except OverBudget:
             for each in marks.values():
                 each.undo()
             decision = give_up(decision, heads.work)
+            learned.learn_failure(reach.rows, heads.work, self._seconds_of_slowest(meter, heads.work))
+        learned.refusals += decision.is_refused
         changes, statistics = self._recomputed.evaluate(
             stratum, partial(self._inputs, own), earlier, lambda: self._run(number, stratum)
         )
-        self.work[number] = self._total_work(statistics)
-        return StratumOutcome(changes, decision, self.work[number] + heads.work)
+        work, seconds = self._total_work(statistics)
+        learned.learn_recompute(reach.net_deleted, work, seconds)
+        return StratumOutcome(changes, decision, work + heads.work)
+
+    def _seconds_of_slowest(self, meter: WorkMeter, work: int) -> float:
+        """Return how long an update took the slowest partner; 0 if the work is too little to say much."""
+        return most(self.wire, int(meter.seconds * 1e6))[0] / 1e6 if work >= FREE_WORK else 0.0
 
     def _check_level(self, stratum: Stratum, level: int) -> None:
         check_iterations(iterations_to(level, stratum), stratum, self._settings)

@@ -125,7 +125,7 @@ class _Service:
                 assert content.levels is not None
                 assert content.counts is not None
                 engine.load(name, content.rows, content.levels, content.counts)
-        engine.work = list(request["work"])
+        engine.take_work(request["work"])
         return Message(text="{}")
 
     def _apply(self, request: Mapping[str, Any], message: Message) -> Message:
