@@ -10,8 +10,8 @@ from tidelog.engine.numbering import Numbering
 from tidelog.engine.spark.files import MANIFEST, Annotated, Folder
 from tidelog.errors import TidelogError
 from tidelog.maintain.partners import manifest as manifests
-from tidelog.maintain.partners.groups import read_state, shorten_files, write_inputs
 from tidelog.maintain.partners.manifest import Manifest, Manifests
+from tidelog.maintain.partners.state_files import read_state, shorten_files, write_inputs
 from tidelog.values.codec import Codec
 
 

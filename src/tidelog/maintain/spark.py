@@ -47,21 +47,19 @@ from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.split import split_rules
 from tidelog.errors import Diagnostic, Severity
 from tidelog.maintain.engine import LocalMaintainedEngine
-from tidelog.maintain.partners.groups import (
-    DriverGroup,
+from tidelog.maintain.partners.groups import DriverGroup, PartnerGroup, StratumGroup
+from tidelog.maintain.partners.manifest import Manifest, Manifests
+from tidelog.maintain.partners.placing import PlacedStrata, place_strata
+from tidelog.maintain.partners.pool import PartnerPool
+from tidelog.maintain.partners.service import GroupSpec
+from tidelog.maintain.partners.state_files import (
     Found,
-    PartnerGroup,
-    StratumGroup,
     change_facts,
     found_in,
     read_state,
     shorten_files,
     write_inputs,
 )
-from tidelog.maintain.partners.manifest import Manifest, Manifests
-from tidelog.maintain.partners.placing import PlacedStrata, place_strata
-from tidelog.maintain.partners.pool import PartnerPool
-from tidelog.maintain.partners.service import GroupSpec
 from tidelog.maintain.projections import project_negations
 from tidelog.program import print_program
 from tidelog.program.nodes import Program

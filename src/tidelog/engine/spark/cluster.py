@@ -4,6 +4,7 @@ import shutil
 import tempfile
 import weakref
 from pathlib import Path
+from typing import Any
 
 from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.options import SparkOptions
@@ -15,7 +16,7 @@ def reason_against_barrier(options: SparkOptions, partners: int) -> str | None:
     """Return why partners cannot run as one barrier stage, or None if they can."""
     if options.exchange == "shuffle":
         return "the shuffle was asked for"
-    if str(options.spark.conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true":
+    if _allocates_dynamically(options.spark):
         return "Spark refuses barrier stages under dynamic allocation"
     if options.exchange == "sockets":
         # The user asked for it: Spark itself waits for slots, and reports if they do not become free.
@@ -26,6 +27,30 @@ def reason_against_barrier(options: SparkOptions, partners: int) -> str | None:
     if available < partners:
         return f"{partners} partners need as many slots at once, and there are {available}"
     return None
+
+
+def _allocates_dynamically(spark: object) -> bool:
+    conf: Any = spark.conf  # type: ignore[attr-defined]
+    return str(conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true"
+
+
+def check_settings(options: SparkOptions) -> None:
+    """Raise a diagnostic if the session's settings rule out what the options insist on.
+
+    Speculation is no such case: Spark never runs a task of a barrier stage twice, and the files of other
+    tasks have names of their own. An executor that is decommissioned is one that is lost.
+    """
+    insisting = "exchange='sockets'" if options.exchange == "sockets" else "resident=True"
+    if (options.exchange == "sockets" or options.resident) and _allocates_dynamically(options.spark):
+        raise TidelogError(
+            [
+                Diagnostic(
+                    code="spark-dynamic-allocation",
+                    message=f"{insisting} needs barrier stages, which Spark refuses under dynamic allocation",
+                    hint="set spark.dynamicAllocation.enabled=false, or leave the option out",
+                )
+            ]
+        )
 
 
 def open_storage(options: SparkOptions, holder: object) -> Folder:

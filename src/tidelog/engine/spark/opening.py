@@ -14,7 +14,7 @@ _MISSING = "the engine `spark` needs PySpark, which is not installed"
 def choose_options(spark: object, chosen: Mapping[str, object] | None) -> object:
     """Return the checked `SparkOptions` of a session."""
     _require_pyspark()
-    from tidelog.engine.spark.cluster import check_session  # noqa: PLC0415 - only with Spark
+    from tidelog.engine.spark.cluster import check_session, check_settings  # noqa: PLC0415 - only with Spark
     from tidelog.engine.spark.options import SparkOptions  # noqa: PLC0415 - as above
 
     check_session(spark)
@@ -33,6 +33,7 @@ def choose_options(spark: object, chosen: Mapping[str, object] | None) -> object
         )
     options = SparkOptions(spark, **(chosen or {}))  # type: ignore[arg-type]
     options.check()
+    check_settings(options)
     return options
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
@@ -94,7 +95,9 @@ class StratumEvaluation:
             context.after_iteration = self._checkpoint
         run = PartnerRun(self._stratum, payload.routes, context)
         statistics = run.run(payload.stratum, SilentObserver(), iteration)
-        written, sizes = self._write(payload.name, {})
+        # Spark may run an ordinary task twice at once, and each writes files of its own.
+        name = f"{payload.name}-{uuid.uuid4().hex[:12]}" if payload.routes.is_decomposed else payload.name
+        written, sizes = self._write(name, {})
         return {"statistics": dataclasses.asdict(statistics), "files": written, "sizes": sizes}
 
     def _load(self, name: str, files: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tidelog.engine.code_rows import agreeing, as_columns, fact_columns, fact_rows
+from tidelog.engine.code_rows import as_columns, fact_columns, fact_rows
 from tidelog.engine.epoch import (
     Action,
     EpochResult,
@@ -21,22 +21,24 @@ from tidelog.engine.epoch import (
 )
 from tidelog.engine.local.state import NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Observer, SilentObserver, StratumStatistics
-from tidelog.engine.spark.files import Annotated, Folder
+from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.message import Message, Rows
-from tidelog.engine.spark.work import file_name
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.pool import PartnerPool
+from tidelog.maintain.partners.state_files import (
+    MOST_FILES,
+    Found,
+    change_facts,
+    found_in,
+    read_state,
+    shorten_files,
+    write_inputs,
+)
 from tidelog.program.nodes import Program
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
-from tidelog.storage.kernel import CodeArray, Int32s
-
-# The iterations of facts, by their codes.
-Found = dict[tuple[int, ...], int]
-
-# A relation is written whole again once each partner has this many files of it.
-_MOST_FILES = 32
+from tidelog.storage.kernel import CodeArray
 
 
 class StratumGroup(Protocol):
@@ -178,7 +180,7 @@ class PartnerGroup:
         is_wide = not all(fits_narrow(table.rows) for table in tables)
         if is_wide and not self.is_wide:
             self._widen()
-        compacted = [r for r, files in self.files.items() if len(files) > _MOST_FILES * self._pool.partners]
+        compacted = [r for r, files in self.files.items() if len(files) > MOST_FILES * self._pool.partners]
         request = {
             "do": "apply", "group": self.number, "changed": sorted(changes), "compact": compacted,
             "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
@@ -309,51 +311,6 @@ class PartnerGroup:
         self.work = list(described["work"])
         self.is_wide = bool(described["is_wide"])
         self._seen = {}
-
-
-def found_in(rows: CodeArray, levels: Int32s, codes: Mapping[int, int]) -> Found:
-    """Return the rows that are facts and have these codes in these columns, with their iterations."""
-    keep = agreeing(rows, codes) & (levels != ABSENT)
-    return dict(zip(map(tuple, rows[keep].tolist()), levels[keep].tolist(), strict=True))
-
-
-def change_facts(facts: StoredRelation, inserted: CodeArray, deleted: CodeArray) -> None:
-    """Delete facts that are there, and insert others."""
-    if len(deleted):
-        facts.delete_rows(facts.find(np.ascontiguousarray(deleted.astype(np.int64))))
-    if len(inserted):
-        facts.insert(np.ascontiguousarray(inserted.astype(np.int64)))
-
-
-def write_inputs(folder: Folder, relation: str, name: str, inserted: CodeArray, deleted: CodeArray) -> str:
-    """Write input facts that are inserted and deleted to a file that `read_state` reads; return it."""
-    rows = np.concatenate([deleted, inserted])
-    levels = np.repeat(np.array([ABSENT, 0], np.int32), [len(deleted), len(inserted)])
-    content = Annotated(rows, levels, np.ones(len(rows), np.int32))
-    return folder.write_rows(file_name(relation, 0, f"input-{name}"), content)
-
-
-def shorten_files(folder: Folder, relation: str, files: list[str], arity: int) -> list[str]:
-    """Return files of a relation, written as one if they are many; those of before stay where they are."""
-    if len(files) <= _MOST_FILES:
-        return files
-    rows = read_state(folder, files, arity).live_rows()
-    return [write_inputs(folder, relation, f"all-{uuid.uuid4().hex[:12]}", rows, rows[:0])]
-
-
-def read_state(folder: Folder, files: Sequence[str], arity: int) -> StoredRelation:
-    """Return the facts in files; the latest file that has a row decides about it."""
-    found = StoredRelation(arity, np.int64)
-    for file in files:
-        content = folder.read_rows(file, arity)
-        rows = np.ascontiguousarray(content.rows.astype(np.int64))
-        assert content.levels is not None
-        is_fact = content.levels != ABSENT
-        deleted = found.find(rows[~is_fact])
-        if (deleted >= 0).any():
-            found.delete_rows(deleted[deleted >= 0])
-        found.insert(np.ascontiguousarray(rows[is_fact]))
-    return found
 
 
 def _new_name(prefix: str) -> str:
