@@ -19,13 +19,11 @@ import numpy.typing as npt
 from tidelog.engine.code_rows import as_columns, as_rows, fact_columns, fact_rows, matching
 from tidelog.engine.epoch import (
     NO_CHANGES,
-    Action,
     EngineState,
     EpochResult,
     MaintenanceSettings,
     RelationChange,
     RelationState,
-    Strategy,
     StratumReport,
 )
 from tidelog.engine.numbering import Numbering
@@ -51,6 +49,7 @@ from tidelog.maintain.partners.groups import DriverGroup, PartnerGroup, StratumG
 from tidelog.maintain.partners.manifest import Manifest, Manifests
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
 from tidelog.maintain.partners.pool import PartnerPool
+from tidelog.maintain.partners.rule_change import keep_strata, rule_reports
 from tidelog.maintain.partners.service import GroupSpec
 from tidelog.maintain.partners.state_files import (
     Found,
@@ -58,6 +57,7 @@ from tidelog.maintain.partners.state_files import (
     found_in,
     read_state,
     shorten_files,
+    without_rows,
     write_inputs,
 )
 from tidelog.maintain.projections import project_negations
@@ -121,11 +121,20 @@ class SparkMaintainedEngine:
 
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Evaluate every relation to its fixpoint, group by group."""
-        begun = time.perf_counter()
-        finished: list[StratumStatistics] = []
+        self._place()
+        return self._evaluate_groups(observer, ())
+
+    def _place(self) -> None:
         sizes = {name: len(facts) for name, facts in self._inputs.items()}
         self._make_groups(place_strata(self._program, sizes, self._options, self._pool))
+
+    def _evaluate_groups(self, observer: Observer, kept: Sequence[StratumGroup]) -> RunStatistics:
+        """Evaluate all groups that are not kept as they are."""
+        begun = time.perf_counter()
+        finished: list[StratumStatistics] = []
         for number, group in enumerate(self._groups):
+            if group in kept:
+                continue
             observer.stratum_started(number, len(self._groups), group.own)
             statistics = group.evaluate(self._facts_for(group), SilentObserver())
             for each in statistics:
@@ -143,7 +152,7 @@ class SparkMaintainedEngine:
     def _facts_for(self, group: StratumGroup) -> dict[str, CodeArray]:
         """Return the input facts of a group's own relations, and all facts of those it reads."""
         facts = {name: self._inputs[name].live_rows() for name in group.own}
-        facts.update({n: self._rows(n) for n in group.reads})
+        facts.update({n: self._rows(n) for n in group.reads if n not in group.sources})
         return facts
 
     def _make_groups(self, runs: Sequence[PlacedStrata]) -> None:
@@ -162,12 +171,15 @@ class SparkMaintainedEngine:
                 part = split_rules(project_negations(part))
                 kept = tuple(name for name in part.relations if name not in reads)
                 specs.append(GroupSpec(part, kept, codes_of_constants(part.strata, self._codec)))
-                groups.append(PartnerGroup(len(specs) - 1, own, reads, part, self._pool, self._folder))
+                homes = {name: group for group in groups for name in group.own}
+                sources = {n: home for n in reads if isinstance(home := homes.get(n), PartnerGroup)}
+                number = len(specs) - 1
+                groups.append(PartnerGroup(number, own, reads, part, self._pool, self._folder, sources))
             else:
                 engine = LocalMaintainedEngine(
                     part, self._codec, self._settings, self._functions, self.numbering
                 )
-                groups.append(DriverGroup(own, reads, engine))
+                groups.append(DriverGroup(own, reads, part, engine))
         self._pool.with_groups(specs)
         self._groups = groups
         self._home = {name: group for group in groups for name in group.own}
@@ -285,10 +297,15 @@ class SparkMaintainedEngine:
         self, program: Program, settings: MaintenanceSettings, observer: Observer,
         changes: Mapping[str, RelationChange] = NO_CHANGES,
     ) -> EpochResult:  # fmt: skip
-        """Continue with another program: everything is evaluated again and compared."""
+        """Continue with another program.
+
+        Strata with the same rules that read nothing that changed keep their state. The others are
+        evaluated again, and their facts compared with those from before.
+        """
         del settings
-        before, old, specs = dict(self.__dict__), self._all_facts(), self._pool.groups
-        inputs, mark = self._inputs, self.numbering.mark()
+        before, specs, mark = dict(self.__dict__), self._pool.groups, self.numbering.mark()
+        inputs, old, old_groups = self._inputs, self._home, self._groups
+        changed = set(changes)
         try:
             self._adopt(program)
             self._epoch += 1
@@ -296,25 +313,34 @@ class SparkMaintainedEngine:
                 if name in inputs:
                     self._inputs[name].insert(inputs[name].live_rows())
             self._follow_inputs(changes)
-            strata = self.evaluate(observer).strata
+            self._place()
+            self._groups = keep_strata(self._groups, old_groups, changed)
+            self._home = {name: group for group in self._groups for name in group.own}
+            strata = self._evaluate_groups(observer, old_groups).strata
         except BaseException:
             self.__dict__.update(before)
             self._pool.with_groups(specs)
             self.numbering.rewind(mark)
             raise
+
+        def facts_before(name: str) -> CodeArray:
+            if name not in inputs:
+                return np.empty((0, self._arity(name)), np.int64)
+            stored = old[name].stored(name) if name in old else inputs[name]
+            return stored.live_rows().astype(np.int64, copy=False)
+
         inserted: dict[str, Sequence[Codes]] = {}
         deleted: dict[str, Sequence[Codes]] = {}
-        for name, relation in program.relations.items():
-            new = self._rows(name)
-            was = old.get(name, np.empty((0, relation.arity), np.int64))
+        for name in program.relations:
+            # A relation that lost all its rules, or got its first, is another one too.
+            if name not in changed and (name in old) == (name in self._home):
+                continue
+            new, was = self._rows(name), facts_before(name)
             for side, rows, others in ((inserted, new, was), (deleted, was, new)):
-                found = _without(rows, others)
+                found = without_rows(rows, others)
                 if len(found):
                     side[name] = fact_columns(found)
-        return EpochResult(inserted, deleted, tuple(_evaluated_again(each) for each in strata))
-
-    def _all_facts(self) -> dict[str, CodeArray]:
-        return {name: self._rows(name) for name in self._program.relations}
+        return EpochResult(inserted, deleted, tuple(rule_reports(self._program.strata, changed, strata)))
 
     # --- other processes ------------------------------------------------------------------------------
 
@@ -323,7 +349,7 @@ class SparkMaintainedEngine:
         relations = {}
         for name in self._program.relations:
             rows = self._rows(name)
-            left_out = _without(self._inputs[name].live_rows(), rows)
+            left_out = without_rows(self._inputs[name].live_rows(), rows)
             is_input = np.concatenate([self._inputs[name].find(rows) >= 0, np.ones(len(left_out), np.bool_)])
             levels = np.where(is_input, 0, 1).astype(np.int32)
             levels[len(rows) :] = 2**31 - 1
@@ -423,20 +449,3 @@ def _in_driver(names: Sequence[str], facts: int, reason: str) -> Diagnostic:
         hint="evaluate the program once with tidelog.spark.evaluate, or give the driver memory for it",
         severity=Severity.WARNING,
     )
-
-
-def _evaluated_again(stratum: StratumStatistics) -> StratumReport:
-    return StratumReport(
-        stratum.relations, Action.RECOMPUTED, Strategy.RECOMPUTE,
-        "on Spark other rules mean that everything is evaluated again",
-        stratum.derivations, stratum.derivations, stratum.seconds,
-    )  # fmt: skip
-
-
-def _without(rows: CodeArray, others: CodeArray) -> CodeArray:
-    """Return the rows that are not among the others."""
-    stored = StoredRelation(rows.shape[1], np.int64)
-    stored.insert(np.ascontiguousarray(others.astype(np.int64)))
-    probes = np.ascontiguousarray(rows.astype(np.int64))
-    found: CodeArray = probes[stored.find(probes) < 0]
-    return found

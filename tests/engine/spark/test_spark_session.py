@@ -199,6 +199,88 @@ def test_rules_change_on_spark(spark):
         assert set(db["path"]) == {(x, y) for x in "abc" for y in "abc"} - {("a", "a")}
 
 
+LAYERS = """
+.decl edge(x: symbol, y: symbol)
+.input edge
+.decl path(x: symbol, y: symbol)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.decl named(x: symbol, n: symbol)
+named(x, cat(x, "!")) :- path(x, _).
+.decl far(x: symbol, n: symbol)
+far(x, n) :- path(x, y), path(y, _), named(x, n), !edge(_, x).
+.decl back(x: symbol, y: symbol)
+back(y, x) :- edge(x, y).
+"""
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_strata_that_a_change_of_rules_does_not_reach_are_kept(spark, resident):
+    """Through rules and facts, groups of partners and of the driver have what a local session has."""
+    chosen = {**EVERYWHERE, "resident": resident}
+    options = {"engine": "spark", "spark": spark, "spark_options": chosen}
+    facts = {"edge": [("a", "b"), ("b", "c"), ("c", "d"), ("x", "c")]}
+
+    def same(db, other):
+        return all(set(db[name]) == set(other[name]) for name in ("path", "named", "far", "back"))
+
+    with tidelog.open(LAYERS, facts=facts, **options) as db, tidelog.open(LAYERS, facts=facts) as other:
+        assert same(db, other)
+        for each in (db, other):
+            each.apply(insert={"edge": [("d", "e")]}, delete={"edge": [("x", "c")]})
+        assert same(db, other)
+        # Only `far` has another rule; `path`, `named` and `back` are left alone.
+        deltas = [each.add_rules('far(x, "rule") :- back(x, _).') for each in (db, other)]
+        actions = {each.relations: each.action.value for each in deltas[0].strata}
+        assert actions == {
+            ("path",): "skipped", ("named",): "skipped", ("back",): "skipped", ("far",): "recomputed",
+        }  # fmt: skip
+        assert set(deltas[0]["far"].inserted) == set(deltas[1]["far"].inserted)
+        assert len(deltas[0]["path"].inserted) == 0
+        for each in (db, other):
+            each.apply(insert={"edge": [("e", "f")]}, delete={"edge": [("b", "c")]})
+        assert same(db, other)
+        # A rule of `path` reaches `named` and `far`.
+        deltas = [each.add_rules("path(x, x) :- back(x, _).") for each in (db, other)]
+        assert set(deltas[0]["named"].inserted) == set(deltas[1]["named"].inserted)
+        assert same(db, other)
+        for each in (db, other):
+            each.apply(delete={"edge": [("a", "b")]})
+        assert same(db, other)
+
+
+def test_groups_that_read_each_other_go_on_from_their_manifest(spark, tmp_path):
+    """What one group of partners reads from another is in its files, also after epochs and a restart."""
+    options = {"engine": "spark", "spark": spark}
+    options["spark_options"] = {**EVERYWHERE, "storage": str(tmp_path / "state")}
+    facts = {"edge": [("a", "b"), ("b", "c"), ("c", "d"), ("x", "c")]}
+    first = {"insert": {"edge": [("d", "e")]}, "delete": {"edge": [("x", "c")]}}
+    second = {"insert": {"edge": [("x", "b")]}, "delete": {"edge": [("a", "b")]}}
+    with tidelog.open(LAYERS, facts=facts, **options) as db:
+        where = {each.relations: each.where.value for each in db.snapshot.engine.placements}
+        assert where["path",] == where["far",] == "partners"
+        db.apply(**first)
+
+    with tidelog.open(LAYERS, facts=facts, **options) as db, tidelog.open(LAYERS, facts=facts) as other:
+        deltas = [db.apply(**second), (other.apply(**first), other.apply(**second))[1]]
+        for name in ("path", "named", "far", "back"):
+            assert set(db[name]) == set(other[name])
+            assert set(deltas[0][name].inserted) == set(deltas[1][name].inserted)
+            assert set(deltas[0][name].deleted) == set(deltas[1][name].deleted)
+
+
+def test_sockets_are_refused_under_dynamic_allocation(spark, monkeypatch):
+    """Options that need barrier stages are refused at the start, where Spark would refuse the stages."""
+    conf = type(spark.conf)
+    get = conf.get
+    monkeypatch.setattr(
+        conf, "get", lambda self, key, *other: "true" if "dynamicAll" in key else get(self, key, *other)
+    )
+    for chosen in ({"resident": True}, {"exchange": "sockets"}):
+        with pytest.raises(TidelogError, match="Spark refuses under dynamic allocation"):
+            tidelog.open(PATHS, engine="spark", spark=spark, spark_options=chosen)
+
+
 def test_rules_and_facts_change_together_on_spark(spark):
     """Rules and facts are one epoch on Spark too, and a mistake leaves both as they were."""
     options = {"engine": "spark", "spark": spark, "spark_options": EVERYWHERE}

@@ -221,7 +221,10 @@ class PartnerRun:
 
     def owned(self, name: str) -> int:
         """Return how many facts this partner owns."""
-        return len(owned_rows(self.state.relations[name].live_rows(), self.routes.relations[name], self.wire))
+        relation, route = self.state.relations[name], self.routes.relations[name]
+        if route.has_no_copies:
+            return len(relation)
+        return len(owned_rows(relation.live_rows(), route, self.wire))
 
     # --- one iteration --------------------------------------------------------------------------
 
@@ -370,7 +373,7 @@ def owned_rows(rows: CodeArray, route: RelationRoute, wire: Wire) -> Int64s:
 
 def copies_to_send(rows: CodeArray, route: RelationRoute, wire: Wire) -> list[tuple[int, CodeArray]]:
     """Return, for each other partner, the rows owned here of which it keeps a copy."""
-    if not rows.shape[0] or (not route.is_everywhere and set(route.columns) == {route.owner}):
+    if not rows.shape[0] or route.has_no_copies:
         return []
     if route.is_everywhere:
         return [(partner, rows) for partner in range(wire.partners) if partner != wire.me]

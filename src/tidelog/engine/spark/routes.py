@@ -32,6 +32,11 @@ class RelationRoute:
     columns: tuple[int, ...]
     is_everywhere: bool = False
 
+    @property
+    def has_no_copies(self) -> bool:
+        """Say whether facts are nowhere but at their owners."""
+        return not self.is_everywhere and set(self.columns) == {self.owner}
+
 
 @dataclass(frozen=True, slots=True)
 class RuleRoute:

@@ -149,7 +149,7 @@ class StratumEvaluation:
         for name in self._stratum.relations:
             relation, route = self._state.relations[name], self._payload.routes.relations[name]
             rows = relation.live_rows(first.get(name, 0))
-            own = rows[owned_rows(rows, route, self._wire)]
+            own = rows if route.has_no_copies else rows[owned_rows(rows, route, self._wire)]
             path = file_name(name, self._wire.me, file)
             files[name] = self._folder.write_rows(path, Annotated(own))
             sizes[name] = len(own)

@@ -4,7 +4,7 @@ All partners do the same steps with the same changes; what differs is which fact
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -131,10 +131,12 @@ class PartnerEngine:
         relation.hide_absent_rows(numbers)
         self.state.show_all(name)
 
-    def evaluate(self) -> list[StratumStatistics]:
-        """Evaluate every stratum to its fixpoint and annotate every fact."""
+    def evaluate(self, kept: Collection[str] = ()) -> list[StratumStatistics]:
+        """Evaluate every stratum to its fixpoint and annotate every fact; some relations were loaded."""
         finished = []
         for number, stratum in enumerate(self.program.strata):
+            if stratum.relations[0] in kept:
+                continue
             statistics = self._run(number, stratum)
             finished.append(statistics)
             self._learned[number] = Learned.from_evaluation(*self._total_work(statistics))

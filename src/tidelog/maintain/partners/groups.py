@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.code_rows import as_columns, fact_columns, fact_rows
 from tidelog.engine.epoch import (
     Action,
@@ -46,9 +47,14 @@ class StratumGroup(Protocol):
 
     own: tuple[str, ...]
     reads: tuple[str, ...]
+    # The groups of partners whose files have relations that this group reads.
+    sources: "Mapping[str, PartnerGroup]"
 
     def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
-        """Evaluate from scratch, from the input facts of own relations and all facts of those it reads."""
+        """Evaluate from scratch, from the input facts of own relations and all facts of those it reads.
+
+        A group of partners has the facts that other partners keep from their files.
+        """
 
     def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
         """Advance the group to the next epoch and return the differences of its own relations."""
@@ -69,12 +75,26 @@ class StratumGroup(Protocol):
         """Return the facts that have these codes in these columns, with the iterations of each."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptRelation:
+    """Where the state of a relation is, and the work of its stratum's last evaluation."""
+
+    files: Sequence[str]
+    size: int
+    work: int
+    is_wide: bool
+
+
 class DriverGroup:
     """Strata kept in the driver, by the local engine."""
 
-    def __init__(self, own: tuple[str, ...], reads: tuple[str, ...], engine: LocalMaintainedEngine) -> None:
+    def __init__(
+        self, own: tuple[str, ...], reads: tuple[str, ...], program: Program, engine: LocalMaintainedEngine
+    ) -> None:
         self.own = own
+        self.program = program
         self.reads = reads
+        self.sources: Mapping[str, PartnerGroup] = {}
         self._engine = engine
 
     def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
@@ -126,12 +146,15 @@ class PartnerGroup:
 
     def __init__(  # noqa: PLR0913, PLR0917 - where a group is kept and what it works with
         self, number: int, own: tuple[str, ...], reads: tuple[str, ...], program: Program, pool: PartnerPool,
-        folder: Folder,
+        folder: Folder, sources: "Mapping[str, PartnerGroup]",
     ) -> None:  # fmt: skip
         self.own = own
         self.reads = reads
+        self.sources = sources
         self.number = number
-        self._program = program
+        self.program = program
+        # What a change of rules leaves as it is: see `rule_change`.
+        self.kept: Mapping[str, KeptRelation] = {}
         self._pool = pool
         self._folder = folder
         self.files: dict[str, list[str]] = {}
@@ -145,36 +168,53 @@ class PartnerGroup:
     # --- epochs ------------------------------------------------------------------------------------
 
     def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
-        """Evaluate from scratch."""
+        """Evaluate from scratch, except for what is kept."""
         name = _new_name("0")
-        self.is_wide = self.is_wide or not all(fits_narrow(rows.astype(np.int64)) for rows in facts.values())
+        self.is_wide |= any(source.is_wide for source in self.sources.values())
+        self.is_wide |= any(each.is_wide for each in self.kept.values())
+        self.is_wide |= not all(fits_narrow(rows.astype(np.int64)) for rows in facts.values())
         files = {
             relation: [write_inputs(self._folder, relation, f"{self.number}-{name}", rows, rows[:0])]
             for relation, rows in facts.items()
+            if relation not in self.kept
         }
-        request = {"facts": files, "is_wide": self.is_wide, "name": name}
-        try:
-            replies = [json.loads(reply.text) for reply in self._pool.evaluate(self.number, request)]
-        except NeedsWideCodes:
-            self.is_wide = True
-            return self.evaluate(facts, observer)
+        files |= {relation: list(source.files[relation]) for relation, source in self.sources.items()}
+        replies: list[dict[str, Any]] = []
+        strata = [stratum for stratum in self.program.strata if stratum.rules]
+        if not all(self.kept.keys() >= set(stratum.relations) for stratum in strata):
+            request = {
+                "facts": files, "is_wide": self.is_wide, "name": name,
+                "kept": {relation: list(each.files) for relation, each in self.kept.items()},
+            }  # fmt: skip
+            try:
+                replies = [json.loads(reply.text) for reply in self._pool.evaluate(self.number, request)]
+            except NeedsWideCodes:
+                self.is_wide = True
+                return self.evaluate(facts, observer)
         self.read_files = {relation: each for relation, each in files.items() if relation in self.reads}
-        self.files = {
-            relation: [reply["files"][relation] for reply in replies] for relation in replies[0]["files"]
-        }
-        self._sizes = {
-            relation: sum(reply["sizes"][relation] for reply in replies) for relation in self.files
-        }
-        self.work = replies[0]["work"]
-        self._seen = {}
+        self._note_evaluation(replies)
         return _statistics([reply["statistics"] for reply in replies], self.own)
+
+    def _note_evaluation(self, replies: Sequence[Mapping[str, Any]]) -> None:
+        """Note what partners wrote, beside what was kept from before."""
+        self.files = {relation: list(each.files) for relation, each in self.kept.items()}
+        self._sizes = {relation: each.size for relation, each in self.kept.items()}
+        for relation in replies[0]["files"] if replies else ():
+            self.files[relation] = [reply["files"][relation] for reply in replies]
+            self._sizes[relation] = sum(reply["sizes"][relation] for reply in replies)
+        done = replies[0]["work"] if replies else [0] * len(self.program.strata)
+        self.work = [
+            self.kept[stratum.relations[0]].work if stratum.relations[0] in self.kept else work
+            for stratum, work in zip(self.program.strata, done, strict=True)
+        ]
+        self._seen = {}
 
     def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
         """Advance the group to the next epoch."""
         name = _new_name("e")
         tables = []
         for relation, change in changes.items():
-            arity = self._program.relations[relation].arity
+            arity = self.program.relations[relation].arity
             tables.append(Rows(f"+{relation}", fact_rows(change.inserted, arity)))
             tables.append(Rows(f"-{relation}", fact_rows(change.deleted, arity)))
         is_wide = not all(fits_narrow(table.rows) for table in tables)
@@ -212,14 +252,16 @@ class PartnerGroup:
         for relation, files in self.files.items():
             new = [reply["files"][relation] for reply in replies if relation in reply["files"]]
             self.files[relation] = new if relation in compacted else [*files, *new]
-            nothing = np.empty((0, self._program.relations[relation].arity), np.int64)
+            nothing = np.empty((0, self.program.relations[relation].arity), np.int64)
             new_rows, old_rows = inserted.get(relation, nothing), deleted.get(relation, nothing)
             self._sizes[relation] += len(new_rows) - len(old_rows)
             if relation in self._seen:
                 change_facts(self._seen[relation], new_rows, old_rows)
         for relation, change in changes.items():
-            if relation in self.reads:
-                arity = self._program.relations[relation].arity
+            if relation in self.sources:
+                self.read_files[relation] = list(self.sources[relation].files[relation])
+            elif relation in self.reads:
+                arity = self.program.relations[relation].arity
                 rows = fact_rows(change.inserted, arity), fact_rows(change.deleted, arity)
                 # For who loads the state later.
                 file = write_inputs(self._folder, relation, f"{self.number}-{name}", *rows)
@@ -234,7 +276,7 @@ class PartnerGroup:
         Residents load everything, because more requests will follow.
         """
         needed = set(changes)
-        for stratum in self._program.strata:
+        for stratum in self.program.strata:
             if self._pool.options.resident or (earlier_relations(stratum) | set(stratum.relations)) & needed:
                 needed |= earlier_relations(stratum) | set(stratum.relations)
         return {
@@ -258,7 +300,7 @@ class PartnerGroup:
 
         Only these are read from the files; the latest file that has a row decides about it.
         """
-        arity = self._program.relations[name].arity
+        arity = self.program.relations[name].arity
         latest: dict[tuple[int, ...], int] = {}
         for file in self.files.get(name, ()):
             content = self._folder.read_rows(file, arity, codes)
@@ -270,7 +312,7 @@ class PartnerGroup:
         """Return the facts of a relation, read from files when first asked for and followed from then on."""
         if name not in self._seen:
             self._seen[name] = read_state(
-                self._folder, self.files.get(name, ()), self._program.relations[name].arity
+                self._folder, self.files.get(name, ()), self.program.relations[name].arity
             )
         return self._seen[name]
 

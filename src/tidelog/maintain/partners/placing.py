@@ -37,12 +37,16 @@ def place_strata(
     placed: list[PlacedStrata] = []
     refusal = pool.reason_against()
     known = dict(sizes)
+    projected = project_negations(program)
+    followed = {stratum.relations: stratum for stratum in projected.strata}
     for stratum in program.strata:
         law = reason_for_driver(replace(stratum, rules=()), program)
         if not stratum.rules and law is None:
             continue
         facts = sum(known.get(name, 0) for name in {*earlier_relations(stratum), *stratum.relations})
-        where, reason = Where.DRIVER, _reason_for_driver(stratum, program)
+        where, reason = Where.DRIVER, reason_for_driver(stratum, program)
+        # Partners follow negated atoms with wildcards through relations of their own.
+        reason = reason or reason_to_recompute(followed[stratum.relations], projected)
         if reason is None and facts <= options.driver_facts:
             reason = f"no more than {options.driver_facts:,} facts are read"
         elif reason is None and refusal is not None:
@@ -60,8 +64,3 @@ def place_strata(
         else:
             placed.append(PlacedStrata((stratum,), where, reason, forced))
     return placed
-
-
-def _reason_for_driver(stratum: Stratum, program: Program) -> str | None:
-    """Return why partners cannot follow a stratum, or None if they can."""
-    return reason_for_driver(stratum, program) or reason_to_recompute(stratum, project_negations(program))

@@ -23,7 +23,9 @@ from tidelog.engine.spark.sockets import SocketWire, receive
 from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.engine.spark.work import file_name
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
+from tidelog.maintain.partners.state_files import facts_of
 from tidelog.program.nodes import Program
+from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
 
 
@@ -98,14 +100,21 @@ class _Service:
         return engine
 
     def _evaluate(self, request: Mapping[str, Any]) -> Message:
-        """Evaluate a group from files of facts; reply with the files of all it derives."""
+        """Evaluate a group from files of facts; reply with the files of all it derives.
+
+        Strata whose relations are `kept` have their state in files already.
+        """
         engine = self._new_engine(request)
         for name, files in request["facts"].items():
-            for content in self._read(engine, name, files):
-                engine.insert(name, content.rows)
-        statistics = engine.evaluate()
+            arity = engine.program.relations[name].arity
+            engine.insert(name, facts_of(self._read(engine, name, files), arity).live_rows())
+        for name, files in request["kept"].items():
+            self._load_relation(engine, name, files)
+        statistics = engine.evaluate(request["kept"].keys())
         files, sizes = {}, {}
         for name in self._payload.groups[request["group"]].own:
+            if name in request["kept"]:
+                continue
             numbers = engine.facts(name)
             files[name] = self._write(engine, name, numbers, request["name"])
             sizes[name] = int(numbers.size)
@@ -120,13 +129,24 @@ class _Service:
     def _load(self, request: Mapping[str, Any]) -> Message:
         """Take over a committed state."""
         engine = self._new_engine(request)
+        own = self._payload.groups[request["group"]].own
         for name, files in request["state"].items():
-            for content in self._read(engine, name, files):
-                assert content.levels is not None
-                assert content.counts is not None
-                engine.load(name, content.rows, content.levels, content.counts)
+            self._load_relation(engine, name, files, is_read=name not in own)
         engine.take_work(request["work"])
         return Message(text="{}")
+
+    def _load_relation(
+        self, engine: PartnerEngine, name: str, files: Sequence[str], *, is_read: bool = False
+    ) -> None:
+        """Load the state of a relation; to a group that only reads it, its facts are input facts."""
+        for content in self._read(engine, name, files):
+            assert content.levels is not None
+            assert content.counts is not None
+            levels, counts = content.levels, content.counts
+            if is_read:
+                levels = np.where(levels == ABSENT, ABSENT, 0).astype(np.int32)
+                counts = np.ones(len(levels), np.int32)
+            engine.load(name, content.rows, levels, counts)
 
     def _apply(self, request: Mapping[str, Any], message: Message) -> Message:
         """Advance a group to the next epoch; reply with the differences owned here, and their files."""

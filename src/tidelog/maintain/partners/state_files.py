@@ -66,3 +66,12 @@ def facts_of(contents: Iterable[Annotated], arity: int) -> StoredRelation:
             found.delete_rows(deleted[deleted >= 0])
         found.insert(np.ascontiguousarray(rows[is_fact]))
     return found
+
+
+def without_rows(rows: CodeArray, others: CodeArray) -> CodeArray:
+    """Return the rows that are not among the others."""
+    stored = StoredRelation(rows.shape[1], np.int64)
+    stored.insert(np.ascontiguousarray(others.astype(np.int64)))
+    probes = np.ascontiguousarray(rows.astype(np.int64))
+    found: CodeArray = probes[stored.find(probes) < 0]
+    return found

@@ -1,0 +1,91 @@
+"""What a change of rules leaves as it is: strata with the same rules that read nothing that changed."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from tidelog.engine.epoch import Action, Strategy, StratumReport
+from tidelog.engine.protocol import StratumStatistics
+from tidelog.maintain.decide import UNTOUCHED
+from tidelog.maintain.partners.groups import DriverGroup, KeptRelation, PartnerGroup, StratumGroup
+from tidelog.program.nodes import Program, RuleId, Stratum
+from tidelog.program.walk_nodes import earlier_relations
+
+
+def keep_strata(
+    groups: Sequence[StratumGroup], before: Sequence[StratumGroup], changed: set[str]
+) -> list[StratumGroup]:
+    """Return the groups of the new program, with what they keep from those of the old one.
+
+    `changed` are relations whose input facts change; those of all strata that are evaluated are added.
+    """
+    found: list[StratumGroup] = []
+    for group in groups:
+        if isinstance(group, PartnerGroup):
+            group.kept = dict(_kept_by_partners(group, before, changed))
+            found.append(group)
+            continue
+        same = next((each for each in before if _is_same_driver_group(each, group)), None)
+        if same is not None and changed.isdisjoint((*group.own, *group.reads)):
+            found.append(same)
+        else:
+            changed |= set(group.own)
+            found.append(group)
+    return found
+
+
+def rule_reports(
+    strata: Sequence[Stratum], changed: Collection[str], evaluated: Sequence[StratumStatistics]
+) -> Iterator[StratumReport]:
+    """Yield what was done to each stratum that has rules: nothing, or an evaluation."""
+    for stratum in strata:
+        if stratum.rules and not set(stratum.relations) & set(changed):
+            yield StratumReport(stratum.relations, Action.SKIPPED, Strategy.UPDATE, UNTOUCHED, 0, 0, 0.0)
+    for each in evaluated:
+        yield StratumReport(
+            each.relations, Action.RECOMPUTED, Strategy.RECOMPUTE,
+            "on Spark a stratum is evaluated again if its rules changed, or what it reads",
+            each.derivations, each.derivations, each.seconds,
+        )  # fmt: skip
+
+
+def _kept_by_partners(
+    group: PartnerGroup, before: Sequence[StratumGroup], changed: set[str]
+) -> Iterator[tuple[str, KeptRelation]]:
+    old = {
+        stratum.relations: (each, number)
+        for each in before
+        if isinstance(each, PartnerGroup)
+        for number, stratum in enumerate(each.program.strata)
+        if stratum.rules
+    }
+    for stratum in group.program.strata:
+        if not stratum.rules:
+            continue
+        home, number = old.get(stratum.relations, (None, 0))
+        is_same = (
+            home is not None
+            and _content(home.program, home.program.strata[number]) == _content(group.program, stratum)
+            and changed.isdisjoint((*stratum.relations, *earlier_relations(stratum)))
+        )
+        if home is None or not is_same:
+            changed |= set(stratum.relations)
+            continue
+        for name in stratum.relations:
+            yield name, KeptRelation(home.files[name], home.size(name), home.work[number], home.is_wide)
+
+
+def _is_same_driver_group(old: StratumGroup, new: StratumGroup) -> bool:
+    if not isinstance(old, DriverGroup) or not isinstance(new, DriverGroup):
+        return False
+    return _contents(old.program) == _contents(new.program)
+
+
+def _contents(program: Program) -> list[object]:
+    return [_content(program, stratum) for stratum in program.strata]
+
+
+def _content(program: Program, stratum: Stratum) -> tuple[Stratum, Mapping[str, object]]:
+    """Return what a stratum means, whatever the numbers of its rules."""
+    rules = tuple(replace(rule, id=RuleId(0)) for rule in stratum.rules)
+    names = {*stratum.relations, *earlier_relations(stratum)}
+    return replace(stratum, rules=rules), {name: program.relations[name] for name in names}
