@@ -3,13 +3,16 @@
 python -m benchmarks spark --data DIR --json out.json
 python -m benchmarks spark galen --data DIR --epochs
 python -m benchmarks spark --driver-memory
-python -m benchmarks spark --recovery
+python -m benchmarks spark --recovery --kills 100
+python -m benchmarks spark cspa100k --data DIR --partner-memory
+python -m benchmarks spark cspa100k --data DIR --wire
+python -m benchmarks spark tc_usroads --data DIR --loop-seconds 0
 """
 
 import argparse
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -67,7 +70,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--recovery", action="store_true", help="executors killed in epochs")
     parser.add_argument("--kills", type=int, default=3, help="executors that --recovery kills")
-    parser.add_argument("--rows", type=int, nargs="*", help="rows for --driver-memory, facts for --recovery")
+    parser.add_argument("--wire", action="store_true", help="exchanges, messages and bytes between partners")
+    parser.add_argument("--partner-memory", action="store_true", help="the memory of each partner")
+    parser.add_argument(
+        "--rows",
+        type=int,
+        nargs="*",
+        help="rows for --driver-memory, facts for --recovery, partners for --partner-memory and --wire",
+    )
     parser.add_argument("--json", type=Path, help="keep the measurements here")
 
 
@@ -75,14 +85,9 @@ def run_spark(options: argparse.Namespace) -> int:
     """Measure, print and keep what was asked for; return 1 if a size was wrong."""
     from benchmarks.spark.subject import session  # noqa: PLC0415 - see above
 
-    if options.driver_memory:
-        from benchmarks.spark.driver_memory import run_driver_memory  # noqa: PLC0415 - see above
-
-        return run_driver_memory(options)
-    if options.recovery:
-        from benchmarks.spark.recovery import run_recovery  # noqa: PLC0415 - see above
-
-        return run_recovery(options)
+    other = _other_measurement(options)
+    if other is not None:
+        return other(options)
     if options.epochs and options.cpu:
         return _run_epochs_cpu(options)
     if options.epochs:
@@ -99,6 +104,27 @@ def run_spark(options: argparse.Namespace) -> int:
             if options.json is not None:
                 options.json.write_text(json.dumps([asdict(m) for m in measured], indent=1), "utf-8")
     return 0 if all(each.is_exact for each in measured) else 1
+
+
+def _other_measurement(options: argparse.Namespace) -> Callable[[argparse.Namespace], int] | None:
+    """Return what measures something else than evaluations and epochs, if that was asked for."""
+    if options.driver_memory:
+        from benchmarks.spark.driver_memory import run_driver_memory  # noqa: PLC0415 - see above
+
+        return run_driver_memory
+    if options.partner_memory:
+        from benchmarks.spark.partner_memory import run_partner_memory  # noqa: PLC0415 - see above
+
+        return run_partner_memory
+    if options.recovery:
+        from benchmarks.spark.recovery import run_recovery  # noqa: PLC0415 - see above
+
+        return run_recovery
+    if options.wire:
+        from benchmarks.spark.wire import run_wire  # noqa: PLC0415 - see above
+
+        return run_wire
+    return None
 
 
 def _run_cpu(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ beside recursion that is worth a cluster.
 
 import threading
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.partner import PartnerContext, PartnerRun, is_kept, owned_rows
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.split import split_rules
-from tidelog.engine.spark.wire import ThreadWire, between_threads
+from tidelog.engine.spark.wire import ThreadWire, Wire, between_threads
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.projections import project_negations
 
@@ -34,15 +35,20 @@ def local_cpu(subject: Subject) -> float:
     return time.process_time() - begun
 
 
-def partners_cpu(subject: Subject, partners: int) -> tuple[list[float], dict[str, int]]:
-    """Return the CPU seconds of each partner in the recursive stratum, and the sizes they found together."""
+def partners_cpu(
+    subject: Subject, partners: int, wires: Sequence[Wire] = ()
+) -> tuple[list[float], dict[str, int]]:
+    """Return the CPU seconds of each partner in the recursive stratum, and the sizes they found together.
+
+    `wires` may count what is sent over them.
+    """
     program = split_rules(subject.program)
     number, stratum = next((n, s) for n, s in enumerate(program.strata) if s.is_recursive)
     routes = divide_outside(stratum, program, find_routes(stratum, program))
     seconds = [0.0] * partners
     sizes = [dict[str, int]() for _ in range(partners)]
 
-    def work(wire: ThreadWire) -> None:
+    def work(wire: Wire) -> None:
         state = LocalState(program)
         for name, columns in subject.facts:
             rows = np.stack(list(columns), axis=1).astype(state.dtype)
@@ -61,7 +67,8 @@ def partners_cpu(subject: Subject, partners: int) -> tuple[list[float], dict[str
             own = owned_rows(state.relations[name].live_rows(), routes.relations[name], wire)
             sizes[wire.me][name] = int(own.size)
 
-    threads = [threading.Thread(target=work, args=(wire,)) for wire in between_threads(partners)]
+    chosen = wires or between_threads(partners)
+    threads = [threading.Thread(target=work, args=(wire,)) for wire in chosen]
     for thread in threads:
         thread.start()
     for thread in threads:
