@@ -1,11 +1,12 @@
 """Programs over data frames, and what sessions on Spark offer beside the rest."""
 
+import logging
 import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.lazily import lazily
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tidelog.program.nodes import Program
     from tidelog.session.session import Session
     from tidelog.views import Delta
+
+_LOGGER: Final = logging.getLogger("tidelog")
 
 __all__ = ["SparkOptions", "Tls", "apply_once", "evaluate"]
 
@@ -62,10 +65,12 @@ def evaluate(
         evaluate("reach.dl", {"edge": edges})["reach"].show()
 
     `options` are those of `tidelog.open` that say how a program is read: `functions`, `defines`,
-    `include_path`. Without `storage` among the Spark options the facts lie in a temporary folder as long as
+    `include_path`. Warnings, such as those about large strata that run in the driver, are logged by the
+    logger `tidelog`. Without `storage` among the Spark options the facts lie in a temporary folder as long as
     the Spark session lives.
     """
     from tidelog.engine.recorder import SessionRecorder  # noqa: PLC0415 - loaded when it is used
+    from tidelog.errors.render import render  # noqa: PLC0415 - as above
     from tidelog.options import combine_options  # noqa: PLC0415 - as above
     from tidelog.session.once import evaluate_once  # noqa: PLC0415 - as above
     from tidelog.session.open import with_spark  # noqa: PLC0415 - as above
@@ -77,7 +82,9 @@ def evaluate(
     chosen = {**_temporary_storage(session), **(spark_options or {})}
     named = {"engine": "spark", "spark": session, "spark_options": chosen, "facts": dict(frames), **options}
     request = with_spark(Request(find_source(program), combine_options(None, named)), once=True)
-    snapshot, _ = evaluate_once(prepare(request, SessionRecorder()), SessionRecorder())
+    snapshot, warnings = evaluate_once(prepare(request, SessionRecorder()), SessionRecorder())
+    for warning in warnings:
+        _LOGGER.warning("%s", render(warning))
     relations = snapshot.program.relations
     wanted = list(outputs or _outputs_of(snapshot.program))
     unknown = [name for name in wanted if name not in relations]

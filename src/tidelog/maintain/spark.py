@@ -42,8 +42,8 @@ from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.engine import Placement, Where
 from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.options import SparkOptions
+from tidelog.engine.spark.placement import in_driver
 from tidelog.engine.spark.split import split_rules
-from tidelog.errors import Diagnostic, Severity
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.groups import DriverGroup, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.manifest import Manifest, Manifests
@@ -162,7 +162,11 @@ class SparkMaintainedEngine:
         specs: list[GroupSpec] = []
         for run in runs:
             for names, facts, reason in run.forced:
-                self._codec.warnings["spark-in-driver", names[0]] = _in_driver(names, facts, reason)
+                hint = (
+                    "evaluate the program once with tidelog.spark.evaluate, or give the driver memory for it"
+                )
+                warning = in_driver(names, facts, reason, hint)
+                self._codec.warnings["spark-in-driver", names[0]] = warning
             own = tuple(name for stratum in run.strata for name in stratum.relations)
             reads = tuple(sorted(frozenset().union(*map(earlier_relations, run.strata)) - set(own)))
             part = subprogram(self._program, run.strata)
@@ -439,13 +443,3 @@ class SparkMaintainedEngine:
     def close(self) -> None:
         """Release resident partners."""
         self._pool.release()
-
-
-def _in_driver(names: Sequence[str], facts: int, reason: str) -> Diagnostic:
-    listed = ", ".join(f"`{name}`" for name in names if not name.startswith("_"))
-    return Diagnostic(
-        code="spark-in-driver",
-        message=f"{listed or 'a stratum'} reads {facts:,} facts in the driver, not on workers: {reason}",
-        hint="evaluate the program once with tidelog.spark.evaluate, or give the driver memory for it",
-        severity=Severity.WARNING,
-    )

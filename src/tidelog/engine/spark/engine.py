@@ -35,7 +35,7 @@ from tidelog.engine.spark.ingest import write_frames
 from tidelog.engine.spark.job import BarrierJob, run_apart, run_job
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.outside import divide_outside
-from tidelog.engine.spark.placement import reason_for_driver
+from tidelog.engine.spark.placement import in_driver, reason_for_driver
 from tidelog.engine.spark.relation_facts import RelationFacts
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.slots import settled_slots
@@ -170,10 +170,13 @@ class SparkEngine:
             reason = reason or "the program has its facts"
         if reason is not None:
             return Placement(names, Where.DRIVER, reason)
-        read = sum(self._holdings[name].size for name in {*earlier_relations(stratum), *stratum.relations})
+        read = self._facts_read(stratum)
         if read <= self._options.driver_facts:
             return Placement(names, Where.DRIVER, f"it reads {read:,} facts, which no worker is needed for")
         return self._place_on_workers(stratum, names)
+
+    def _facts_read(self, stratum: Stratum) -> int:
+        return sum(self._holdings[name].size for name in {*earlier_relations(stratum), *stratum.relations})
 
     def _place_on_workers(self, stratum: Stratum, names: tuple[str, ...]) -> Placement:
         """Choose, among the possible ways, the one that demands least of the cluster."""
@@ -191,6 +194,10 @@ class SparkEngine:
 
     def _run(self, number: int, stratum: Stratum, observer: Observer) -> StratumStatistics:
         placement = self._place(stratum)
+        facts = self._facts_read(stratum)
+        if placement.where is Where.DRIVER and facts > self._options.driver_facts >= 0:
+            warning = in_driver(placement.relations, facts, placement.reason, "give the driver memory for it")
+            self._codec.warnings["spark-in-driver", stratum.relations[0]] = warning
         statistics = self._run_placed(number, stratum, placement.where, observer)
         self.placements = (*self.placements, placement)
         return statistics

@@ -1,7 +1,8 @@
 """Where a stratum runs, and why."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from tidelog.errors import Diagnostic, Severity
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import walk
 
@@ -45,3 +46,14 @@ def _reasons(stratum: nodes.Stratum, program: nodes.Program) -> Iterator[str]:
 def _is_numeric(node: nodes.Application, program: nodes.Program) -> bool:
     kinds = [node.kind, program.kind_of(node.type), *(program.kind_of(term.type) for term in node.terms)]
     return all(kind.is_numeric for kind in kinds)
+
+
+def in_driver(names: Sequence[str], facts: int, reason: str, hint: str) -> Diagnostic:
+    """Return the warning that a large stratum runs in the driver."""
+    listed = ", ".join(f"`{name}`" for name in names if not name.startswith("_"))
+    return Diagnostic(
+        code="spark-in-driver",
+        message=f"{listed or 'a stratum'} reads {facts:,} facts in the driver, not on workers: {reason}",
+        hint=hint,
+        severity=Severity.WARNING,
+    )
