@@ -30,6 +30,8 @@ def run_recovery(options: argparse.Namespace) -> int:
     # An epoch cuts every tenth chain in the middle, or mends it: a few per cent of all facts change.
     middle = [(c * 1000 + _CHAIN // 2, c * 1000 + _CHAIN // 2 + 1) for c in range(0, chains, 10)]
     size = chains * _CHAIN * (_CHAIN + 1) // 2
+    # A chain has one more vertex than edges; those up to the cut do not reach those behind it.
+    cut = len(middle) * (_CHAIN // 2 + 1) * (_CHAIN - _CHAIN // 2)
     found: list[dict[str, float]] = []
     with session(2, "local-cluster[2,1,4096]") as spark:
         parts = _Parts()
@@ -44,7 +46,7 @@ def run_recovery(options: argparse.Namespace) -> int:
                     threading.Timer(0.2 * number, _kill_executor, [number % 2]).start()
                 begun = time.perf_counter()
                 db.apply(delete={"edge": middle})
-                is_exact &= len(db["path"]) == size - len(middle) * (_CHAIN // 2) ** 2
+                is_exact &= len(db["path"]) == size - cut
                 db.apply(insert={"edge": middle})
                 is_exact &= len(db["path"]) == size
                 seconds = {"two epochs": time.perf_counter() - begun, "kills": float(bool(number))}
@@ -83,9 +85,11 @@ class _Parts:
 
 
 def _kill_executor(number: int) -> None:
-    found = [
-        process
-        for process in psutil.Process().children(recursive=True)
-        if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline())
-    ]
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline()):
+                found.append(process)
+        except psutil.Error:
+            continue  # one that was killed before
     sorted(found, key=lambda process: process.create_time())[number % len(found)].kill()
