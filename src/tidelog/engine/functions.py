@@ -106,7 +106,7 @@ def bind_functions(
 
 def _uses(program: Program) -> Iterator[tuple[str, Span | None]]:
     for lattice in program.lattices.values():
-        for join in (lattice.lub, lattice.glb):
+        for join in (lattice.lub, lattice.glb, lattice.widen, lattice.narrow):
             if join is not None and join not in nodes.INTRINSIC_JOINS:
                 yield join, None
     for node in walk((program,)):

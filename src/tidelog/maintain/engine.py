@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,9 @@ from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, RowDelta
 from tidelog.maintain.rule_change import RuleChange, rule_change
 from tidelog.maintain.small.stratum import SmallStratum
+from tidelog.maintain.timeline_keeper import TimelineKeeper
 from tidelog.maintain.work import stratum_work
+from tidelog.plan.lattice_arcs import name_arcs
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
@@ -71,6 +74,7 @@ class LocalMaintainedEngine(LocalEngine):
         super().__init__(program, codec, settings, functions, numbering, counting=True)
         self.groups = GroupKeeper(self._aggregates, self._state, self._expressions)
         self.paths = PathKeeper(self._state)
+        self.timelines = TimelineKeeper(self._arc_plans, self._state, codec, functions)
         self.inputs = InputFacts(self._program, self._state)
         self._start_maintenance([Learned() for _ in self._program.strata])
 
@@ -79,7 +83,7 @@ class LocalMaintainedEngine(LocalEngine):
         super()._adopt_program(program)
         self._user_program = program
         named, self._aggregates = name_aggregates(self._program)
-        self._program = project_negations(named)
+        self._program, self._arc_plans = name_arcs(project_negations(named))
 
     def _start_maintenance(self, learned: Sequence[Learned]) -> None:
         """Follow changes from here on; `learned` is what each stratum has cost so far."""
@@ -110,6 +114,7 @@ class LocalMaintainedEngine(LocalEngine):
         )
         self.groups.commit()
         self.paths.commit()
+        self.timelines.commit()
         return statistics
 
     def _run_once(
@@ -118,6 +123,12 @@ class LocalMaintainedEngine(LocalEngine):
         """Run one stratum; that of an aggregate fills its groups."""
         if stratum.relations[0] in self.groups.aggregates:
             return self.groups.evaluate(stratum, context.statistics)
+        if self.timelines.takes(stratum):
+            found = self.timelines.evaluate(stratum, partial(self.check_level, stratum))
+            if found is not None:
+                observer.iteration_finished(number, found.iterations, found.facts, self._state.size())
+                self._check_memory()
+                return found
         return super()._run_once(number, stratum, context, observer)
 
     def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
@@ -190,6 +201,7 @@ class LocalMaintainedEngine(LocalEngine):
         self._maintainer.undo()
         self.groups.undo()
         self.paths.undo()
+        self.timelines.undo()
         self.numbering.rewind(self._mark)
         self._functional.forget()
 
@@ -210,6 +222,7 @@ class LocalMaintainedEngine(LocalEngine):
         self._recomputed.commit()
         self.groups.commit()
         self.paths.commit()
+        self.timelines.commit()
         self.inputs.commit(inputs)
         self._give_rows_back()
         return result
@@ -312,7 +325,7 @@ class LocalMaintainedEngine(LocalEngine):
             old = {stratum.relations: stratum for stratum in old_program.strata}
             rewritten = {
                 number: None
-                if self.groups.aggregates.keys() & set(stratum.relations) or self.paths.follows(stratum)
+                if self._is_kept_apart(stratum)
                 else rule_change(old.get(stratum.relations), old_program, stratum, self._program)
                 for number, stratum in enumerate(strata)
                 if known.get(stratum.relations) != contents[stratum.relations]
@@ -329,6 +342,11 @@ class LocalMaintainedEngine(LocalEngine):
         self._widen()
         return self.change_rules(program, settings, observer, changes)
 
+    def _is_kept_apart(self, stratum: Stratum) -> bool:
+        """Say whether changes of rules cannot be followed, because more than derivations is kept."""
+        is_grouped = not self.groups.aggregates.keys().isdisjoint(stratum.relations)
+        return is_grouped or self.paths.follows(stratum) or self.timelines.takes(stratum)
+
     def _adopt(self, program: Program) -> None:
         """Switch to a program and keep the stored relations that both programs declare alike."""
         old_program, old_state = self._program, self._state
@@ -342,6 +360,9 @@ class LocalMaintainedEngine(LocalEngine):
         self.groups = GroupKeeper(self._aggregates, self._state, self._expressions, self.groups)
         self._functional = FunctionalRelations(self._state, self._expressions)
         self.paths = PathKeeper(self._state)
+        self.timelines = TimelineKeeper(
+            self._arc_plans, self._state, self._codec, self._functions, self.timelines
+        )
         old_inputs, self.inputs = self.inputs, InputFacts(self._program, self._state)
         self.inputs.take_over(old_inputs, old_program, self._program)
 

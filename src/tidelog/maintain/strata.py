@@ -4,6 +4,7 @@
     groups     the relation of an aggregate: the groups that changed facts belong to
     monotone   rules that read their own stratum through lattices or aggregates, iteration by iteration
     graph      best paths, kept as a graph
+    timeline   other lattices, whose values are kept iteration by iteration; see `engine.local.timelines`
     opaque     evaluated from scratch whenever something it reads changes
 
 `keep_strata` decides, once, which kind a stratum is.
@@ -20,6 +21,7 @@ import numpy as np
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
+from tidelog.engine.local.lattice_values import NotALattice
 from tidelog.maintain.decide import Decision, Situation, decide, give_up, recompute
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.heads import Heads, OverBudget, WorkMeter
@@ -41,6 +43,7 @@ from tidelog.plan.own_rules import OwnForm, own_forms
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.paths import Unsuitable
 
@@ -339,6 +342,44 @@ class GraphStratum(KeptStratum):
         return np.concatenate(sides), diffs
 
 
+class TimelineStratum(KeptStratum):
+    """Lattices of any kind, followed by the timelines of their keys."""
+
+    def _obstacle(self) -> str | None:
+        timelines = self.engine.timelines
+        if timelines.reason(self.stratum) is not None or not timelines.follows(self.stratum):
+            return timelines.reason(self.stratum) or self.obstacle
+        return None
+
+    def _follow(self, own: Changes, earlier: Changes, decision: Decision) -> StratumOutcome:
+        engine = self.engine
+        inputs = {name: self._input_sides(name, change) for name, change in own.items()}
+        try:
+            changes, work = engine.timelines.follow(self.stratum, inputs, earlier, self.marks_of)
+        except NotALattice as broken:
+            return self._recompute(own, earlier, recompute(str(broken)))
+        for name in own.keys() - engine.inputs.apart.keys():
+            self._note_inputs(name, own[name])
+        return StratumOutcome(changes, decision, work)
+
+    def _input_sides(self, name: str, change: RowDelta) -> tuple[CodeArray, CodeArray]:
+        """Return the input facts that are deleted and those inserted."""
+        if name in self.engine.inputs.apart:
+            rows_apart = partial(self.engine.inputs.rows_apart, name)
+            return rows_apart(change.deleted), rows_apart(change.inserted)
+        rows = self.engine.relations[name].rows
+        return rows[change.deleted], rows[change.inserted]
+
+    def _note_inputs(self, name: str, change: RowDelta) -> None:
+        """Give input facts of a plain relation level 0, and those that are only derived now level 1."""
+        marks, levels = self.marks_of(name), self.engine.relations[name].levels
+        marks.ensure_room()
+        kept = change.deleted[levels[change.deleted] != ABSENT]
+        for rows, level in ((change.inserted, 0), (kept, 1)):
+            marks.touch(rows)
+            levels[rows] = level
+
+
 def keep_strata(
     program: Program,
     engine: "LocalMaintainedEngine",
@@ -358,7 +399,8 @@ def keep_strata(
         elif forms is not None:
             kept.append(MonotoneStratum(*common, forms=forms))
         elif program.has_lattice(stratum):
-            kept.append(GraphStratum(*common))
+            kind = TimelineStratum if engine.timelines.plans(stratum) else GraphStratum
+            kept.append(kind(*common))
         else:
             kept.append(KeptStratum(*common))
     return kept

@@ -57,6 +57,8 @@ def plan_paths(stratum: nodes.Stratum, program: nodes.Program) -> PathPlan | Non
         return None
     types = {program.relations[name].columns[place].type for name, place in columns.items()}
     lattices = [program.lattices[name] for name in types]
+    if any(lattice.widen or lattice.narrow for lattice in lattices):
+        return None
     kinds = {program.kind_of(name) for name in types}
     if len({lattice.extreme for lattice in lattices} | {None}) != 2 or len(kinds) != 1:
         return None

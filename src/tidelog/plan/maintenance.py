@@ -94,10 +94,11 @@ def reason_to_recompute(stratum: nodes.Stratum, program: nodes.Program) -> str |
     reason = program.law_of(stratum)
     if reason is not None:
         return reason
-    return next(filter(None, (_reason_in_rule(rule, program) for rule in stratum.rules)), None)
+    return next(filter(None, (reason_in_rule(rule, program) for rule in stratum.rules)), None)
 
 
-def _reason_in_rule(rule: nodes.Rule, program: nodes.Program) -> str | None:
+def reason_in_rule(rule: nodes.Rule, program: nodes.Program) -> str | None:
+    """Return why the derivations of a rule cannot be followed one by one, or None."""
     for node in walk((rule,), into_aggregates=False):
         match node:
             case nodes.Aggregate():

@@ -9,7 +9,7 @@ from tidelog.program.resolve_terms import TermPlace, TermResolver
 from tidelog.program.suggest import did_you_mean
 from tidelog.syntax import tree
 
-OPERATORS = ("Bottom", "Top", "Lub", "Glb", "Leq")
+OPERATORS = ("Bottom", "Top", "Lub", "Glb", "Leq", "Widen", "Narrow")
 
 
 def declare_lattices(declarations: Declarations) -> tuple[dict[str, nodes.Lattice], list[Diagnostic]]:
@@ -73,7 +73,9 @@ class _Builder:
         lub = self.function(operators.get("Lub"), "Lub")
         glb = self.function(operators.get("Glb"), "Glb")
         bottom = self.constant(operators.get("Bottom"))
-        return None if lub is None else nodes.Lattice(self.name, lub, glb, bottom)
+        widen = self.function(operators.get("Widen"), "Widen")
+        narrow = self.function(operators.get("Narrow"), "Narrow")
+        return None if lub is None else nodes.Lattice(self.name, lub, glb, bottom, widen, narrow)
 
     def function(self, term: tree.Term | None, operator: str) -> str | None:
         """Return the name of the functor of an operator, which takes and gives two values."""

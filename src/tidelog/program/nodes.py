@@ -312,13 +312,16 @@ INTRINSIC_JOINS: Final[Mapping[str, str]] = {"%min": "min", "%max": "max"}
 class Lattice:
     """How values of a lattice column combine: names of user functors, and the least value.
 
-    `Lub -> min(_, _)` and `max` are joins of the language itself, named as in `INTRINSIC_JOINS`.
+    `Lub -> min(_, _)` and `max` are joins of the language itself, named as in `INTRINSIC_JOINS`. `widen`
+    takes the value before an iteration and the joined one; `narrow` a value and what the rules make of it.
     """
 
     type: str
     lub: str
     glb: str | None = None
     bottom: Term | None = None
+    widen: str | None = None
+    narrow: str | None = None
 
     @property
     def extreme(self) -> str | None:
@@ -371,6 +374,11 @@ class Program:
     def has_lattice(self, stratum: Stratum) -> bool:
         """Say whether a relation of the stratum has a lattice column."""
         return any(self.relations[name].lattice_columns for name in stratum.relations)
+
+    def narrows(self, stratum: Stratum) -> bool:
+        """Say whether values of the stratum go down again after its fixpoint."""
+        columns = (column for name in stratum.relations for column in self.relations[name].columns)
+        return any(column.is_lattice and self.lattices[column.type].narrow for column in columns)
 
     def is_input(self, relation: str) -> bool:
         """Say whether a directive names the relation as input."""

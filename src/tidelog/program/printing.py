@@ -65,6 +65,9 @@ def print_lattice(lattice: nodes.Lattice) -> str:
         operators.append(f"Glb -> {_join(lattice.glb)}(_, _)")
     if lattice.bottom is not None:
         operators.append(f"Bottom -> {print_term(lattice.bottom)}")
+    for operator, functor in (("Widen", lattice.widen), ("Narrow", lattice.narrow)):
+        if functor is not None:
+            operators.append(f"{operator} -> {_join(functor)}(_, _)")
     return f".lattice {lattice.type}<> {{ {', '.join(operators)} }}"
 
 

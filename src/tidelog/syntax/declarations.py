@@ -34,7 +34,7 @@ _OLD_QUALIFIERS: Final = {
     "output": DirectiveKind.OUTPUT,
     "printsize": DirectiveKind.PRINTSIZE,
 }
-LATTICE_OPERATORS: Final = ("Bottom", "Top", "Lub", "Glb", "Leq")
+LATTICE_OPERATORS: Final = ("Bottom", "Top", "Lub", "Glb", "Leq", "Widen", "Narrow")
 
 TypeDeclaration = SubtypeDeclaration | UnionDeclaration | RecordDeclaration | AlgebraicDeclaration
 

@@ -1,20 +1,16 @@
 """Lattice strata that are graphs, evaluated by best paths; see `plan.lattice_paths`."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.local.chains import collect
+from tidelog.engine.local.all_heads import all_heads
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
-from tidelog.plan.body import rule_body
 from tidelog.plan.flatten import FlatRule
 from tidelog.plan.lattice_paths import ArcRule, PathPlan
-from tidelog.plan.operators import View
-from tidelog.plan.order import best_chain
 from tidelog.plan.statistics import Statistics
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.node_numbers import NodeNumbers
@@ -87,8 +83,7 @@ class PathStratum:
 
     def _heads(self, rule: FlatRule, expressions: Expressions, statistics: Statistics) -> CodeArray:
         """Return the heads of all derivations of a rule that reads no relation of its stratum."""
-        body = rule_body(rule, (View.FULL,) * len(rule.atoms), self._state.program, statistics)
-        return collect(best_chain(replace(body, counting=True)).operators, self._state, expressions)
+        return all_heads(rule, self._state, expressions, statistics)
 
     # --- changes -------------------------------------------------------------------------------
 

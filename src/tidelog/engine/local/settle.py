@@ -4,14 +4,14 @@ Candidates for such a relation are collected separately; at the iteration's end 
 some out, lattice columns are joined, an equivalence is closed, and subsumption deletes.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.user_functors import call_functor, find_functor, no_join
-from tidelog.program.nodes import INTRINSIC_JOINS, Program, Relation
+from tidelog.program.nodes import INTRINSIC_JOINS, Lattice, Program, Relation
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray
 from tidelog.storage.lattice_table import LatticeTable
@@ -77,6 +77,20 @@ class Settler:
             rows = self._equivalence.close(rows)
         self._stored.insert(np.ascontiguousarray(rows.astype(self._stored.dtype)))
 
+    def narrow(self, candidates: Rows) -> bool:
+        """Narrow the values of a lattice to what rules derive from them; say whether any changed."""
+        if self._lattice is None:
+            return False
+        rows = candidates
+        if len(rows):
+            types = [column.type for column in self._relation.columns]
+            rows = rows[self._codec.sort_rows(list(rows.T), types)]
+        replaced, rows = self._lattice.narrow(rows)
+        if len(replaced):
+            self._stored.delete_rows(self._stored.find(replaced.astype(self._stored.dtype)))
+            self._stored.insert(np.ascontiguousarray(rows.astype(self._stored.dtype)))
+        return bool(len(replaced))
+
 
 def lattice_table(relation: Relation, stored: StoredRelation, program: Program) -> LatticeTable | None:
     """Return the table that joins candidates as they come, or None if a join is not `min` or `max`."""
@@ -84,8 +98,9 @@ def lattice_table(relation: Relation, stored: StoredRelation, program: Program) 
     if len(columns) != 1 or relation.choices:
         return None
     type_name = relation.columns[columns[0]].type
-    extreme = program.lattices[type_name].extreme
-    if extreme is None:
+    lattice = program.lattices[type_name]
+    extreme = lattice.extreme
+    if extreme is None or lattice.widen is not None or lattice.narrow is not None:
         return None
     return LatticeTable(stored, columns[0], ValueOrder(program.kind_of(type_name), extreme == "max"))
 
@@ -169,6 +184,8 @@ class _Lattice:
             place: joiner(program.lattices[relation.columns[place].type].lub, functions, codec)
             for place in self._joined
         }
+        self._widens = self._operators(program, functions, lambda lattice: lattice.widen)
+        self._narrows = self._operators(program, functions, lambda lattice: lattice.narrow)
         self._facts: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def join(self, rows: Rows) -> tuple[Rows, Rows]:
@@ -179,11 +196,59 @@ class _Lattice:
             current = self._facts.get(key)
             before.setdefault(key, current)
             self._facts[key] = tuple(row) if current is None else self._combine(current, row)
+        if self._widens:
+            for key, old in before.items():
+                if old is not None:
+                    self._facts[key] = self._apply(self._widens, old, self._facts[key])
+        return self._difference(before)
+
+    def narrow(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Return the facts that change and what they become if rules make these rows of all facts."""
+        derived: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for row in rows.tolist():
+            key = tuple(row[place] for place in self._plain)
+            known = derived.get(key)
+            derived[key] = tuple(row) if known is None else self._combine(known, row)
+        before: dict[tuple[int, ...], tuple[int, ...] | None] = {}
+        for key, fact in derived.items():
+            old = self._facts.get(key)
+            if old is not None:
+                before[key] = old
+                narrowed = self._apply(self._narrows, old, fact, always=True)
+                self._facts[key] = narrowed
+        return self._difference(before)
+
+    def _difference(self, before: Mapping[tuple[int, ...], tuple[int, ...] | None]) -> tuple[Rows, Rows]:
+        """Return the facts that differ from what they were, as they were and as they are."""
         changed = [key for key, old in before.items() if old != self._facts[key]]
         replaced = [old for key in changed if (old := before[key]) is not None]
         facts = [self._facts[key] for key in changed]
         width = len(self._columns)
         return np.array(replaced, np.int64).reshape(-1, width), np.array(facts, np.int64).reshape(-1, width)
+
+    def _operators(
+        self, program: Program, functions: UserFunctions, choose: Callable[[Lattice], str | None]
+    ) -> dict[int, Callable[..., Value]]:
+        """Return an operator of lattices for each column that has it."""
+        found = {place: choose(program.lattices[self._columns[place].type]) for place in self._joined}
+        return {place: joiner(name, functions, self._codec) for place, name in found.items() if name}
+
+    def _apply(
+        self,
+        operators: Mapping[int, Callable[..., Value]],
+        old: tuple[int, ...],
+        new: tuple[int, ...],
+        *,
+        always: bool = False,
+    ) -> tuple[int, ...]:
+        """Return the new fact with operators applied to the old and the new values that differ, or to all."""
+        result = list(new)
+        for place, operator in operators.items():
+            if always or old[place] != new[place]:
+                type_name = self._columns[place].type
+                values = (self._codec.decode(codes[place], type_name) for codes in (old, new))
+                result[place] = self._codec.encode(operator(*values), type_name)
+        return tuple(result)
 
     def _combine(self, left: Sequence[int], right: Sequence[int]) -> tuple[int, ...]:
         result = list(left)

@@ -10,8 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+import numpy.typing as npt
+
 from tidelog.dataclass import dataclass
 from tidelog.engine.convergence import check_convergence, is_full
+from tidelog.engine.local.all_heads import all_heads
 from tidelog.engine.local.chains import StepChain, make_chain
 from tidelog.engine.local.emit import (
     EmitStep,
@@ -32,6 +36,7 @@ from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.plan import RulePlan, StratumPlan, for_evaluation, plan_stratum
+from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.measured import END, MeasuredChain, Measurements
 from tidelog.plan.operators import Check, Find, IndexJoin, Leapfrog, Operator, ScanView, View, all_operators
 from tidelog.plan.statistics import JoinName
@@ -160,6 +165,8 @@ class StratumRun:
         self._planned_sizes: dict[RuleId, dict[str, int]] = {}
         self._dominated: Dominated | None = None
         self._derivations = 0
+        # The input facts of relations with a law.
+        self._input_rows: dict[str, npt.NDArray[np.int64]] = {}
 
     def run(self, number: int, observer: Observer) -> StratumStatistics:
         """Evaluate the stratum's relations to their fixpoint."""
@@ -179,6 +186,8 @@ class StratumRun:
                 iteration, new = self._run_small(number, iteration, observer)
             if not new or not stratum.is_recursive or is_full(stratum, program, self._sizes().__getitem__):
                 break
+        if program.narrows(stratum):
+            self._narrow(iteration)
         for name in self._stratum.relations:
             self._state.show_all(name)
             self._state.relations[name].forget_deleted_levels()
@@ -201,6 +210,7 @@ class StratumRun:
                 codec, functions = self._context.expressions.codec, self._context.functions
                 self._settlers[name] = Settler(relation, stored, state.program, codec, functions)
                 self._settlers[name].settle(inputs)
+                self._input_rows[name] = inputs.astype(np.int64)
         beginnings = dict.fromkeys(self._stratum.relations, 0)
         self._inputs = {name: state.relations[name].count for name in beginnings}
         state.set_levels(beginnings, 0)
@@ -224,6 +234,29 @@ class StratumRun:
             settler.settle()
         state.set_levels(before, iteration)
         return self._show_delta(before)
+
+    def _narrow(self, iteration: int) -> None:
+        """Replace values of lattices by what the rules make of them, until none changes."""
+        context, state = self._context, self._state
+        rules = [flatten_rule(rule, state.program) for rule in self._stratum.rules if rule.body]
+        written = written_facts(self._stratum.rules, context.expressions)
+        is_changed, narrowed = True, 0
+        while is_changed:
+            narrowed += 1
+            check_convergence(narrowed, self._stratum, state.program, context.settings, 0)
+            found = {
+                name: [self._input_rows[name], *([written[name]] if name in written else ())]
+                for name in self._settlers
+            }
+            for rule in rules:
+                if rule.relation in found:
+                    heads = all_heads(rule, state, context.expressions, context.statistics)
+                    found[rule.relation].append(heads.astype(np.int64))
+            before = {name: state.relations[name].count for name in self._stratum.relations}
+            changes = [self._settlers[name].narrow(np.concatenate(rows)) for name, rows in found.items()]
+            is_changed = any(changes)
+            state.set_levels(before, iteration + narrowed)
+            self._show_delta(before)
 
     def _runs_small(self) -> bool:
         """Say whether small iterations may run row by row: not if every operator is measured."""

@@ -11,7 +11,7 @@ their facts, subsumption deletes.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
@@ -33,12 +33,20 @@ from tidelog.engine.protocol import (
     UserFunctions,
 )
 from tidelog.engine.reference.facts import PythonFacts
-from tidelog.engine.reference.settle import Join, choose, close_equivalence, dominated, join_lattices
+from tidelog.engine.reference.settle import (
+    Join,
+    choose,
+    close_equivalence,
+    dominated,
+    join_lattices,
+    narrow_lattices,
+    widen_lattices,
+)
 from tidelog.engine.reference.solve import Solver
 from tidelog.engine.reference.variables import name_wildcards
 from tidelog.engine.user_functors import no_join
 from tidelog.errors import Diagnostic, raise_if_any
-from tidelog.program.nodes import Column, Program, Relation, Rule, Stratum
+from tidelog.program.nodes import Column, Lattice, Program, Relation, Rule, Stratum
 from tidelog.syntax.macros import quote
 from tidelog.values import Codec, Fact, NoValueError, Value
 from tidelog.values.functors import canonical_value, order_key
@@ -121,6 +129,8 @@ class ReferenceEngine:
             is_changed = self._settle(stratum, found)
             total = self._facts.total()
             observer.iteration_finished(number, iteration, total - before, total)
+        if self._program.narrows(stratum):
+            self._narrow(stratum, rules)
         raise_if_any(self._repeated_keys(stratum))
         # The last iteration met every derivation from the final facts exactly once.
         facts = sum(self.size(name) for name in stratum.relations)
@@ -180,7 +190,41 @@ class ReferenceEngine:
         joins = [self._join_of(column) for column in relation.columns]
         if any(joins):
             facts = join_lattices(facts, joins)
+            widens = self._operators(relation, lambda lattice: lattice.widen)
+            facts = widen_lattices(old, facts, widens, _plain(relation)) if widens else facts
         return close_equivalence(facts) if relation.is_equivalence else facts
+
+    def _narrow(self, stratum: Stratum, rules: Sequence[Rule]) -> None:
+        """Replace the values of lattices by what the rules make of them, until none changes."""
+        iteration, is_changed = 0, True
+        while is_changed:
+            iteration += 1
+            check_convergence(iteration, stratum, self._program, self._settings, 0)
+            found = {name: set(self._inputs[name]) for name in stratum.relations}
+            for rule in rules:
+                found[rule.head.relation].update(self._derive(rule))
+            narrowed: dict[str, AbstractSet[Fact]] = {}
+            for name in stratum.relations:
+                relation = self._program.relations[name]
+                if relation.lattice_columns:
+                    joined = join_lattices(found[name], [self._join_of(x) for x in relation.columns])
+                    narrows = self._operators(relation, lambda lattice: lattice.narrow)
+                    old = self._facts[name]
+                    narrowed[name] = narrow_lattices(old, joined, narrows, _plain(relation))
+            is_changed = self._replace(stratum, narrowed)
+
+    def _replace(self, stratum: Stratum, facts: Mapping[str, AbstractSet[Fact]]) -> bool:  # noqa: ARG002 - for proofs
+        """Replace the facts of relations; say whether any changed."""
+        changes = [self._facts.replace(name, each) for name, each in facts.items()]
+        return any(changes)
+
+    def _operators(self, relation: Relation, choose: Callable[[Lattice], str | None]) -> dict[int, Join]:
+        """Return an operator of lattices for each column that has it."""
+        types = {place: relation.columns[place].type for place in relation.lattice_columns}
+        found = {place: choose(self._program.lattices[name]) for place, name in types.items()}
+        return {
+            place: partial(self._join, functor) for place, functor in found.items() if functor is not None
+        }
 
     def _join_of(self, column: Column) -> Join | None:
         if not column.is_lattice:
@@ -226,3 +270,8 @@ class ReferenceEngine:
             np.asarray(self._codec.encode_column(list(column), declared.type), dtype=np.int64)
             for column, declared in zip(values, columns, strict=True)
         ]
+
+
+def _plain(relation: Relation) -> list[int]:
+    """Return the columns that are no lattice."""
+    return [place for place, column in enumerate(relation.columns) if not column.is_lattice]

@@ -1,7 +1,7 @@
 """What a relation holds after an iteration: the laws that are not about single derivations."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import reduce
 
@@ -48,6 +48,50 @@ def join_lattices(facts: Iterable[Fact], joins: Sequence[Join | None]) -> Abstra
         )
         for group in groups.values()
     }
+
+
+def widen_lattices(
+    old: Iterable[Fact], joined: AbstractSet[Fact], widens: Mapping[int, Join], plain: Sequence[int]
+) -> AbstractSet[Fact]:
+    """Return joined facts with the values that differ from those of the old facts widened.
+
+    `widens` has the widening of each column that has one; `plain` are the columns that are no lattice.
+    """
+    before = {_project(fact, plain): fact for fact in old}
+
+    def widened(fact: Fact) -> Fact:
+        was = before.get(_project(fact, plain))
+        if was is None or was == fact:
+            return fact
+        values = list(fact)
+        for position, widen in widens.items():
+            if was[position] != fact[position]:
+                values[position] = widen(was[position], fact[position])
+        return tuple(values)
+
+    return {widened(fact) for fact in joined}
+
+
+def narrow_lattices(
+    old: Iterable[Fact], joined: Iterable[Fact], narrows: Mapping[int, Join], plain: Sequence[int]
+) -> AbstractSet[Fact]:
+    """Return the old facts with their values narrowed to what the rules make of them.
+
+    `joined` are the facts that the rules derive from the old ones, joined; a column without a narrowing takes
+    their value. A key that is not derived keeps its value.
+    """
+    after = {_project(fact, plain): fact for fact in joined}
+
+    def narrowed(fact: Fact) -> Fact:
+        now = after.get(_project(fact, plain))
+        if now is None:
+            return fact
+        return tuple(
+            narrows[position](fact[position], value) if position in narrows else value
+            for position, value in enumerate(now)
+        )
+
+    return {narrowed(fact) for fact in old}
 
 
 def close_equivalence(facts: Iterable[Fact]) -> AbstractSet[Fact]:

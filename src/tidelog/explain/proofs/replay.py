@@ -7,6 +7,7 @@ size of what the stratum reads, and is done at most once for each stratum and ep
 """
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from tidelog.engine.protocol import Settings, SilentObserver
@@ -123,13 +124,22 @@ class _Recorder(ReferenceEngine):
 
     def _settle(self, stratum: Stratum, found: dict[str, set[Fact]]) -> bool:
         is_changed = super()._settle(stratum, found)
+        self._note(stratum)
+        return is_changed
+
+    def _replace(self, stratum: Stratum, facts: Mapping[str, AbstractSet[Fact]]) -> bool:
+        is_changed = super()._replace(stratum, facts)
+        self._note(stratum)
+        return is_changed
+
+    def _note(self, stratum: Stratum) -> None:
+        """Note which facts hold now for the first time."""
         iteration = self._iteration.get(stratum.relations, 0)
         for name in stratum.relations:
             known = self.levels[name]
             for fact in self._facts[name]:
                 known.setdefault(fact, iteration)
         self._iteration[stratum.relations] = iteration + 1
-        return is_changed
 
 
 def _unordered(program: Program) -> frozenset[str]:

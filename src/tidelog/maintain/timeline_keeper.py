@@ -1,0 +1,282 @@
+"""Lattice strata that are followed by timelines, from epoch to epoch; see `engine.local.timelines`."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from tidelog.engine.local.lattice_values import ArcFunction, Calls, ColumnJoin, Joins, NotALattice, Value
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.timelines import Arc, Node, Timelines
+from tidelog.engine.protocol import StratumStatistics, UserFunctions
+from tidelog.maintain.epoch_marks import EpochMarks
+from tidelog.maintain.groups import replace_rows
+from tidelog.maintain.row_delta import RowDelta, changed_rows
+from tidelog.plan.lattice_arcs import ArcPlan, ArcPlans, NodePlan
+from tidelog.program.nodes import Constant, Stratum
+from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.values.codec import Codec
+
+Row = Sequence[int]
+# Rows of input facts that are deleted, and those inserted.
+InputChange = tuple[CodeArray, CodeArray]
+
+
+class KeptTimelines:
+    """The timelines of one stratum, fed with rows."""
+
+    def __init__(
+        self, stratum: Stratum, plans: Sequence[ArcPlan], calls: Calls, check_level: Callable[[int], None]
+    ) -> None:
+        program = calls.program
+        self._relations = [program.relations[name] for name in stratum.relations]
+        self._numbers = {name: number for number, name in enumerate(stratum.relations)}
+        self._calls = calls
+        columns = {
+            column.type: ColumnJoin(calls, program.lattices[column.type])
+            for relation in self._relations
+            for column in relation.columns
+            if column.is_lattice
+        }
+        joins = [Joins(relation, columns) for relation in self._relations]
+        self.timelines = Timelines([ArcFunction(plan, calls) for plan in plans], joins, check_level)
+        self._rules: dict[str, list[_RuleArcs]] = {}
+        for number, plan in enumerate(plans):
+            rule = _RuleArcs(number, plan, self._numbers, calls)
+            if plan.arcs is None:
+                self.timelines.insert_arc(rule.arc(()))
+            else:
+                self._rules.setdefault(plan.arcs, []).append(rule)
+        self._plain = [
+            [place for place, column in enumerate(relation.columns) if not column.is_lattice]
+            for relation in self._relations
+        ]
+
+    @property
+    def arcs(self) -> Iterable[str]:
+        """Return the relations of arcs."""
+        return self._rules
+
+    def change_arcs(self, name: str, deleted: CodeArray, inserted: CodeArray) -> None:
+        """Delete and insert facts of a relation of arcs."""
+        for rule in self._rules[name]:
+            for row in deleted.tolist():
+                self.timelines.delete_arc(rule.arc(row))
+            for row in inserted.tolist():
+                self.timelines.insert_arc(rule.arc(row))
+
+    def change_inputs(self, name: str, deleted: CodeArray, inserted: CodeArray) -> None:
+        """Delete and insert input facts of a relation of the stratum."""
+        changes: dict[Node, tuple[list[Value], list[Value]]] = {}
+        for side, rows in enumerate((deleted, inserted)):
+            for row in rows.tolist():
+                node, value = self._taken_apart(name, row)
+                changes.setdefault(node, ([], []))[side].append(value)
+        for node, (lost, gained) in changes.items():
+            self.timelines.change_input(node, lost, gained)
+
+    def facts(self) -> dict[str, Int64s]:
+        """Return the facts of every relation, as rows."""
+        last = ((node, timeline[-1][1]) for node, timeline in self.timelines.timelines.items())
+        return self._rows(last)
+
+    def changes(self) -> dict[str, tuple[Int64s, Int64s]]:
+        """Return the facts of every relation that the last changes deleted and inserted."""
+        changed = list(self.timelines.changed())
+        deleted = self._rows((node, value) for node, value, _ in changed if value is not None)
+        inserted = self._rows((node, value) for node, _, value in changed if value is not None)
+        return {name: (deleted[name], inserted[name]) for name in deleted}
+
+    def _taken_apart(self, name: str, row: Row) -> tuple[Node, Value]:
+        number = self._numbers[name]
+        key = (row[place] for place in self._plain[number])
+        return (number, *key), tuple(row[place] for place in self._relations[number].lattice_columns)
+
+    def _rows(self, facts: Iterable[tuple[Node, Value]]) -> dict[str, Int64s]:
+        rows: list[list[Row]] = [[] for _ in self._relations]
+        for node, value in facts:
+            number = node[0]
+            row = [0] * self._relations[number].arity
+            for place, code in zip(self._plain[number], node[1:], strict=True):
+                row[place] = code
+            for place, code in zip(self._relations[number].lattice_columns, value, strict=True):
+                row[place] = code
+            rows[number].append(row)
+        return {
+            name: np.array(rows[number], np.int64).reshape(-1, self._relations[number].arity)
+            for name, number in self._numbers.items()
+        }
+
+
+class _RuleArcs:
+    """Makes arcs of the rows of a rule's relation."""
+
+    def __init__(self, number: int, plan: ArcPlan, numbers: Mapping[str, int], calls: Calls) -> None:
+        self._number = number
+        self._used = plan.used
+        self._target = _node_maker(plan.target, numbers, calls)
+        self._sources = [_node_maker(source, numbers, calls) for source in plan.sources]
+
+    def arc(self, row: Row) -> Arc:
+        """Return the arc of a row."""
+        sources = tuple(make(row) for make in self._sources)
+        return Arc(self._number, self._target(row), sources, tuple(row[place] for place in self._used))
+
+
+def _node_maker(plan: NodePlan, numbers: Mapping[str, int], calls: Calls) -> Callable[[Row], Node]:
+    """Return the function from a row of arcs to one of its nodes."""
+    number = numbers[plan.relation]
+    places = [
+        (-1, calls.codec.encode(place.value, place.type)) if isinstance(place, Constant) else (place, 0)
+        for place in plan.key
+    ]
+
+    def make(row: Row) -> Node:
+        return (number, *(constant if place < 0 else row[place] for place, constant in places))
+
+    return make
+
+
+class TimelineKeeper:
+    """The timelines of an engine's lattice strata; `plans` by the first relation of a stratum."""
+
+    def __init__(
+        self,
+        plans: Mapping[str, ArcPlans],
+        state: LocalState,
+        codec: Codec,
+        functions: UserFunctions,
+        known: "TimelineKeeper | None" = None,
+    ) -> None:
+        self._plans = plans
+        self._state = state
+        self._codec = codec
+        self._functions = functions
+        self._kept: dict[str, KeptTimelines] = {}
+        self._replaced: dict[str, KeptTimelines | None] = {}
+        # Why a stratum is no longer followed, although its rules can be.
+        self._broken: dict[str, str] = {}
+        if known is not None:
+            self._kept = known.kept_for(plans)
+
+    def kept_for(self, plans: Mapping[str, ArcPlans]) -> dict[str, KeptTimelines]:
+        """Return the timelines that another program with these plans can continue with."""
+        return {name: kept for name, kept in self._kept.items() if plans.get(name) == self._plans[name]}
+
+    def plans(self, stratum: Stratum) -> bool:
+        """Say whether a stratum has lattices that are not best paths."""
+        return stratum.relations[0] in self._plans
+
+    def reason(self, stratum: Stratum) -> str | None:
+        """Return why a stratum is recomputed, None if it is followed."""
+        name = stratum.relations[0]
+        plans = self._plans.get(name)
+        if plans is None:
+            return None
+        return self._broken.get(name, plans.reason)
+
+    def takes(self, stratum: Stratum) -> bool:
+        """Say whether a stratum is evaluated and followed by timelines."""
+        name = stratum.relations[0]
+        return name in self._plans and self._plans[name].reason is None and name not in self._broken
+
+    def follows(self, stratum: Stratum) -> bool:
+        """Say whether the timelines of a stratum are up to date."""
+        return stratum.relations[0] in self._kept
+
+    def evaluate(self, stratum: Stratum, check_level: Callable[[int], None]) -> StratumStatistics | None:
+        """Evaluate a stratum from its input facts, and replace the facts by what was found.
+
+        Return None and change nothing if a join of the user's breaks a law of lattices.
+        """
+        start = time.perf_counter()
+        name, state = stratum.relations[0], self._state
+        calls = Calls(state.program, self._codec, self._functions)
+        kept = KeptTimelines(stratum, self._plans[name].rules, calls, check_level)
+        self._replaced.setdefault(name, self._kept.pop(name, None))
+        for arcs in kept.arcs:
+            rows = state.relations[arcs].live_rows()
+            kept.change_arcs(arcs, rows[:0], rows)
+        for relation in stratum.relations:
+            rows = state.relations[relation].live_rows()
+            kept.change_inputs(relation, rows[:0], rows)
+        try:
+            kept.timelines.settle()
+        except NotALattice as broken:
+            self._broken[name] = str(broken)
+            return None
+        kept.timelines.commit()
+        self._kept[name] = kept
+        for relation, rows in kept.facts().items():
+            self._fill(relation, state.pack_rows(rows))
+        facts = len(kept.timelines.timelines)
+        iterations = 1 + max((each[-1][0] for each in kept.timelines.timelines.values()), default=0)
+        seconds = time.perf_counter() - start
+        work = kept.timelines.work
+        return StratumStatistics(stratum.relations, stratum.is_recursive, iterations, facts, work, seconds)
+
+    def _fill(self, relation: str, rows: CodeArray) -> None:
+        """Replace the input facts of a relation by its facts, of which input facts have level 0."""
+        state = self._state
+        is_plain = not state.program.relations[relation].lattice_columns
+        inputs = state.relations[relation].live_rows().copy()
+        state.replace(relation)
+        stored = state.relations[relation]
+        stored.insert(rows)
+        state.set_levels({relation: 0}, 1)
+        if is_plain and len(inputs):
+            numbers = stored.find(inputs)
+            stored.levels[numbers] = stored.previous[numbers] = 0
+        state.show_all(relation)
+
+    def follow(
+        self,
+        stratum: Stratum,
+        inputs: Mapping[str, InputChange],
+        earlier: Mapping[str, RowDelta],
+        marks_of: Callable[[str], EpochMarks],
+    ) -> tuple[dict[str, RowDelta], int]:
+        """Advance a stratum to the new epoch; return what changed, and the work.
+
+        Raises `NotALattice` where it can no longer be followed.
+        """
+        name = stratum.relations[0]
+        kept = self._kept[name]
+        self._replaced.setdefault(name, kept)
+        before = kept.timelines.work
+        for relation, sides in inputs.items():
+            kept.change_inputs(relation, *sides)
+        for relation in kept.arcs:
+            if relation in earlier:
+                rows, change = self._state.relations[relation].rows, earlier[relation]
+                kept.change_arcs(relation, rows[change.deleted], rows[change.inserted])
+        try:
+            kept.timelines.settle()
+        except NotALattice as broken:
+            kept.timelines.undo()
+            self._broken[name] = str(broken)
+            self._replaced[name] = self._kept.pop(name)
+            raise
+        found = {
+            relation: replace_rows(marks_of(relation), *map(self._state.pack_rows, both))
+            for relation, both in kept.changes().items()
+            if sum(map(len, both))
+        }
+        return found, kept.timelines.work - before + changed_rows(found)
+
+    def undo(self) -> None:
+        """Take back what the epoch did."""
+        for name, kept in self._replaced.items():
+            current = self._kept.pop(name, None)
+            if kept is not None:
+                if kept is current:
+                    kept.timelines.undo()
+                self._kept[name] = kept
+        self._replaced = {}
+
+    def commit(self) -> None:
+        """Keep the timelines as the epoch left them."""
+        for name in self._replaced:
+            if name in self._kept:
+                self._kept[name].timelines.commit()
+        self._replaced = {}
