@@ -7,7 +7,7 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.reference.terms import same
 from tidelog.engine.reference.variables import awaited, mentioned
 from tidelog.explain.proofs.derivation import Derivation, Premise
-from tidelog.explain.proofs.lattice import join_facts
+from tidelog.explain.proofs.lattice import has_moving_bounds, join_facts
 from tidelog.explain.proofs.order import is_stateful, waits_for_state
 from tidelog.explain.proofs.prover import Prover
 from tidelog.explain.proofs.steps import Equivalence, Input, LatticeJoin, premises_of
@@ -190,6 +190,9 @@ class _Checker:
         total = step.parts[0].fact
         for part in step.parts[1:]:
             total = join_facts(self.prover.deriver, node.relation, total, part.fact)
+        deriver = self.prover.deriver
+        if has_moving_bounds(deriver, node.relation):
+            total = join_facts(deriver, node.relation, total, node.fact)
         if total != node.fact:
             yield f"the least upper bound is {total}"
 

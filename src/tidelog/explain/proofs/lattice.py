@@ -12,11 +12,16 @@ from tidelog.values import Fact
 def find_parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> LatticeJoin | None:
     """Return a few facts, asserted before a level, whose least upper bound is the fact.
 
-    They come from inputs, from rules, and from what the fact was before.
+    They come from inputs, from rules, and from what the fact was before. Where values are widened or
+    narrowed, the fact is above what inputs and rules assert, and not more.
     """
     chosen: list[Fact] = []
     total: Fact | None = None
+    moves = has_moving_bounds(deriver, atom.relation)
     for fact in dict.fromkeys(_parts(deriver, atom, below)):
+        if moves and join_facts(deriver, atom.relation, atom.fact, fact) != atom.fact:
+            # A value that was narrowed since was made from it.
+            continue
         joined = fact if total is None else join_facts(deriver, atom.relation, total, fact)
         if joined != total:
             chosen.append(fact)
@@ -25,7 +30,16 @@ def find_parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Latti
             # An early part may have become superfluous since.
             kept = _needed(deriver, atom, chosen)
             return LatticeJoin(tuple(GroundAtom(atom.relation, each) for each in kept))
+    if moves and chosen:
+        return LatticeJoin(tuple(GroundAtom(atom.relation, each) for each in chosen))
     return None
+
+
+def has_moving_bounds(deriver: Deriver, relation: str) -> bool:
+    """Say whether values of a relation are widened or narrowed, so that they are not just joined."""
+    program = deriver.book.program
+    types = (column.type for column in program.relations[relation].columns if column.is_lattice)
+    return any(program.lattices[name].widen or program.lattices[name].narrow for name in types)
 
 
 def order_facts(deriver: Deriver, atom: GroundAtom) -> dict[GroundAtom, int]:
@@ -117,6 +131,6 @@ def _parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Iterator[
             yield fact
     for rule in deriver.book.rules_of(atom.relation):
         yield from deriver.heads(rule, key, below)
-    if below is not None:
+    if below is not None and not has_moving_bounds(deriver, atom.relation):
         # What the fact was in earlier iterations, where that is known.
         yield from (fact for fact in solver.facts(atom.relation, key, below) if fact != atom.fact)
