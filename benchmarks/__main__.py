@@ -12,6 +12,7 @@ python -m benchmarks threads galen cspa100k tc_grid150 --data DIR
 python -m benchmarks aggregates --data DIR --json out.json
 python -m benchmarks faults --data DIR --json out.json
 python -m benchmarks trees
+python -m benchmarks agreement --lines 250000
 python -m benchmarks history --repo FOLDER
 python -m benchmarks pipeline --users 50000 --json out.json
 """
@@ -25,6 +26,8 @@ from typing import Final
 
 from benchmarks.aggregates.command import add_arguments as add_aggregate_arguments
 from benchmarks.aggregates.command import run_aggregates
+from benchmarks.agreement.command import add_arguments as add_agreement_arguments
+from benchmarks.agreement.command import run_agreement
 from benchmarks.data import default_cache, facts_folder, generate
 from benchmarks.epochs.command import add_arguments, run_epochs
 from benchmarks.faults.command import add_arguments as add_fault_arguments
@@ -52,6 +55,7 @@ from benchmarks.workload import WORKLOADS, Generated, Workload
 # Commands that measure something of their own; each returns the exit status.
 _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "aggregates": run_aggregates,
+    "agreement": run_agreement,
     "epochs": run_epochs,
     "history": run_history,
     "joins": run_joins,
@@ -194,6 +198,7 @@ def _parser() -> argparse.ArgumentParser:
     add_scale_arguments(commands.add_parser("scale", help="measure time and memory against facts"))
     add_join_arguments(commands.add_parser("joins", help="measure cyclic joins and following traces"))
     add_aggregate_arguments(commands.add_parser("aggregates", help="measure aggregates and best paths"))
+    add_agreement_arguments(commands.add_parser("agreement", help="compare an analysis with pyflakes"))
     add_fault_arguments(
         commands.add_parser("faults", help="measure blame and repair against delta debugging")
     )
