@@ -17,7 +17,9 @@ def our_findings(texts: Mapping[str, str]) -> tuple[set[Finding], list[str]]:
     found = set()
     for relation in KINDS:
         for node, name in follow.db[relation]:
+            assert isinstance(node, int), "the first column is a node"
             span = forest.place_of(node)
             assert span is not None, "every node of a file has a place"
+            assert isinstance(name, str), "the second column is a name"
             found.add(Finding(relation, span.source.name, span.line, name))
     return found, sorted(forest.files)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from benchmarks.history.edits import Changes, Texts, edit_statement
 from tidelog.analysis.open_tree import open_tree
+from tidelog.engine.function_files import load_functions
 from tidelog.session.pending import script_changes
 from tidelog.session.session import Session
 from tidelog.trees import Forest
@@ -188,7 +189,9 @@ def _at(values: list[float], share: float) -> float:
 
 
 def _analyse(program: str, forest: Forest) -> Session:
-    return open_tree(ANALYSES / program, forest, facts=ANALYSES, jobs=1)
+    functors = (ANALYSES / program).with_suffix(".py")
+    functions = load_functions([functors]) if functors.exists() else None
+    return open_tree(ANALYSES / program, forest, facts=ANALYSES, functions=functions, jobs=1)
 
 
 def _are_equal(one: Session, other: Session) -> bool:

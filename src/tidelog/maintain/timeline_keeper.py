@@ -44,7 +44,7 @@ class KeptTimelines:
         for number, plan in enumerate(plans):
             rule = _RuleArcs(number, plan, self._numbers, calls)
             if plan.arcs is None:
-                self.timelines.insert_arc(rule.arc(()))
+                self.timelines.insert_arcs([rule.arc(())])
             else:
                 self._rules.setdefault(plan.arcs, []).append(rule)
         self._plain = [
@@ -60,10 +60,8 @@ class KeptTimelines:
     def change_arcs(self, name: str, deleted: CodeArray, inserted: CodeArray) -> None:
         """Delete and insert facts of a relation of arcs."""
         for rule in self._rules[name]:
-            for row in deleted.tolist():
-                self.timelines.delete_arc(rule.arc(row))
-            for row in inserted.tolist():
-                self.timelines.insert_arc(rule.arc(row))
+            self.timelines.delete_arcs([rule.arc(row) for row in deleted.tolist()])
+            self.timelines.insert_arcs([rule.arc(row) for row in inserted.tolist()])
 
     def change_inputs(self, name: str, deleted: CodeArray, inserted: CodeArray) -> None:
         """Delete and insert input facts of a relation of the stratum."""
@@ -120,7 +118,7 @@ class _RuleArcs:
     def arc(self, row: Row) -> Arc:
         """Return the arc of a row."""
         sources = tuple(make(row) for make in self._sources)
-        return Arc(self._number, self._target(row), sources, tuple(row[place] for place in self._used))
+        return self._number, self._target(row), sources, tuple(row[place] for place in self._used)
 
 
 def _node_maker(plan: NodePlan, numbers: Mapping[str, int], calls: Calls) -> Callable[[Row], Node]:

@@ -22,30 +22,24 @@ that a timeline does not depend on when the rest of the stratum reached its fixp
 import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from tidelog.engine.local.lattice_values import ArcFunction, Joins, NotALattice, Value
 
 # The number of a relation in its stratum, then the key.
 Node = tuple[int, ...]
-Timeline = list[tuple[int, Value]]
+Timeline = tuple[tuple[int, Value], ...]
 Member = TypeVar("Member")
-NEVER: Final[Timeline] = []
+NEVER: Final[Timeline] = ()
+# A derivation without its values: its rule, target and sources, and the codes that the rule's function reads.
+# All that is kept are tuples of numbers, which the garbage collector does not visit again.
+Arc = tuple[int, Node, tuple[Node, ...], tuple[int, ...]]
 # Iterations after the fixpoint are numbered from here.
 DESCENT = 1 << 40
-NO_ARCS: Final[Sequence["Arc"]] = ()
+NO_ARCS: Final[tuple[Arc, ...]] = ()
 _NOT_ABOVE: Final = "its join is not associative: a value is not above what it was joined from"
 # How many earlier values of a node a new one is compared with.
 _LOOKED_BACK = 8
-
-
-class Arc(NamedTuple):
-    """A derivation without its values; `used` are the codes that the function of its rule reads."""
-
-    rule: int
-    target: Node
-    sources: tuple[Node, ...]
-    used: tuple[int, ...]
 
 
 class Timelines:
@@ -63,8 +57,8 @@ class Timelines:
         self._narrows = any(each.narrows for each in joins)
         self.timelines: dict[Node, Timeline] = {}
         self._inputs: dict[Node, tuple[Value, ...]] = {}
-        self._arcs: dict[Node, list[Arc]] = {}
-        self._targets: dict[Node, list[Node]] = {}
+        self._arcs: dict[Node, tuple[Arc, ...]] = {}
+        self._targets: dict[Node, tuple[Node, ...]] = {}
         self._waiting: list[tuple[int, Node]] = []
         self._due: dict[Node, int] = {}
         self._before: dict[Node, Timeline] = {}
@@ -75,17 +69,19 @@ class Timelines:
 
     # --- changes -------------------------------------------------------------------------------
 
-    def insert_arc(self, arc: Arc) -> None:
-        """Add an arc."""
-        self._changed_arcs.append((arc, 1))
-        self._link(arc)
-        self._wait(arc.target, 1)
+    def insert_arcs(self, arcs: Sequence[Arc]) -> None:
+        """Add arcs."""
+        self._changed_arcs.extend((arc, 1) for arc in arcs)
+        self._link(arcs)
+        for _, target, _, _ in arcs:
+            self._wait(target, 1)
 
-    def delete_arc(self, arc: Arc) -> None:
-        """Remove an arc."""
-        self._changed_arcs.append((arc, -1))
-        self._unlink(arc)
-        self._wait(arc.target, 1)
+    def delete_arcs(self, arcs: Sequence[Arc]) -> None:
+        """Remove arcs."""
+        for arc in arcs:
+            self._changed_arcs.append((arc, -1))
+            self._unlink(arc)
+            self._wait(arc[1], 1)
 
     def change_input(self, node: Node, deleted: Iterable[Value], inserted: Iterable[Value]) -> None:
         """Remove and add input facts of a node."""
@@ -113,14 +109,14 @@ class Timelines:
         new = self._risen(node, arcs, iteration, value) if iteration < DESCENT else None
         if iteration > DESCENT and value is not None:
             new = self._fallen(node, arcs, iteration, value)
-        entries = [] if new is None or new == value else [(iteration, new)]
+        entries: Timeline = () if new is None or new == value else ((iteration, new),)
         has_entry = place < len(timeline) and timeline[place][0] == iteration
         if entries != timeline[place : place + has_entry]:
             if entries:
                 self._check(node, timeline[:place][-_LOOKED_BACK:], entries[0])
             if node not in self._before:
-                self._before[node] = list(timeline)
-            timeline = [*timeline[:place], *entries, *timeline[place + has_entry :]]
+                self._before[node] = timeline
+            timeline = (*timeline[:place], *entries, *timeline[place + has_entry :])
             self._set(node, timeline)
             for target in self._targets.get(node, ()):
                 self._wait(target, iteration + 1)
@@ -134,8 +130,8 @@ class Timelines:
             times.append(1)
         if self._narrows and iteration <= DESCENT:
             times.append(DESCENT + 1)
-        for arc in arcs:
-            for source in arc.sources:
+        for _, _, sources, _ in arcs:
+            for source in sources:
                 known = self.timelines.get(source, NEVER)
                 if known and known[-1][0] >= iteration:
                     times.append(known[bisect_left(known, (iteration,))][0] + 1)
@@ -160,7 +156,10 @@ class Timelines:
         for node, timeline in self._before.items():
             self._set(node, timeline)
         for arc, diff in reversed(self._changed_arcs):
-            (self._unlink if diff > 0 else self._link)(arc)
+            if diff > 0:
+                self._unlink(arc)
+            else:
+                self._link([arc])
         for node, values in self._inputs_before.items():
             self._set_input(node, values)
         self._waiting, self._due = [], {}
@@ -171,11 +170,11 @@ class Timelines:
     def _risen(self, node: Node, arcs: Sequence[Arc], iteration: int, value: Value | None) -> Value | None:
         """Return the value of a node after an iteration before the fixpoint, None if it has none."""
         offers: set[Value] = set(self._inputs.get(node, ())) if iteration == 0 else set()
-        for arc in arcs:
-            values = self._new_values(arc, iteration - 1)
+        for rule, _, sources, used in arcs:
+            values = self._new_values(sources, iteration - 1)
             if values is not None:
                 self.work += 1
-                offers.update(self._functions[arc.rule](arc.used, values))
+                offers.update(self._functions[rule](used, values))
         if value is None:
             return self._joins[node[0]].join(list(offers)) if offers else None
         offers.discard(value)
@@ -189,13 +188,13 @@ class Timelines:
             raise NotALattice(_NOT_ABOVE)
         return new
 
-    def _new_values(self, arc: Arc, iteration: int) -> tuple[Value, ...] | None:
+    def _new_values(self, sources: tuple[Node, ...], iteration: int) -> tuple[Value, ...] | None:
         """Return the values of an arc's sources after an iteration if one of them is new and none missing."""
-        if not arc.sources:
+        if not sources:
             return () if iteration == 0 else None
         is_new = False
         values = []
-        for source in arc.sources:
+        for source in sources:
             timeline = self.timelines.get(source, NEVER)
             place = bisect_left(timeline, (iteration + 1,)) - 1
             if place < 0:
@@ -208,11 +207,11 @@ class Timelines:
     def _fallen(self, node: Node, arcs: Sequence[Arc], iteration: int, value: Value) -> Value:
         """Return the value of a node after an iteration behind the fixpoint."""
         made = set(self._inputs.get(node, ()))
-        for arc in arcs:
-            values = [_value_at(self.timelines.get(each, NEVER), iteration - 1) for each in arc.sources]
+        for rule, _, sources, used in arcs:
+            values = [_value_at(self.timelines.get(each, NEVER), iteration - 1) for each in sources]
             if None not in values:
                 self.work += 1
-                made.update(self._functions[arc.rule](arc.used, tuple(values)))  # type: ignore[arg-type] # no None
+                made.update(self._functions[rule](used, tuple(values)))  # type: ignore[arg-type] # no None
         joins = self._joins[node[0]]
         return joins.narrow(value, joins.join(list(made))) if made else value
 
@@ -243,22 +242,29 @@ class Timelines:
         else:
             self._inputs.pop(node, None)
 
-    def _link(self, arc: Arc) -> None:
-        self._arcs.setdefault(arc.target, []).append(arc)
-        for source in arc.sources:
-            self._targets.setdefault(source, []).append(arc.target)
+    def _link(self, arcs: Iterable[Arc]) -> None:
+        by_target: dict[Node, list[Arc]] = {}
+        by_source: dict[Node, list[Node]] = {}
+        for arc in arcs:
+            by_target.setdefault(arc[1], []).append(arc)
+            for source in arc[2]:
+                by_source.setdefault(source, []).append(arc[1])
+        for node, inserted in by_target.items():
+            self._arcs[node] = (*self._arcs.get(node, ()), *inserted)
+        for node, targets in by_source.items():
+            self._targets[node] = (*self._targets.get(node, ()), *targets)
 
     def _unlink(self, arc: Arc) -> None:
-        _take_out(self._arcs, arc.target, arc)
-        for source in arc.sources:
-            _take_out(self._targets, source, arc.target)
+        _take_out(self._arcs, arc[1], arc)
+        for source in arc[2]:
+            _take_out(self._targets, source, arc[1])
 
 
-def _take_out(lists: dict[Node, list[Member]], node: Node, member: Member) -> None:
-    members = lists[node]
-    members.remove(member)
-    if not members:
-        del lists[node]
+def _take_out(members: dict[Node, tuple[Member, ...]], node: Node, member: Member) -> None:
+    place = members[node].index(member)
+    members[node] = (*members[node][:place], *members[node][place + 1 :])
+    if not members[node]:
+        del members[node]
 
 
 def _value_at(timeline: Timeline, iteration: int) -> Value | None:
