@@ -208,7 +208,7 @@ class TimelineKeeper:
         for relation, rows in kept.facts().items():
             self._fill(relation, state.pack_rows(rows))
         facts = len(kept.timelines.timelines)
-        iterations = 1 + max((each[-1][0] for each in kept.timelines.timelines.values()), default=0)
+        iterations = 1 + kept.timelines.last_iteration()
         seconds = time.perf_counter() - start
         work = kept.timelines.work
         return StratumStatistics(stratum.relations, stratum.is_recursive, iterations, facts, work, seconds)

@@ -146,6 +146,11 @@ class Timelines:
             if old_value != new_value:
                 yield node, old_value, new_value
 
+    def last_iteration(self) -> int:
+        """Return the last iteration before the fixpoint in which a value changed."""
+        times = (at for timeline in self.timelines.values() for at, _ in timeline if at < DESCENT)
+        return max(times, default=0)
+
     def commit(self) -> None:
         """Keep the changes."""
         self._before, self._inputs_before = {}, {}
