@@ -205,15 +205,11 @@ CLASSES = (
     DifferenceClass("bound again; pyflakes judges the last one", "unused_import", True, _is_bound_again),
     DifferenceClass("read in the function, but earlier in the text", "unused_variable", False, _is_read),
     DifferenceClass("captured by `match`; names.dl does not judge it", "unused_variable", False, _is_capture),
-    DifferenceClass(
-        "only declared; pyflakes has another message", "unused_variable", True, _is_declared
-    ),
+    DifferenceClass("only declared; pyflakes has another message", "unused_variable", True, _is_declared),
     DifferenceClass("a tuple unpacked from a tuple", "unused_variable", False, _is_tuple),
     DifferenceClass("a name such as `_x` is meant to be unused", "unused_variable", False, _is_hidden),
     DifferenceClass("the function calls locals()", "unused_variable", False, _is_in_scope_with_locals),
-    DifferenceClass(
-        "bound again; pyflakes judges the last one", "unused_variable", True, _is_bound_again
-    ),
+    DifferenceClass("bound again; pyflakes judges the last one", "unused_variable", True, _is_bound_again),
     DifferenceClass("NameError is caught", "undefined", True, _is_caught),
     DifferenceClass("a star import may bring it", "undefined", False, _has_star_import),
     DifferenceClass("deleted on the way; names.dl knows no order", "undefined", False, _is_deleted),

@@ -137,7 +137,7 @@ def replay(program: str, texts: Texts, commits: Iterable[Changes], every: int) -
 def edit_statements(program: str, texts: Texts, count: int) -> Iterator[str]:
     """Yield what to tell of single-statement edits of a large code base."""
     run = Replay(program, dict(texts))
-    chance, paths = random.Random(3), sorted(texts)  # noqa: S311 - not for secrets
+    chance, paths = random.Random(3), sorted(run.forest.files)  # noqa: S311 - not for secrets
     # The first changes build indexes, and are not counted.
     warm = 10
     while len(run.costs) < count + warm:

@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from tidelog.engine.local.lattice_values import ArcFunction, Calls, ColumnJoin, Joins, NotALattice, Value
+from tidelog.engine.local.lattice_values import (
+    ArcFunction,
+    LatticeCalls,
+    ColumnJoin,
+    Joins,
+    NotALattice,
+    Value,
+)
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.timelines import Arc, Node, Timelines
 from tidelog.engine.protocol import StratumStatistics, UserFunctions
@@ -26,7 +33,11 @@ class KeptTimelines:
     """The timelines of one stratum, fed with rows."""
 
     def __init__(
-        self, stratum: Stratum, plans: Sequence[ArcPlan], calls: Calls, check_level: Callable[[int], None]
+        self,
+        stratum: Stratum,
+        plans: Sequence[ArcPlan],
+        calls: LatticeCalls,
+        check_level: Callable[[int], None],
     ) -> None:
         program = calls.program
         self._relations = [program.relations[name] for name in stratum.relations]
@@ -109,7 +120,7 @@ class KeptTimelines:
 class _RuleArcs:
     """Makes arcs of the rows of a rule's relation."""
 
-    def __init__(self, number: int, plan: ArcPlan, numbers: Mapping[str, int], calls: Calls) -> None:
+    def __init__(self, number: int, plan: ArcPlan, numbers: Mapping[str, int], calls: LatticeCalls) -> None:
         self._number = number
         self._used = plan.used
         self._target = _node_maker(plan.target, numbers, calls)
@@ -121,7 +132,7 @@ class _RuleArcs:
         return self._number, self._target(row), sources, tuple(row[place] for place in self._used)
 
 
-def _node_maker(plan: NodePlan, numbers: Mapping[str, int], calls: Calls) -> Callable[[Row], Node]:
+def _node_maker(plan: NodePlan, numbers: Mapping[str, int], calls: LatticeCalls) -> Callable[[Row], Node]:
     """Return the function from a row of arcs to one of its nodes."""
     number = numbers[plan.relation]
     places = [
@@ -189,7 +200,7 @@ class TimelineKeeper:
         """
         start = time.perf_counter()
         name, state = stratum.relations[0], self._state
-        calls = Calls(state.program, self._codec, self._functions)
+        calls = LatticeCalls(state.program, self._codec, self._functions)
         kept = KeptTimelines(stratum, self._plans[name].rules, calls, check_level)
         self._replaced.setdefault(name, self._kept.pop(name, None))
         for arcs in kept.arcs:

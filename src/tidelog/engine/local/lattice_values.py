@@ -27,8 +27,8 @@ class NotALattice(Exception):  # noqa: N818 - a finding about the user's functio
     """A user's function breaks a law of lattices; the message says which, with an example."""
 
 
-class Calls:
-    """Calls functions of the user's with codes."""
+class LatticeCalls:
+    """LatticeCalls functions of the user's with codes."""
 
     def __init__(self, program: Program, codec: Codec, functions: UserFunctions) -> None:
         self.program = program
@@ -51,7 +51,7 @@ class Calls:
 class ColumnJoin:
     """The lattice of one column; every operator is checked on the values it meets."""
 
-    def __init__(self, calls: Calls, lattice: nodes.Lattice) -> None:
+    def __init__(self, calls: LatticeCalls, lattice: nodes.Lattice) -> None:
         self.lattice = lattice
         self._calls = calls
         self._joined: dict[tuple[int, int], int] = {}
@@ -164,7 +164,7 @@ class Joins:
 class ArcFunction:
     """The function of a rule: from the values of an arc's sources to values for its target."""
 
-    def __init__(self, plan: ArcPlan, calls: Calls) -> None:
+    def __init__(self, plan: ArcPlan, calls: LatticeCalls) -> None:
         self._plan = plan
         self._calls = calls
         self._known: dict[tuple[tuple[int, ...], tuple[Value, ...]], tuple[Value, ...]] = {}

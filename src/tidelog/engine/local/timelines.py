@@ -87,8 +87,8 @@ class Timelines:
         """Remove and add input facts of a node."""
         before = self._inputs.get(node, ())
         self._inputs_before.setdefault(node, before)
-        gone = set(deleted)
-        self._set_input(node, (*(value for value in before if value not in gone), *inserted))
+        dropped = set(deleted)
+        self._set_input(node, (*(value for value in before if value not in dropped), *inserted))
         self._wait(node, 0)
 
     def settle(self) -> None:
