@@ -7,9 +7,9 @@ import numpy as np
 
 from tidelog.engine.local.lattice_values import (
     ArcFunction,
-    LatticeCalls,
     ColumnJoin,
     Joins,
+    LatticeCalls,
     NotALattice,
     Value,
 )
