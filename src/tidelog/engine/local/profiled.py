@@ -1,7 +1,7 @@
 """The evaluation of a stratum that writes a profile; nothing of it is loaded by other runs."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from tidelog.engine.local.stratum import RunContext, RunnableRule, StratumRun
@@ -108,7 +108,7 @@ class ProfiledRun(StratumRun):
         super()._prepare(plan)
         self._recorder.indexed(time.perf_counter() - begun)
 
-    def _index_rows(self, before: dict[str, int]) -> None:
+    def _index_rows(self, before: Mapping[str, int]) -> None:
         begun = time.perf_counter()
         super()._index_rows(before)
         self._recorder.indexed(time.perf_counter() - begun)

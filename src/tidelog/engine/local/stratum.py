@@ -6,7 +6,7 @@ an iteration sees is a range of row numbers.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.convergence import check_convergence, is_full
-from tidelog.engine.local.all_heads import all_heads
 from tidelog.engine.local.chains import StepChain, make_chain
 from tidelog.engine.local.emit import (
     EmitStep,
@@ -26,6 +25,7 @@ from tidelog.engine.local.emit import (
 )
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.key_scan import KeyScanStep
+from tidelog.engine.local.narrowing import narrow_values
 from tidelog.engine.local.settle import Settler, needs_settling
 from tidelog.engine.local.sieve import is_sieved
 from tidelog.engine.local.small import SmallIterations
@@ -36,7 +36,6 @@ from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics, UserFunctions
 from tidelog.plan import RulePlan, StratumPlan, for_evaluation, plan_stratum
-from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.measured import END, MeasuredChain, Measurements
 from tidelog.plan.operators import Check, Find, IndexJoin, Leapfrog, Operator, ScanView, View, all_operators
 from tidelog.plan.statistics import JoinName
@@ -187,7 +186,8 @@ class StratumRun:
             if not new or not stratum.is_recursive or is_full(stratum, program, self._sizes().__getitem__):
                 break
         if program.narrows(stratum):
-            self._narrow(iteration)
+            finish = partial(self._finish, after=iteration)
+            narrow_values(stratum, self._settlers, self._input_rows, self._context, finish)
         for name in self._stratum.relations:
             self._state.show_all(name)
             self._state.relations[name].forget_deleted_levels()
@@ -232,31 +232,12 @@ class StratumRun:
             self._run_rule(rule)
         for settler in self._settlers.values():
             settler.settle()
-        state.set_levels(before, iteration)
-        return self._show_delta(before)
+        return self._finish(iteration, before)
 
-    def _narrow(self, iteration: int) -> None:
-        """Replace values of lattices by what the rules make of them, until none changes."""
-        context, state = self._context, self._state
-        rules = [flatten_rule(rule, state.program) for rule in self._stratum.rules if rule.body]
-        written = written_facts(self._stratum.rules, context.expressions)
-        is_changed, narrowed = True, 0
-        while is_changed:
-            narrowed += 1
-            check_convergence(narrowed, self._stratum, state.program, context.settings, 0)
-            found = {
-                name: [self._input_rows[name], *([written[name]] if name in written else ())]
-                for name in self._settlers
-            }
-            for rule in rules:
-                if rule.relation in found:
-                    heads = all_heads(rule, state, context.expressions, context.statistics)
-                    found[rule.relation].append(heads.astype(np.int64))
-            before = {name: state.relations[name].count for name in self._stratum.relations}
-            changes = [self._settlers[name].narrow(np.concatenate(rows)) for name, rows in found.items()]
-            is_changed = any(changes)
-            state.set_levels(before, iteration + narrowed)
-            self._show_delta(before)
+    def _finish(self, iteration: int, before: Mapping[str, int], after: int = 0) -> int:
+        """Let the next iteration see what this one found; return how many facts are new."""
+        self._state.set_levels(before, after + iteration)
+        return self._show_delta(before)
 
     def _runs_small(self) -> bool:
         """Say whether small iterations may run row by row: not if every operator is measured."""
@@ -280,7 +261,7 @@ class StratumRun:
         self._plan_rules(self._stratum.rules)
         return done.iteration, 1
 
-    def _show_delta(self, before: dict[str, int]) -> int:
+    def _show_delta(self, before: Mapping[str, int]) -> int:
         """Let the next iteration see the rows found since `before`; return how many there are."""
         state = self._state
         for name, count in before.items():
@@ -297,7 +278,7 @@ class StratumRun:
             state.relations[name].drop_rows(self._inputs[name], before[name])
         return sum(len(state.relations[name].live_rows(count)) for name, count in before.items())
 
-    def _index_rows(self, before: dict[str, int]) -> None:
+    def _index_rows(self, before: Mapping[str, int]) -> None:
         """Add the rows found since `before` to the indexes of their relations."""
         relations = [self._state.relations[name] for name in before]
         grown = [
