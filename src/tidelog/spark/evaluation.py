@@ -1,4 +1,4 @@
-"""Programs over data frames, and what sessions on Spark offer beside the rest."""
+"""Programs over data frames, evaluated once."""
 
 import logging
 import shutil
@@ -8,44 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tidelog.errors import Diagnostic, TidelogError
-from tidelog.lazily import lazily
+from tidelog.errors import TidelogError
 from tidelog.program.suggest import undeclared_relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from tidelog.engine.spark import SparkOptions, Tls
     from tidelog.program.nodes import Program
-    from tidelog.session.session import Session
-    from tidelog.views import Delta
 
 _LOGGER: Final = logging.getLogger("tidelog")
-
-__all__ = ["SparkOptions", "Tls", "apply_once", "evaluate"]
-
-__getattr__ = lazily(__name__, dict.fromkeys(("SparkOptions", "Tls"), "tidelog.engine.spark"))
-
-
-def apply_once(session: "Session", batch: str, **changes: Any) -> "Delta | None":
-    """Return the delta of a transaction; None if one of this id was committed before, and nothing is done.
-
-    A source that delivers at least once, as streams do, sends each transaction with the same id every time:
-
-        apply_once(db, "stream-17", insert={"edge": rows})
-    """
-    engine = session.snapshot.engine
-    begin = getattr(engine, "begin", None)
-    if begin is None:
-        message = "only sessions on Spark know transactions by an id"
-        raise TidelogError([Diagnostic(code="spark-no-session", message=message)])
-    with session.snapshot.lock:
-        if not begin(batch):
-            return None
-        try:
-            return session.apply(**changes)
-        finally:
-            begin(None)
 
 
 def evaluate(
