@@ -254,4 +254,4 @@ def test_sources_that_do_not_fit(spark, ran):
     assert [each.code for each in types] == ["source-type", "source-type"]
     assert [each.code for each in nowhere] == ["unreadable-source"]
     assert [each.code for each in no_folder] == ["unreadable-source"]
-    assert [each.code for each in no_connector] == ["unreadable-source"]
+    assert [each.code for each in no_connector] == ["spark-missing-package"]

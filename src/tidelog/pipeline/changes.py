@@ -5,14 +5,16 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructField, StructType
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.checking import CheckedRows
-from tidelog.pipeline.derive import FrameChange
+from tidelog.pipeline.derive import Facts, FrameChange
 from tidelog.pipeline.facts import published_columns, sync_files
+from tidelog.pipeline.few_rows import Rows
 from tidelog.pipeline.folder import JobFolder, SourceState
 from tidelog.pipeline.job import Changes, JobSource
 from tidelog.pipeline.spark_types import column_type
@@ -48,7 +50,7 @@ def keep_loads(folder: JobFolder, epoch: int, checked: Sequence[CheckedRows], st
     return after
 
 
-def find_changes(checked: Sequence[CheckedRows]) -> dict[str, FrameChange]:
+def find_changes(checked: Sequence[Rows]) -> dict[str, FrameChange]:
     """Return what sources of changes ask for, by relation."""
     pieces: dict[str, list[FrameChange]] = {}
     for each in checked:
@@ -159,6 +161,10 @@ def _merge(changes: Sequence[FrameChange]) -> FrameChange:
     )
 
 
-def _union(frames: Sequence["DataFrame | None"]) -> "DataFrame | None":
-    some = [frame for frame in frames if frame is not None]
-    return reduce(lambda left, right: left.union(right), some) if some else None
+def _union(parts: Sequence["Facts | None"]) -> "Facts | None":
+    some = [part for part in parts if part is not None]
+    if not some or isinstance(some[0], pa.Table):
+        # Facts in the driver are those of one micro-batch, which stands alone.
+        assert len(some) <= 1
+        return some[0] if some else None
+    return reduce(lambda left, right: left.union(right), some)

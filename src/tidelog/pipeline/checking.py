@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
@@ -24,17 +25,18 @@ if TYPE_CHECKING:
 
 # The mark of a change that a later one of the same fact makes void.
 _SUPERSEDED: Final = "superseded"
-_REASON: Final = "_tidelog_reason"
-_DETAIL: Final = "_tidelog_detail"
-_ROW: Final = "_tidelog_row"
-_OP: Final = "_tidelog_op"
-_ORDER: Final = "_tidelog_order"
+REASON: Final = "_tidelog_reason"
+DETAIL: Final = "_tidelog_detail"
+ROW: Final = "_tidelog_row"
+OP: Final = "_tidelog_op"
+ORDER: Final = "_tidelog_order"
 _BOOKMARK: Final = "_tidelog_bookmark"
+BAD_SCHEMA: Final = "reason string, detail string, row string, file string"
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedRows:
-    """The rows of a source after the check; `frame` is kept until `release`.
+    """The rows of a source after the check, on Spark; `frame` is kept until `release`.
 
     `good` is the number of rows that are facts or changes of facts, `bad` counts the others by the
     code of what is wrong with them, and `bad_digest` tells those from others. `bookmark` is the greatest
@@ -48,27 +50,54 @@ class CheckedRows:
     bad: Mapping[str, int]
     bookmark: Bookmark | None = None
     bad_digest: str | None = None
+    bad_files: tuple["BadFile", ...] = ()
 
     def facts(self, *, is_insert: bool = True) -> "DataFrame":
         """Return the facts to insert or to delete, perhaps more than once."""
         sign = F.lit(1 if is_insert else -1)
-        kept = self.frame.where(F.col(_REASON).isNull() & (F.col(_OP) == sign))
+        kept = self.frame.where(F.col(REASON).isNull() & (F.col(OP) == sign))
         if not self.columns:
             return kept.select(F.lit(True).alias(HOLDS))
-        return kept.select(*(F.col(_place(i)).alias(name) for i, name in enumerate(self.columns)))
+        return kept.select(*(F.col(fact_column(i)).alias(name) for i, name in enumerate(self.columns)))
 
     def bad_rows(self) -> "DataFrame":
         """Return the rows of the quarantine: the code and words of what is wrong, the row, its file."""
-        return self.frame.where(F.col(_REASON) != _SUPERSEDED).select(
-            F.col(_REASON).alias("reason"),
-            F.col(_DETAIL).alias("detail"),
-            F.col(_ROW).alias("row"),
+        return self.frame.where(F.col(REASON) != _SUPERSEDED).select(
+            F.col(REASON).alias("reason"),
+            F.col(DETAIL).alias("detail"),
+            F.col(ROW).alias("row"),
             F.col(FILE).alias("file"),
         )
+
+    def write_bad(self, place: Path) -> None:
+        """Write the rows of the quarantine to Parquet files in a new folder."""
+        rows = self.bad_rows()
+        if self.bad_files:
+            files = [file.row() for file in self.bad_files]
+            rows = rows.union(rows.sparkSession.createDataFrame(files, BAD_SCHEMA))
+        rows.coalesce(1).write.parquet(str(place))
+
+    def samples(self, count: int) -> list[tuple[str, str, str]]:
+        """Return reason, detail and row of some bad rows; files that cannot be read come first."""
+        files = [file.row()[:3] for file in self.bad_files[:count]]
+        rows = self.bad_rows().limit(count - len(files)).collect() if len(files) < count else []
+        return [*files, *((row["reason"], row["detail"], row["row"]) for row in rows)]
 
     def release(self) -> None:
         """Let Spark forget the rows."""
         self.frame.unpersist()
+
+
+@dataclass(frozen=True, slots=True)
+class BadFile:
+    """A file that cannot be read at all, with what is wrong with it."""
+
+    path: str
+    diagnostic: Diagnostic
+
+    def row(self) -> tuple[str, str, str, str]:
+        """Return the file as a row of the quarantine."""
+        return (Reason.UNREADABLE_FILE.value, self.diagnostic.message, "", self.path)
 
 
 def check_rows(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> CheckedRows:
@@ -76,16 +105,26 @@ def check_rows(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> Check
 
     Raises `TidelogError` if a column's type can hold no value of the relation's type.
     """
-    check_types(rows, source, bound)
-    frame = _settle(_mark(rows, source, bound), source, bound)
-    frame = frame.persist()
-    counts = {row[0]: row[1] for row in frame.groupBy(_REASON).agg(F.count("*")).collect()}
+    return check_marked(mark_rows(rows, source, bound), source, bound)
+
+
+def check_marked(
+    marked: "DataFrame", source: JobSource, bound: CheckedJob, bad_files: Sequence[BadFile] = ()
+) -> CheckedRows:
+    """Return marked rows with one op for each fact, counted."""
+    frame = _settle(marked, source, bound).persist()
+    counts = {row[0]: row[1] for row in frame.groupBy(REASON).agg(F.count("*")).collect()}
     good = counts.pop(None, 0)
     # Such changes are neither facts nor bad.
     counts.pop(_SUPERSEDED, None)
     names = tuple(column.name for column in bound.relation(source.relation).columns)
     checked = CheckedRows(source, frame, names, good, counts, _last_bookmark(frame, source))
-    return replace(checked, bad_digest=_digest(checked.bad_rows())) if counts else checked
+    if counts:
+        checked = replace(checked, bad_digest=_digest(checked.bad_rows()))
+    if not bad_files:
+        return checked
+    counts = {**counts, Reason.UNREADABLE_FILE.value: len(bad_files)}
+    return replace(checked, bad=counts, bad_files=tuple(bad_files))
 
 
 def _digest(bad: "DataFrame") -> str:
@@ -134,8 +173,12 @@ def _wanted(kind: str) -> str:
     }.get(kind, "strings")
 
 
-def _mark(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> "DataFrame":
-    """Return the rows with typed columns, and the first thing that is wrong with each."""
+def mark_rows(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> "DataFrame":
+    """Return the rows with typed columns, and the first thing that is wrong with each.
+
+    Raises `TidelogError` if a column's type can hold no value of the relation's type.
+    """
+    check_types(rows, source, bound)
     checks: list[_Check] = []
     if MALFORMED in rows.columns:
         is_malformed = F.col(MALFORMED).isNotNull()
@@ -155,12 +198,12 @@ def _mark(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> "DataFrame
     mistake = _first_mistake(checks)
     nothing = F.lit(None).cast("string")
     return rows.select(
-        mistake.getField("code").alias(_REASON),
-        mistake.getField("words").alias(_DETAIL),
-        _as_found(rows).alias(_ROW),
+        mistake.getField("code").alias(REASON),
+        mistake.getField("words").alias(DETAIL),
+        _as_found(rows).alias(ROW),
         (F.col(FILE) if FILE in rows.columns else nothing).alias(FILE),
-        op.alias(_OP),
-        order.alias(_ORDER),
+        op.alias(OP),
+        order.alias(ORDER),
         (nothing if source.bookmark is None else F.col(_quoted(source.bookmark))).alias(_BOOKMARK),
         *values,
     )
@@ -183,7 +226,7 @@ def _check_columns(
             found=rows.schema[name].dataType,
         )
         checks.append((checked.reason, checked.detail))
-        values.append(checked.value.alias(_place(place)))
+        values.append(checked.value.alias(fact_column(place)))
     return checks, values
 
 
@@ -228,29 +271,35 @@ def _settle(marked: "DataFrame", source: JobSource, bound: CheckedJob) -> "DataF
     """Return the rows with one op for each fact: the last by order, else no two may differ."""
     if source.changes is not Changes.OP:
         return marked
-    columns = [F.col(_place(i)) for i in range(bound.relation(source.relation).arity)]
-    is_good = F.col(_REASON).isNull()
+    columns = [F.col(fact_column(i)) for i in range(bound.relation(source.relation).arity)]
+    is_good = F.col(REASON).isNull()
     facts = Window.partitionBy(is_good, *columns)
-    is_late = F.col(_ORDER) == F.max(_ORDER).over(facts)
-    late_op = F.when(is_late, F.col(_OP))
+    is_late = F.col(ORDER) == F.max(ORDER).over(facts)
+    late_op = F.when(is_late, F.col(OP))
     differs = F.min(late_op).over(facts) != F.max(late_op).over(facts)
     reason = (
-        F.when(~is_good, F.col(_REASON))
+        F.when(~is_good, F.col(REASON))
         .when(~is_late, F.lit(_SUPERSEDED))
         .when(differs, F.lit(Reason.CONFLICT.value))
     )
-    words = "the fact is inserted and deleted at once"
-    if source.order is None:
-        words += "; name an `order` column that tells which comes last"
-    detail = F.when(differs & is_late & is_good, F.lit(words)).otherwise(F.col(_DETAIL))
+    detail = F.when(differs & is_late & is_good, F.lit(conflict_words(source))).otherwise(F.col(DETAIL))
     return marked.select(
-        reason.alias(_REASON),
-        detail.alias(_DETAIL),
-        *(F.col(name) for name in marked.columns if name not in (_REASON, _DETAIL)),
+        reason.alias(REASON),
+        detail.alias(DETAIL),
+        *(F.col(name) for name in marked.columns if name not in (REASON, DETAIL)),
     )
 
 
-def _place(place: int) -> str:
+def conflict_words(source: JobSource) -> str:
+    """Return what is wrong with changes that contradict each other."""
+    words = "the fact is inserted and deleted at once"
+    return (
+        words if source.order is not None else f"{words}; name an `order` column that tells which comes last"
+    )
+
+
+def fact_column(place: int) -> str:
+    """Return the name under which marked rows have a column of the relation."""
     return f"_tidelog_{place}"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from tidelog.session.session import Session
 
 
+# Facts on Spark, or a few of them in the driver.
+Facts: TypeAlias = "DataFrame | pa.Table"
+
+
 @dataclass(frozen=True, slots=True)
 class FrameChange:
     """Facts of one relation to insert and to delete; None for none.
@@ -28,8 +32,8 @@ class FrameChange:
     `kept` is a frame that Spark keeps for the two until `release`.
     """
 
-    insert: "DataFrame | None" = None
-    delete: "DataFrame | None" = None
+    insert: "Facts | None" = None
+    delete: "Facts | None" = None
     kept: "DataFrame | None" = None
 
     def release(self) -> None:
@@ -199,14 +203,16 @@ class SessionDeriver:
             options = replace(options, store=self._folder)
         return open_session(job.place(job.program), options=options)
 
-    def _data(self, name: str, frame: "DataFrame | None", *, is_load: bool = False) -> object:
+    def _data(self, name: str, frame: "Facts | None", *, is_load: bool = False) -> object:
         """Return facts as a session takes them; workers encode the texts of a load."""
         relation = self._bound.relation(name)
         if not relation.arity:
-            return frame is not None and not frame.isEmpty()
+            return frame is not None and not _is_empty(frame)
         schema = arrow_schema(published_columns(relation, self._bound.program))
         if frame is None:
             return schema.empty_table()
+        if isinstance(frame, pa.Table):
+            return frame.cast(schema)
         if not is_load:
             return frame.toArrow().cast(schema)
         return pa.table(
@@ -223,3 +229,7 @@ class SessionDeriver:
         if not facts.columns:
             return ArrowFacts(pa.table([pa.array([True] * len(facts), pa.bool_())], schema=schema))
         return ArrowFacts(facts.to_arrow().cast(schema))
+
+
+def _is_empty(facts: "Facts") -> bool:
+    return not facts.num_rows if isinstance(facts, pa.Table) else bool(facts.isEmpty())

@@ -36,6 +36,8 @@ from tidelog.pipeline.changes import (
 from tidelog.pipeline.checking import CheckedRows, check_rows
 from tidelog.pipeline.derive import Derived, FrameChange, JobEngine
 from tidelog.pipeline.facts import sync_files
+from tidelog.pipeline.few_rows import Rows
+from tidelog.pipeline.file_batches import FileBatches, NewFile
 from tidelog.pipeline.folder import JobFolder, JobManifest, SourceState
 from tidelog.pipeline.job import BadRows, JobSource
 from tidelog.pipeline.publish import Publisher
@@ -85,6 +87,7 @@ class JobEpochs:
         self._last = folder.last()
         self._writer = Writer(bound, folder, deriver)
         self._publisher = Publisher(spark, bound, folder)
+        self._files: dict[str, FileBatches] = {}
 
     @property
     def last(self) -> JobManifest | None:
@@ -157,7 +160,7 @@ class JobEpochs:
             return False
         current = _EpochInProgress(self._next, f"stream {source.id}", batch)
         with current.stage("read"):
-            checked = check_rows(rows, source, self._bound)
+            checked = self._check(source, rows, is_first=state.batch is None)
         try:
             self._judge(current, [checked])
             states[source.id] = replace(state, stream=stream, batch=batch)
@@ -166,7 +169,16 @@ class JobEpochs:
             checked.release()
         return True
 
-    def _judge(self, current: _EpochInProgress, checked: Sequence[CheckedRows]) -> None:
+    def _check(self, source: JobSource, rows: "DataFrame", *, is_first: bool) -> Rows:
+        """Return the checked rows of a micro-batch, which has rows of a topic, or names of files."""
+        if not source.format.is_files:
+            return check_rows(rows, source, self._bound)
+        if source.id not in self._files:
+            self._files[source.id] = FileBatches(self._spark, self._bound, source)
+        files = [NewFile(row["path"], row["length"]) for row in rows.collect()]
+        return self._files[source.id].read(files, is_first=is_first)
+
+    def _judge(self, current: _EpochInProgress, checked: Sequence[Rows]) -> None:
         """Take note of the rows; raise if there are bad ones and the job says that there must not be."""
         current.sources = tuple(
             SourceRows(each.source.id, each.source.relation, each.good, each.bad) for each in checked
@@ -179,7 +191,7 @@ class JobEpochs:
         self,
         current: _EpochInProgress,
         changes: Mapping[str, FrameChange],
-        checked: Sequence[CheckedRows],
+        checked: Sequence[Rows],
         states: States,
     ) -> None:
         """Apply an epoch: when this returns it is committed and published."""
@@ -187,7 +199,7 @@ class JobEpochs:
             for each in checked:
                 if each.bad:
                     place = self._folder.fresh(self._folder.quarantine(each.source.id, current.epoch))
-                    each.bad_rows().coalesce(1).write.parquet(str(place))
+                    each.write_bad(place)
                     sync_files(place)
         pending = JobManifest(
             current.epoch,
@@ -265,7 +277,7 @@ def _bookmark(state: SourceState) -> Bookmark | None:
     return None if state.bookmark is None else Bookmark(state.bookmark, state.bookmark_type)
 
 
-def _has_new_bad_rows(checked: Sequence[CheckedRows], before: States) -> bool:
+def _has_new_bad_rows(checked: Sequence[Rows], before: States) -> bool:
     """Say whether there are bad rows that the last load of the same source did not have."""
     return any(each.bad and each.bad_digest != before[each.source.id].bad_digest for each in checked)
 
@@ -275,9 +287,9 @@ def program_id(bound: CheckedJob) -> str:
     return blake2b(bound.text.text.encode(), digest_size=16).hexdigest()
 
 
-def _bad_rows(checked: CheckedRows) -> Diagnostic:
-    samples = checked.bad_rows().limit(_SAMPLES).collect()
-    lines = "".join(f"\n    {row['reason']}: {row['detail']}: {row['row']}" for row in samples)
+def _bad_rows(checked: Rows) -> Diagnostic:
+    samples = checked.samples(_SAMPLES)
+    lines = "".join(f"\n    {reason}: {detail}: {row}" for reason, detail, row in samples)
     count = sum(checked.bad.values())
     rows = "1 row is not a fact" if count == 1 else f"{count:,} rows are not facts"
     return Diagnostic(

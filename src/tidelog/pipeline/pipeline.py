@@ -11,7 +11,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments
 from tidelog.pipeline.bind import bind_job
 from tidelog.pipeline.folder import JobFolder
-from tidelog.pipeline.job import Job, TriggerKind
+from tidelog.pipeline.job import Job, SourceFormat, TriggerKind
 from tidelog.pipeline.job_read import read_job
 from tidelog.pipeline.starting import start_spark
 from tidelog.store.lock import Lock
@@ -90,17 +90,16 @@ class Pipeline:
     def check_sources(self) -> None:
         """Read the columns of every source and raise `TidelogError` if they do not fit the relations."""
         from tidelog.pipeline.checking import check_types  # noqa: PLC0415 - it needs Spark
-        from tidelog.pipeline.sources import read_batch, read_stream  # noqa: PLC0415 - as above
+        from tidelog.pipeline.sources import has_files, read_batch, read_stream  # noqa: PLC0415 - as above
 
         spark = self.spark
         mistakes: list[Diagnostic] = []
         for source in self.job.sources:
             try:
-                if source.is_stream:
-                    rows = read_stream(spark, self._bound, source)
-                else:
-                    rows = read_batch(spark, self._bound, source, None)
-                check_types(rows, source, self._bound)
+                if source.format is SourceFormat.KAFKA:
+                    read_stream(spark, self._bound, source)
+                elif not source.is_stream or has_files(self._bound, source):
+                    check_types(read_batch(spark, self._bound, source, None), source, self._bound)
             except TidelogError as error:
                 mistakes += error.diagnostics
         if mistakes:

@@ -1,16 +1,17 @@
 """Rows of sources as Spark frames, with what is needed to say which row was bad."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StringType, StructField, StructType
 
+from tidelog.engine.spark.java_errors import java_diagnostic, java_errors
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.bookmarks import Bookmark, check_bookmark, rows_after
 from tidelog.pipeline.job import Changes, JobSource, SourceFormat
-from tidelog.pipeline.spark_types import spark_type
 from tidelog.program.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 # Columns that we add beside the source's own.
 MALFORMED: Final = "_tidelog_malformed"
 FILE: Final = "_tidelog_file"
+# What Spark knows of a file without reading it; all columns must be there, and only some are asked for.
+_FILE_SCHEMA: Final = "path string, modificationTime timestamp, length bigint, content binary"
+# The option by which Spark takes paths as they are.
+_NO_PATTERNS: Final = "__globPaths__"
 
 
 def read_batch(
@@ -38,33 +43,32 @@ def read_batch(
             case SourceFormat.KAFKA:
                 raise AssertionError("Kafka is read as a stream")
             case _:
-                frame = _read_files(spark, bound, source)
+                frame = _read_all_files(spark, bound, source)
         if source.bookmark is not None:
-            _check_columns(source, bound, frame.columns)
+            check_columns(source, bound, frame.columns)
             check_bookmark(source, frame)
             if bookmark is not None:
                 frame = rows_after(frame, _quoted(source.bookmark), bookmark)
-    except PySparkException as cause:
+    except java_errors() as cause:
         raise TidelogError([_unreadable(source, cause)]) from cause
-    _check_columns(source, bound, frame.columns)
+    check_columns(source, bound, frame.columns)
     return frame
 
 
 def read_stream(spark: "SparkSession", bound: CheckedJob, source: JobSource) -> "DataFrame":
-    """Return a stream of the new rows of a source."""
+    """Return a stream of the new rows of a topic, or of the paths and lengths of a folder's new files."""
     try:
         if source.format is SourceFormat.KAFKA:
             raw = spark.readStream.format("kafka").options(**source.options).load()
             frame = parse_messages(raw, bound, source)
         else:
             _check_folder(bound, source)
-            schema = _stream_schema(spark, bound, source)
-            options = _file_options(source)
-            stream = spark.readStream.schema(schema).format(source.format.value).options(**options)
-            frame = _with_file(stream.load(_address(bound, source)))
-    except PySparkException as cause:
+            # The stream is one of names: a file that cannot be read must not end it.
+            stream = spark.readStream.format("binaryFile").schema(_FILE_SCHEMA).options(**source.options)
+            return stream.load(_address(bound, source)).select("path", "length")
+    except java_errors() as cause:
         raise TidelogError([_unreadable(source, cause)]) from cause
-    _check_columns(source, bound, frame.columns)
+    check_columns(source, bound, frame.columns)
     return frame
 
 
@@ -96,11 +100,64 @@ def wanted_columns(source: JobSource, bound: CheckedJob) -> dict[str, str]:
     return wanted
 
 
-def _read_files(spark: "SparkSession", bound: CheckedJob, source: JobSource) -> "DataFrame":
+class SourceFiles:
+    """Reads files of a source, and remembers the header of the last CSV file."""
+
+    def __init__(self, spark: "SparkSession", bound: CheckedJob, source: JobSource) -> None:
+        self._spark = spark
+        self._bound = bound
+        self._source = source
+        self._header: list[str] | None = None
+
+    def read(self, paths: Sequence[str]) -> "DataFrame":
+        """Return the rows of files, whose names are not patterns.
+
+        Raises `TidelogError` if the files do not have the columns that are needed.
+        """
+        source = self._source
+        options = {**_file_options(source), _NO_PATTERNS: "false", **self._base()}
+        reader = self._spark.read.format(source.format.value)
+        if source.format.is_text:
+            reader = reader.schema(self._text_schema(paths, options))
+        elif len(paths) > 1:
+            # Columns that only some of the files have are nulls in the others.
+            options |= {"mergeSchema": "true"}
+        frame = _with_file(reader.options(**options).load(list(paths)))
+        check_columns(source, self._bound, frame.columns)
+        return frame
+
+    def forget(self) -> None:
+        """Look at the header of the next CSV file."""
+        self._header = None
+
+    def _base(self) -> dict[str, str]:
+        """Return the option that makes columns of folders such as `day=1`."""
+        address = _address(self._bound, self._source)
+        return {} if any(sign in address for sign in "*?[{") else {"basePath": address}
+
+    def _text_schema(self, paths: Sequence[str], options: Mapping[str, str]) -> StructType:
+        """Return a schema in which every column is text: what is wrong with a value we say ourselves."""
+        names = list(wanted_columns(self._source, self._bound))
+        if self._source.fields:
+            names = list(self._source.fields)
+        elif self._source.format is SourceFormat.CSV and options["header"].lower() == "true":
+            if self._header is None:
+                found = self._spark.read.options(**options).csv(paths[0])
+                self._header = found.columns or names
+            names = self._header
+        return _texts([*names, MALFORMED])
+
+
+def _read_all_files(spark: "SparkSession", bound: CheckedJob, source: JobSource) -> "DataFrame":
+    """Return the rows of all files of a source, whose files may differ as those of a stream may."""
     reader = spark.read.format(source.format.value).options(**_file_options(source))
+    address = _address(bound, source)
     if source.format.is_text:
-        reader = reader.schema(_text_schema(spark, bound, source))
-    return _with_file(reader.load(_address(bound, source)))
+        names = list(source.fields) or list(wanted_columns(source, bound))
+        if source.format is SourceFormat.CSV and _file_options(source)["header"].lower() == "true":
+            names = spark.read.options(**_file_options(source)).csv(address).columns or names
+        reader = reader.schema(_texts([*names, MALFORMED]))
+    return _with_file(reader.load(address))
 
 
 def _with_file(frame: "DataFrame") -> "DataFrame":
@@ -124,38 +181,6 @@ def _file_options(source: JobSource) -> dict[str, str]:
     return {**usual, **source.options}
 
 
-def _text_schema(spark: "SparkSession", bound: CheckedJob, source: JobSource) -> StructType:
-    """Return a schema in which every column is text: what is wrong with a value we say ourselves."""
-    names = list(wanted_columns(source, bound))
-    if source.fields:
-        names = list(source.fields)
-    elif source.format is SourceFormat.CSV and _file_options(source)["header"].lower() == "true":
-        found = spark.read.options(**_file_options(source)).csv(_address(bound, source))
-        names = found.columns or names
-    return _texts([*names, MALFORMED])
-
-
-def _stream_schema(spark: "SparkSession", bound: CheckedJob, source: JobSource) -> StructType:
-    """Return the schema of files that are there; before the first one comes, what the relation asks for."""
-    try:
-        if source.format.is_text:
-            return _text_schema(spark, bound, source)
-        return spark.read.format(source.format.value).load(_address(bound, source)).schema
-    except AnalysisException:
-        pass  # there is no file yet
-    if source.format.is_text:
-        return _texts([*wanted_columns(source, bound), MALFORMED])
-    types = {
-        source.column_of(column.name): spark_type(kind)
-        for column, kind in zip(
-            bound.relation(source.relation).columns, bound.kinds(source.relation), strict=True
-        )
-    }
-    return StructType(
-        [StructField(name, types.get(name, StringType())) for name in wanted_columns(source, bound)]
-    )
-
-
 def _texts(names: list[str]) -> StructType:
     return StructType([StructField(name, StringType()) for name in dict.fromkeys(names)])
 
@@ -165,7 +190,8 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _check_columns(source: JobSource, bound: CheckedJob, found: list[str]) -> None:
+def check_columns(source: JobSource, bound: CheckedJob, found: list[str]) -> None:
+    """Raise `TidelogError` with every column that the relation needs and a source does not have."""
     own = [name for name in found if name not in (FILE, MALFORMED)]
     mistakes = [
         Diagnostic(
@@ -179,6 +205,14 @@ def _check_columns(source: JobSource, bound: CheckedJob, found: list[str]) -> No
     ]
     if mistakes:
         raise TidelogError(mistakes)
+
+
+def has_files(bound: CheckedJob, source: JobSource) -> bool:
+    """Say whether a source has files to look at; a folder of this machine may be empty still."""
+    _check_folder(bound, source)
+    assert source.path is not None
+    path = bound.job.place(source.path)
+    return not path.is_dir() or any(not each.name.startswith((".", "_")) for each in path.iterdir())
 
 
 def _check_folder(bound: CheckedJob, source: JobSource) -> None:
@@ -201,11 +235,10 @@ def _check_folder(bound: CheckedJob, source: JobSource) -> None:
     )
 
 
-def _unreadable(source: JobSource, cause: PySparkException) -> Diagnostic:
-    words = str(cause).split("\n\n")[0].split("\n")[0].strip()
-    return Diagnostic(
-        code="unreadable-source",
-        message=f"Spark cannot read the source `{source.id}`: {words}",
-        span=source.at("path") or source.at("table"),
-        hint="the path, the table, the options and Spark's packages decide what can be read",
-    )
+def _unreadable(source: JobSource, cause: Exception) -> Diagnostic:
+    span = source.at("path") or source.at("table")
+    found = java_diagnostic(cause, f"Spark cannot read the source `{source.id}`", span)
+    if found.code != "spark-failed":
+        return found
+    hint = "the path, the table, the options and Spark's packages decide what can be read"
+    return replace(found, code="unreadable-source", hint=hint)

@@ -35,6 +35,7 @@ class Reason(StrEnum):
     OUT_OF_RANGE = "out-of-range"
     UNKNOWN_OP = "unknown-op"
     CONFLICT = "conflict"
+    UNREADABLE_FILE = "unreadable-file"
 
 
 _UNSIGNED: Final = DecimalType(20, 0)

@@ -1,6 +1,7 @@
 """From a request to a session: new, or where a store left off."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast, overload
@@ -69,8 +70,22 @@ def open_session(
     if others:
         raise TidelogError([BY_NAME])
     chosen = combine_options(options, named)
-    request = with_spark(Request(None if program is None else find_source(program), chosen))
-    return start_session(request, SessionRecorder(chosen.observer, profiles=chosen.profile))
+    request = Request(None if program is None else find_source(program), chosen)
+    recorder = SessionRecorder(chosen.observer, profiles=chosen.profile)
+    if chosen.engine != "spark":
+        return start_session(request, recorder)
+    with _plain_failures():
+        return start_session(with_spark(request), recorder)
+
+
+def _plain_failures() -> AbstractContextManager[None]:
+    """Return what raises failures inside Spark as diagnostics."""
+    from tidelog.engine.spark.opening import require_pyspark  # noqa: PLC0415 - only for Spark
+
+    require_pyspark()
+    from tidelog.engine.spark.java_errors import told_plainly  # noqa: PLC0415 - as above
+
+    return told_plainly()
 
 
 def with_spark(request: Request, *, once: bool = False) -> Request:

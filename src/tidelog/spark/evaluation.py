@@ -8,13 +8,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tidelog.errors import TidelogError
+from tidelog.engine.spark.connect import is_connect
+from tidelog.engine.spark.java_errors import told_plainly
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.suggest import undeclared_relation
+from tidelog.spark.columns import is_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tidelog.program.nodes import Program
+    from tidelog.views import Snapshot
 
 _LOGGER: Final = logging.getLogger("tidelog")
 
@@ -38,8 +42,30 @@ def evaluate(
     `options` are those of `tidelog.open` that say how a program is read: `functions`, `defines`,
     `include_path`. Warnings, such as those about large strata that run in the driver, are logged by the
     logger `tidelog`. Without `storage` among the Spark options the facts lie in a temporary folder as long as
-    the Spark session lives.
+    the Spark session lives. Through Spark Connect the frames come here, and the program is evaluated in
+    this process.
     """
+    from tidelog.views import RelationView  # noqa: PLC0415 - loaded when it is used
+
+    session = spark or _session_of(frames)
+    with told_plainly():
+        snapshot = _evaluated(program, frames, session, spark_options, options)
+        relations = snapshot.program.relations
+        wanted = list(outputs or _outputs_of(snapshot.program))
+        unknown = [name for name in wanted if name not in relations]
+        if unknown:
+            raise TidelogError(undeclared_relation(name, relations, is_asked=True) for name in unknown)
+        return {name: RelationView(relations[name], lambda: snapshot).to_spark(session) for name in wanted}
+
+
+def _evaluated(
+    program: str | Path,
+    frames: Mapping[str, object],
+    session: object,
+    spark_options: Mapping[str, object] | None,
+    options: Mapping[str, Any],
+) -> "Snapshot":
+    """Return what a program derives; for a session of Spark Connect it is evaluated in this process."""
     from tidelog.engine.recorder import SessionRecorder  # noqa: PLC0415 - loaded when it is used
     from tidelog.errors.render import render  # noqa: PLC0415 - as above
     from tidelog.options import combine_options  # noqa: PLC0415 - as above
@@ -47,21 +73,39 @@ def evaluate(
     from tidelog.session.open import with_spark  # noqa: PLC0415 - as above
     from tidelog.session.prepare import Request, prepare  # noqa: PLC0415 - as above
     from tidelog.syntax.find_source import find_source  # noqa: PLC0415 - as above
-    from tidelog.views import RelationView  # noqa: PLC0415 - as above
 
-    session = spark or _session_of(frames)
-    chosen = {**_temporary_storage(session), **(spark_options or {})}
-    named = {"engine": "spark", "spark": session, "spark_options": chosen, "facts": dict(frames), **options}
+    named: dict[str, Any]
+    if is_connect(session):
+        if spark_options:
+            raise TidelogError([_no_workers()])
+        facts = {name: _arrow(data) for name, data in frames.items()}
+        named = {"facts": facts, **options}
+    else:
+        chosen = {**_temporary_storage(session), **(spark_options or {})}
+        named = {
+            "engine": "spark",
+            "spark": session,
+            "spark_options": chosen,
+            "facts": dict(frames),
+            **options,
+        }
     request = with_spark(Request(find_source(program), combine_options(None, named)), once=True)
     snapshot, warnings = evaluate_once(prepare(request, SessionRecorder()), SessionRecorder())
     for warning in warnings:
         _LOGGER.warning("%s", render(warning))
-    relations = snapshot.program.relations
-    wanted = list(outputs or _outputs_of(snapshot.program))
-    unknown = [name for name in wanted if name not in relations]
-    if unknown:
-        raise TidelogError(undeclared_relation(name, relations, is_asked=True) for name in unknown)
-    return {name: RelationView(relations[name], lambda: snapshot).to_spark(session) for name in wanted}
+    return snapshot
+
+
+def _arrow(data: object) -> object:
+    return data.toArrow() if is_frame(data) else data  # type: ignore[attr-defined]
+
+
+def _no_workers() -> Diagnostic:
+    return Diagnostic(
+        code="spark-connect",
+        message="`spark_options` are for Spark's workers, which cannot be reached through Spark Connect",
+        hint="leave them out: the program is evaluated in this process; or use a session with a master",
+    )
 
 
 def _outputs_of(program: "Program") -> dict[str, None]:

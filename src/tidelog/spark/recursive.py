@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from tidelog.engine.spark.java_errors import java_errors, java_reason, quiet_queries
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.strongly_connected import strongly_connected
 from tidelog.spark.columns import as_relation, is_frame, kinds_of, placed, quoted
@@ -210,13 +211,11 @@ def _declaration(relation: str, schema: Schema) -> str:
 @contextmanager
 def _spark_mistakes() -> Iterator[None]:
     """Raise what Spark says against a query as a diagnostic."""
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional package
-
     try:
-        yield
-    except PySparkException as cause:
-        words = str(cause).strip().split("\n")[0]
-        raise TidelogError([sql_mistake(f"Spark refuses a query: {words}", None)]) from cause
+        with quiet_queries():
+            yield
+    except java_errors() as cause:
+        raise TidelogError([sql_mistake(f"Spark refuses a query: {java_reason(cause)}", None)]) from cause
 
 
 def _session_of(frames: "Mapping[str, DataFrame]") -> "SparkSession":

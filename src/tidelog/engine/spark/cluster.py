@@ -6,10 +6,12 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+from tidelog.engine.spark.connect import against_connect, is_connect
 from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.slots import settled_slots, slots
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.engine.spark.versions import against_session
+from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 
 
 def reason_against_barrier(options: SparkOptions, partners: int) -> str | None:
@@ -69,7 +71,9 @@ def open_storage(options: SparkOptions, holder: object) -> Folder:
 
 
 def check_session(spark: object) -> None:
-    """Raise a diagnostic unless this is a Spark session of the classic kind."""
+    """Raise a diagnostic unless this is a Spark session of the classic kind, of a version that fits."""
+    if is_connect(spark):
+        raise TidelogError([against_connect()])
     if spark is None:
         message, hint = "the engine `spark` needs a Spark session", "pass spark=SparkSession..."
     elif not hasattr(spark, "sparkContext") or not hasattr(spark, "range"):
@@ -77,9 +81,10 @@ def check_session(spark: object) -> None:
     else:
         try:
             _ = spark.sparkContext
-        except Exception as error:  # noqa: BLE001 - Spark Connect says so in ways of its own
+        except Exception as error:  # noqa: BLE001 - Spark says so in ways of its own
             message = f"this Spark session has no context: {error}"
-            hint = "use a classic session; Spark Connect cannot run barrier stages"
+            hint = "pass a session that has a master"
         else:
+            raise_if_any(against_session(spark))
             return
     raise TidelogError([Diagnostic(code="spark-no-session", message=message, hint=hint)])

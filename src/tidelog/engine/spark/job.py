@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tidelog.dataclass import dataclass
 from tidelog.engine.spark.failures import UNFIT, failure_text, raise_failure, unfit_worker
 from tidelog.engine.spark.greeting import Access, Connection, Safety, listen, own_address
+from tidelog.engine.spark.java_errors import java_reason
 from tidelog.engine.spark.meeting import Meeting, Place, meet_at_barrier, meet_at_driver
 from tidelog.engine.spark.message import Message, decode, encode
 from tidelog.engine.spark.slots import slots
@@ -155,8 +156,8 @@ def _collect(spark: "SparkSession", job: BarrierJob, task: Task, *, is_barrier: 
         rows = frame.mapInArrow(task, "partner int, content binary", barrier=is_barrier).collect()
     except (PySparkException, Py4JError) as error:
         if "ModuleNotFoundError" in str(error):
-            raise TidelogError([unfit_worker(_first_line(error))]) from error
-        raise LostError(_first_line(error)) from error
+            raise TidelogError([unfit_worker(_missing_module(error))]) from error
+        raise LostError(java_reason(error)) from error
     return [decode(bytes(row.content)) for row in sorted(rows, key=lambda row: row.partner)]
 
 
@@ -275,6 +276,7 @@ def _lost(job: BarrierJob, reason: str) -> Diagnostic:
     )
 
 
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return next((line for line in lines if "Error" in line or "lost" in line), lines[0] if lines else "")
+def _missing_module(error: Exception) -> str:
+    """Return what a worker says that has no Tidelog; Java's words are around it."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    return next(line for line in lines if "ModuleNotFoundError" in line)

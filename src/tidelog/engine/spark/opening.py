@@ -13,7 +13,7 @@ _MISSING = "the engine `spark` needs PySpark, which is not installed"
 
 def choose_options(spark: object, chosen: Mapping[str, object] | None) -> object:
     """Return the checked `SparkOptions` of a session."""
-    _require_pyspark()
+    require_pyspark()
     from tidelog.engine.spark.cluster import check_session, check_settings  # noqa: PLC0415 - only with Spark
     from tidelog.engine.spark.options import SparkOptions  # noqa: PLC0415 - as above
 
@@ -37,7 +37,8 @@ def choose_options(spark: object, chosen: Mapping[str, object] | None) -> object
     return options
 
 
-def _require_pyspark() -> None:
+def require_pyspark() -> None:
+    """Raise a diagnostic where PySpark is not installed."""
     try:
         import pyspark  # noqa: F401, PLC0415 - only asked for
     except ImportError as error:

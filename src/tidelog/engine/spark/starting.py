@@ -14,6 +14,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
+from tidelog.engine.spark.java_errors import java_reason
+from tidelog.engine.spark.masters import against_unreachable
+from tidelog.engine.spark.versions import OLDEST_JAVA, against_spark, java_remark
 from tidelog.errors import Diagnostic, TidelogError, raise_if_any
 from tidelog.progress import activity
 from tidelog.source import Span
@@ -21,7 +24,6 @@ from tidelog.source import Span
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_OLDEST_JAVA: Final = 17
 _ASK_JAVA_SECONDS: Final = 30.0
 _MASTER: Final = re.compile(
     r"yarn|k8s://.+|spark://.+|"
@@ -40,13 +42,15 @@ def start_session(
     where a file names the master.
     """
     try:
-        from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional package
+        import pyspark  # noqa: PLC0415 - an optional package
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
         from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
     except ImportError as error:
         raise TidelogError([_missing()]) from error
     builder = SparkSession.builder.appName(name)
     if SparkSession.getActiveSession() is None:
-        raise_if_any([*_against_master(master, span), *_against_java()])
+        raise_if_any([*_against_master(master, span), *against_spark(pyspark.__version__), *_against_java()])
+        raise_if_any(against_unreachable(master, span))
         settings = {**_quiet(), **settings}
         # Workers on this machine run the same Python as the driver, unless the user says otherwise.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -143,17 +147,23 @@ def _against_master(master: str | None, span: Span | None) -> Iterator[Diagnosti
 
 def _against_java() -> Iterator[Diagnostic]:
     """Yield why Spark cannot use the Java that it would start."""
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    java = _own_java()
     if java is None:
+        home = os.environ.get("JAVA_HOME")
         place = f"JAVA_HOME is `{home}`, which has none" if home else "there is no `java` on PATH"
-        message = f"Spark needs Java {_OLDEST_JAVA} or newer, and {place}"
+        message = f"Spark needs Java {OLDEST_JAVA} or newer, and {place}"
         yield Diagnostic(code="spark-no-java", message=message, hint=_INSTALL_JAVA)
         return
     version = _java_version(java)
-    if version is not None and version < _OLDEST_JAVA:
-        message = f"Spark needs Java {_OLDEST_JAVA} or newer, and `{java}` is Java {version}"
+    if version is not None and version < OLDEST_JAVA:
+        message = f"Spark needs Java {OLDEST_JAVA} or newer, and `{java}` is Java {version}"
         yield Diagnostic(code="spark-no-java", message=message, hint=_INSTALL_JAVA)
+
+
+def _own_java() -> str | None:
+    """Return the Java that Spark would start."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
 
 
 def _java_version(java: str) -> int | None:
@@ -190,14 +200,11 @@ def _missing() -> Diagnostic:
 
 
 def _failed(error: Exception, span: Span | None) -> Diagnostic:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # The first line of a failure inside Java only says that there was one.
-    reason = next(
-        (line.removeprefix(": ") for line in lines if "Exception:" in line), lines[0] if lines else ""
-    )
+    java = _own_java()
+    remark = java_remark(None if java is None else _java_version(java))
     return Diagnostic(
         code="spark-no-session",
-        message=f"Spark does not start: {reason}",
+        message=f"Spark does not start: {java_reason(error)}{remark}",
         span=span,
         hint="look at the master, at Spark's settings, and at SPARK_HOME and JAVA_HOME",
     )
