@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import StructType
 
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
@@ -142,7 +143,7 @@ def _last_bookmark(frame: "DataFrame", source: JobSource) -> Bookmark | None:
     return None if text is None else Bookmark(text, found.simpleString())
 
 
-def check_types(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> None:
+def check_types(schema: StructType, source: JobSource, bound: CheckedJob) -> None:
     """Raise `TidelogError` if a column's type can hold no value of the relation's type."""
     if source.format.is_text:
         return
@@ -150,7 +151,7 @@ def check_types(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> None
     relation = bound.relation(source.relation)
     for column, kind in zip(relation.columns, bound.kinds(source.relation), strict=True):
         name = source.column_of(column.name)
-        found = rows.schema[name].dataType
+        found = schema[name].dataType
         if not accepts(kind, found):
             mistakes.append(
                 Diagnostic(
@@ -178,13 +179,21 @@ def mark_rows(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> "DataF
 
     Raises `TidelogError` if a column's type can hold no value of the relation's type.
     """
-    check_types(rows, source, bound)
+    return rows.select(*marking(rows.schema, source, bound))
+
+
+def marking(schema: StructType, source: JobSource, bound: CheckedJob) -> "list[Column]":
+    """Return the columns of marked rows, for any rows of a schema.
+
+    Raises `TidelogError` if a column's type can hold no value of the relation's type.
+    """
+    check_types(schema, source, bound)
     checks: list[_Check] = []
-    if MALFORMED in rows.columns:
+    if MALFORMED in schema.names:
         is_malformed = F.col(MALFORMED).isNotNull()
         words = F.lit(f"the row is malformed {source.format.value}")
         checks.append((F.when(is_malformed, F.lit(Reason.MALFORMED.value)), words))
-    column_checks, values = _check_columns(rows, source, bound)
+    column_checks, values = _check_columns(schema, source, bound)
     checks += column_checks
     op, order = _op(source), F.lit(0)
     if source.changes is Changes.OP:
@@ -197,20 +206,20 @@ def mark_rows(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> "DataF
             checks.append((F.when(order.isNull(), F.lit(Reason.NULL.value)), words))
     mistake = _first_mistake(checks)
     nothing = F.lit(None).cast("string")
-    return rows.select(
+    return [
         mistake.getField("code").alias(REASON),
         mistake.getField("words").alias(DETAIL),
-        _as_found(rows).alias(ROW),
-        (F.col(FILE) if FILE in rows.columns else nothing).alias(FILE),
+        _as_found(schema.names).alias(ROW),
+        (F.col(FILE) if FILE in schema.names else nothing).alias(FILE),
         op.alias(OP),
         order.alias(ORDER),
         (nothing if source.bookmark is None else F.col(_quoted(source.bookmark))).alias(_BOOKMARK),
         *values,
-    )
+    ]
 
 
 def _check_columns(
-    rows: "DataFrame", source: JobSource, bound: CheckedJob
+    schema: StructType, source: JobSource, bound: CheckedJob
 ) -> "tuple[list[_Check], list[Column]]":
     """Return what is wrong with each column of the relation, and its value."""
     checks: list[_Check] = []
@@ -223,7 +232,7 @@ def _check_columns(
             column.type,
             bound.program.types,
             is_text=source.format.is_text,
-            found=rows.schema[name].dataType,
+            found=schema[name].dataType,
         )
         checks.append((checked.reason, checked.detail))
         values.append(checked.value.alias(fact_column(place)))
@@ -242,11 +251,11 @@ def _first_mistake(checks: "Sequence[_Check]") -> "Column":
     )
 
 
-def _as_found(rows: "DataFrame") -> "Column":
+def _as_found(names: Sequence[str]) -> "Column":
     """Return each row as JSON, or as its text where it could not be read."""
-    own = [name for name in rows.columns if name not in (FILE, MALFORMED)]
+    own = [name for name in names if name not in (FILE, MALFORMED)]
     raw = F.to_json(F.struct(*(F.col(_quoted(name)) for name in own))) if own else F.lit("{}")
-    return F.coalesce(F.col(MALFORMED), raw) if MALFORMED in rows.columns else raw
+    return F.coalesce(F.col(MALFORMED), raw) if MALFORMED in names else raw
 
 
 def _op(source: JobSource) -> "Column":

@@ -175,7 +175,9 @@ class JobEpochs:
             return check_rows(rows, source, self._bound)
         if source.id not in self._files:
             self._files[source.id] = FileBatches(self._spark, self._bound, source)
-        files = [NewFile(row["path"], row["length"]) for row in rows.collect()]
+        # Spark lists a file twice if another one has a name that looks like a pattern.
+        lengths = {row["path"]: row["length"] for row in rows.collect()}
+        files = [NewFile(path, length) for path, length in lengths.items()]
         return self._files[source.id].read(files, is_first=is_first)
 
     def _judge(self, current: _EpochInProgress, checked: Sequence[Rows]) -> None:

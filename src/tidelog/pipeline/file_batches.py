@@ -13,13 +13,13 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.spark.java_errors import java_diagnostic, java_errors, quiet_queries
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
-from tidelog.pipeline.checking import BadFile, check_marked, mark_rows
+from tidelog.pipeline.checking import BadFile, check_marked, marking
 from tidelog.pipeline.few_rows import Rows, settle_few
 from tidelog.pipeline.job import JobSource
 from tidelog.pipeline.sources import SourceFiles
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 # Files of no more bytes than this are brought to the driver in one job of Spark.
 FEW_BYTES: Final = 1 << 20
@@ -44,6 +44,7 @@ class FileBatches:
         self._bound = bound
         self._source = source
         self._files = SourceFiles(spark, bound, source)
+        self._markings: dict[str, list[Column]] = {}
 
     def read(self, files: Sequence[NewFile], *, is_first: bool = False) -> Rows:
         """Return the checked rows of files.
@@ -80,7 +81,13 @@ class FileBatches:
         return paths
 
     def _marked(self, paths: Sequence[str]) -> "DataFrame":
-        return mark_rows(self._files.read(paths), self._source, self._bound)
+        rows = self._files.read(paths)
+        schema = rows.schema
+        name = schema.simpleString()
+        if name not in self._markings:
+            # Many calls into Java, which are the same for all files of a schema.
+            self._markings[name] = marking(schema, self._source, self._bound)
+        return rows.select(*self._markings[name])
 
     def _divide(
         self, paths: Sequence[str], read: Callable[[Sequence[str]], Found]

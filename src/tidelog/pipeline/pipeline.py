@@ -99,7 +99,8 @@ class Pipeline:
                 if source.format is SourceFormat.KAFKA:
                     read_stream(spark, self._bound, source)
                 elif not source.is_stream or has_files(self._bound, source):
-                    check_types(read_batch(spark, self._bound, source, None), source, self._bound)
+                    rows = read_batch(spark, self._bound, source, None)
+                    check_types(rows.schema, source, self._bound)
             except TidelogError as error:
                 mistakes += error.diagnostics
         if mistakes:
