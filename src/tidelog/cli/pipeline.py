@@ -65,7 +65,7 @@ def check(
     ] = False,
     output_format: Format = OutputFormat.TEXT,
 ) -> None:
-    """Report every mistake in a job and its program without running it."""
+    """Report every mistake in a job and its program without running it, and what each step reads."""
     if output_format is OutputFormat.JSON:
         _check_as_json(job, master, sources=sources)
         return
@@ -73,8 +73,17 @@ def check(
     show(pipeline.warnings)
     if sources:
         pipeline.check_sources()
+    for line in _step_lines(pipeline):
+        sys.stdout.write(line + "\n")
     count, outputs = len(pipeline.job.sources), len(pipeline.job.outputs)
     sys.stdout.write(f"{job}: sources: {count}, outputs: {outputs}, no mistakes\n")
+
+
+def _step_lines(pipeline: "Pipeline") -> Iterator[str]:
+    from tidelog.io.show import aligned  # noqa: PLC0415 - starts quickly otherwise
+
+    rows = [[step.kind, step.makes, step.reads, step.runs] for step in pipeline.steps()]
+    yield from aligned([["step", "makes", "reads", "runs in"], *rows])
 
 
 def _check_as_json(job: Path, master: str | None, *, sources: bool) -> None:

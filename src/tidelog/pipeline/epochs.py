@@ -14,10 +14,11 @@ the engine's state and the outputs of the last manifest.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import field, replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +36,7 @@ from tidelog.pipeline.changes import (
 )
 from tidelog.pipeline.checking import CheckedRows, check_rows
 from tidelog.pipeline.derive import Derived, FrameChange, JobEngine
+from tidelog.pipeline.describing import described
 from tidelog.pipeline.facts import sync_files
 from tidelog.pipeline.few_rows import Rows
 from tidelog.pipeline.file_batches import FileBatches, NewFile
@@ -61,13 +63,15 @@ class _EpochInProgress:
     batch: int | None = None
     sources: tuple[SourceRows, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
+    describe: Callable[[str], AbstractContextManager[object]] = nullcontext
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add the time spent inside to the stage."""
+        """Add the time spent inside to the stage; Spark's jobs of it are shown with its name."""
         begun = time.perf_counter()
+        words = f"epoch {self.epoch}: {name}"
         try:
-            with activity(f"epoch {self.epoch}: {name}"):
+            with activity(words), self.describe(f"{words} ({self.cause})"):
                 yield
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begun
@@ -100,7 +104,7 @@ class JobEpochs:
         committed = -1 if self._last is None else self._last.epoch
         reached = -1 if self._deriver.epoch is None else self._deriver.epoch
         if pending is not None and pending.epoch == reached == committed + 1:
-            current = _EpochInProgress(pending.epoch, "recovered")
+            current = self._begin(pending.epoch, "recovered")
             with current.stage("derive"):
                 derived = self._deriver.difference(
                     self._outputs, lambda name: self._writer.before(name, self._last)
@@ -119,7 +123,7 @@ class JobEpochs:
         The first epoch is made in any case: programs may derive facts from scratch. A snapshot that
         differs from its last load in nothing, bad rows included, makes no epoch.
         """
-        current = _EpochInProgress(self._next, "load")
+        current = self._begin(self._next, "load")
         sources = [source for source in self._bound.job.sources if not source.is_stream]
         before = self._states()
         checked: list[CheckedRows] = []
@@ -158,7 +162,7 @@ class JobEpochs:
         if state.batch is not None and batch <= state.batch:
             self._report.skipped += 1
             return False
-        current = _EpochInProgress(self._next, f"stream {source.id}", batch)
+        current = self._begin(self._next, f"stream {source.id}", batch)
         with current.stage("read"):
             checked = self._check(source, rows, is_first=state.batch is None)
         try:
@@ -247,6 +251,12 @@ class JobEpochs:
             current.seconds,
         )
         self._report.add(row)
+
+    def _begin(self, epoch: int, cause: str, batch: int | None = None) -> _EpochInProgress:
+        """Return a new epoch, whose jobs Spark's pages show by the job's name."""
+        return _EpochInProgress(
+            epoch, cause, batch, describe=partial(described, self._spark, self._bound.job.name)
+        )
 
     @property
     def _outputs(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -14,6 +14,7 @@ from tidelog.pipeline.folder import JobFolder
 from tidelog.pipeline.job import Job, SourceFormat, TriggerKind
 from tidelog.pipeline.job_read import read_job
 from tidelog.pipeline.starting import start_spark
+from tidelog.pipeline.steps import Step, job_steps
 from tidelog.store.lock import Lock
 from tidelog.values import Value
 
@@ -87,6 +88,10 @@ class Pipeline:
         last = self._folder.last()
         return None if last is None else last.epoch
 
+    def steps(self) -> tuple[Step, ...]:
+        """Return what the job will do: what each step reads, and where it runs."""
+        return job_steps(self._bound)
+
     def check_sources(self) -> None:
         """Read the columns of every source and raise `TidelogError` if they do not fit the relations."""
         from tidelog.pipeline.checking import check_types  # noqa: PLC0415 - it needs Spark
@@ -131,8 +136,9 @@ class Pipeline:
         lock = Lock.take(self._folder.path, self._folder.path / "lock")
         report = Report(self.job.name, self.job.engine, _now(), on_epoch=on_epoch)
         try:
-            with self._reported(report):
-                self._run(report, rounds)
+            spark = self.spark
+            with self._reported(report), _plain_failures():
+                self._run(spark, report, rounds)
         finally:
             lock.release()
         return report
@@ -141,11 +147,10 @@ class Pipeline:
         """Let a run in another thread end after its current epoch."""
         self._stop.set()
 
-    def _run(self, report: "Report", rounds: int | None) -> None:
+    def _run(self, spark: "SparkSession", report: "Report", rounds: int | None) -> None:
         from tidelog.pipeline.epochs import JobEpochs, check_state  # noqa: PLC0415 - it needs Spark
         from tidelog.pipeline.streams import Streams  # noqa: PLC0415 - as above
 
-        spark = self.spark
         check_state(self._bound, self._folder)
         deriver = self._deriver(spark)
         try:
@@ -187,6 +192,12 @@ class Pipeline:
         finally:
             report.ended = _now()
             report.write(self._folder.reports)
+
+
+def _plain_failures() -> AbstractContextManager[None]:
+    from tidelog.engine.spark.java_errors import told_plainly  # noqa: PLC0415 - it needs Spark
+
+    return told_plainly()
 
 
 def _now() -> str:

@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyspark.errors import PySparkException
-
+from tidelog.engine.spark.java_errors import java_diagnostic, java_errors, java_reason, quiet_queries
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.facts import feed_names, parquet_files
 from tidelog.pipeline.folder import JobFolder, JobManifest
 from tidelog.pipeline.job import Output
+from tidelog.pipeline.merging import MERGED, merge_statement
 from tidelog.store.sync import replace_file
 
 if TYPE_CHECKING:
@@ -54,7 +54,10 @@ class Publisher:
                 if not self._spark.catalog.tableExists(output.table):
                     # A catalog in memory forgets its tables with the session.
                     self._done.pop(f"table {output.table}", None)
-                self._once(f"table {output.table}", base, partial(self._table, output, base))
+                if output.format in MERGED:
+                    self._merge(output, manifest)
+                else:
+                    self._once(f"table {output.table}", base, partial(self._table, output, base))
             if output.feed is not None:
                 self._all(f"feed {output.feed}", manifest.epoch, partial(self._feed, output))
             if output.feed_table is not None:
@@ -114,8 +117,31 @@ class Publisher:
                 self._spark.catalog.refreshTable(output.table)
             else:
                 self._spark.catalog.createTable(output.table, path=str(files), source="parquet")
-        except PySparkException as cause:
-            raise TidelogError([_unpublished(output.table, str(cause).split("\n")[0])]) from cause
+        except java_errors() as cause:
+            raise TidelogError([_failed(output, output.table, cause)]) from cause
+
+    def _merge(self, output: Output, manifest: JobManifest) -> None:
+        """Merge the changes of every epoch that a table lacks; a new one begins with all facts."""
+        place = f"table {output.table}"
+        base = manifest.outputs[output.relation].base
+        if place not in self._done:
+            self._once(place, base, partial(self._table, output, base))
+        self._all(place, manifest.epoch, partial(self._merge_epoch, output))
+
+    def _merge_epoch(self, output: Output, epoch: int) -> None:
+        assert output.table is not None
+        files = self._folder.feed(output.relation, epoch)
+        if not files.exists():
+            return
+        columns = self._folder.read(epoch).outputs[output.relation].columns
+        names = [name for name, _ in columns]
+        try:
+            with quiet_queries():
+                self._spark.read.parquet(str(files)).createOrReplaceTempView(_VIEW)
+                self._spark.sql(merge_statement(output.table, _VIEW, names, feed_names(columns)[0]))
+                self._spark.catalog.dropTempView(_VIEW)
+        except java_errors() as cause:
+            raise TidelogError([_failed(output, output.table, cause)]) from cause
 
     def _feed_table(self, output: Output, epoch: int) -> None:
         """Put the changes of an epoch into a table that is partitioned by epoch, in place of themselves."""
@@ -139,8 +165,8 @@ class Publisher:
                 f" SELECT {own} FROM {_VIEW}"
             )
             self._spark.catalog.dropTempView(_VIEW)
-        except PySparkException as cause:
-            raise TidelogError([_unpublished(output.feed_table, str(cause).split("\n")[0])]) from cause
+        except java_errors() as cause:
+            raise TidelogError([_failed(output, output.feed_table, cause)]) from cause
 
 
 def _link(file: Path, target: Path) -> None:
@@ -172,6 +198,13 @@ def _exchange(one: Path, other: Path) -> bool:
     if rename is None:
         return False
     return bool(rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _RENAME_EXCHANGE) == 0)
+
+
+def _failed(output: Output, place: str, cause: Exception) -> Diagnostic:
+    """Return why a table could not be brought to an epoch; a missing package is told as such."""
+    words = f"the epoch is committed, but `{place}` could not be brought there"
+    found = java_diagnostic(cause, words, output.at("format"))
+    return found if found.code != "spark-failed" else _unpublished(place, java_reason(cause))
 
 
 def _unpublished(place: object, words: str) -> Diagnostic:

@@ -1,6 +1,7 @@
 """What a run did: epochs with their sources, strata, outputs and seconds."""
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, field, replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Final
 
 from tidelog.dataclass import dataclass
 from tidelog.pipeline.derive import StratumWork
+from tidelog.pipeline.metrics import metrics_json, metrics_text
 from tidelog.store.sync import replace_file
 
 # A job that runs for weeks has epochs by the million; totals count them all, details show the last.
@@ -54,7 +56,11 @@ class EpochRow:
 
 @dataclass(slots=True)
 class Report:
-    """A run of a job, as far as it got; `skipped` counts micro-batches that were delivered again."""
+    """A run of a job, as far as it got; `skipped` counts micro-batches that were delivered again.
+
+    `changed` has for every output how many facts were inserted and deleted; `last_epoch_seconds` is when the
+    last epoch was published, in seconds since 1970.
+    """
 
     job: str
     engine: str
@@ -68,6 +74,9 @@ class Report:
     seconds: dict[str, float] = field(default_factory=dict)
     failure: str | None = None
     on_epoch: Callable[[EpochRow], None] | None = None
+    rows_by_source: dict[str, int] = field(default_factory=dict)
+    changed: dict[str, tuple[int, int]] = field(default_factory=dict)
+    last_epoch_seconds: float | None = None
 
     def add(self, row: EpochRow) -> None:
         """Add an epoch to the totals and the details."""
@@ -75,11 +84,16 @@ class Report:
         self.epochs = [*self.epochs[-_SHOWN + 1 :], row]
         for source in row.sources:
             self.rows += source.rows
+            self.rows_by_source[source.source] = self.rows_by_source.get(source.source, 0) + source.rows
             by_reason = self.quarantined.setdefault(source.source, {})
             for reason, count in source.quarantined.items():
                 by_reason[reason] = by_reason.get(reason, 0) + count
         for stage, seconds in row.seconds.items():
             self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+        for output in row.outputs:
+            inserted, deleted = self.changed.get(output.relation, (0, 0))
+            self.changed[output.relation] = (inserted + output.inserted, deleted + output.deleted)
+        self.last_epoch_seconds = round(time.time(), 3)
         if self.on_epoch is not None:
             self.on_epoch(row)
 
@@ -95,9 +109,11 @@ class Report:
         return json.dumps({**content, "quarantined_count": self.quarantined_count}, indent=1)
 
     def write(self, folder: Path) -> None:
-        """Write `report.json` and `report.html`, replacing those of the last run."""
+        """Write `report.json`, `report.html`, `metrics.json` and `metrics.prom`, replacing those before."""
         from tidelog.pipeline.report_page import report_page  # noqa: PLC0415 - it needs this module
 
         folder.mkdir(parents=True, exist_ok=True)
         replace_file(folder / "report.json", self.to_json().encode())
         replace_file(folder / "report.html", report_page(self).encode())
+        replace_file(folder / "metrics.json", metrics_json(self).encode())
+        replace_file(folder / "metrics.prom", metrics_text(self).encode())

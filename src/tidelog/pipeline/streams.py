@@ -3,10 +3,12 @@
 import json
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import StreamingQueryException
 
+from tidelog.engine.spark.java_errors import java_diagnostic
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.epochs import JobEpochs
@@ -107,10 +109,9 @@ class Streams:
 
 
 def _failed(source: JobSource, cause: StreamingQueryException) -> Diagnostic:
-    words = str(cause).split("\n")[0]
-    return Diagnostic(
-        code="unreadable-source",
-        message=f"the stream of the source `{source.id}` ended: {words}",
-        span=source.at("path") or source.at("format"),
-        hint="epochs that were committed stay; the next run goes on from them",
-    )
+    span = source.at("path") or source.at("format")
+    found = java_diagnostic(cause, f"the stream of the source `{source.id}` ended", span)
+    if found.code != "spark-failed":
+        return found
+    hint = "epochs that were committed stay; the next run goes on from them"
+    return replace(found, code="unreadable-source", hint=hint)

@@ -1,0 +1,77 @@
+"""The steps of a job before it runs: what each reads, and where it runs."""
+
+from collections.abc import Iterator
+
+from tidelog.dataclass import dataclass
+from tidelog.pipeline.bind import CheckedJob
+from tidelog.pipeline.job import Changes, JobSource, Output, SourceFormat
+from tidelog.pipeline.merging import MERGED
+from tidelog.program.nodes import Atom, Stratum
+from tidelog.program.walk_nodes import walk
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: `makes` names what it makes, `reads` what it reads, `runs` where it runs."""
+
+    kind: str
+    makes: str
+    reads: str
+    runs: str
+
+
+def job_steps(bound: CheckedJob) -> tuple[Step, ...]:
+    """Return the steps of a job in their order: sources, strata, outputs."""
+    return (
+        *(_of_source(source) for source in bound.job.sources),
+        *(_of_stratum(bound, stratum) for stratum in bound.program.strata if stratum.rules),
+        *(step for output in bound.job.outputs for step in _of_output(bound, output)),
+    )
+
+
+def _of_source(source: JobSource) -> Step:
+    if source.format.is_files:
+        assert source.path is not None
+        place = f"{source.format.value} files of {source.path}"
+    elif source.format is SourceFormat.TABLE:
+        place = f"table {source.table}"
+    elif source.format is SourceFormat.KAFKA:
+        place = f"topic {source.options.get('subscribe', '')}"
+    else:
+        place = f"jdbc {source.options.get('dbtable', source.options.get('query', ''))}"
+    if source.is_stream:
+        news = "new files" if source.format.is_files else "new messages"
+        runs = "Spark; the driver settles a few rows" if source.format.is_files else "Spark"
+        return Step("read", source.relation, f"{place}: {news}", runs)
+    if source.changes is Changes.SNAPSHOT:
+        return Step("read", source.relation, f"{place}: all rows, compared with the last load", "Spark")
+    return Step("read", source.relation, f"{place}: rows after `{source.bookmark}`", "Spark")
+
+
+def _of_stratum(bound: CheckedJob, stratum: Stratum) -> Step:
+    bodies = [part for rule in stratum.rules for part in rule.body]
+    atoms = [node.relation for node in walk(bodies) if isinstance(node, Atom)]
+    own = "; itself, until nothing is new" if stratum.is_recursive else ""
+    reads = ", ".join(dict.fromkeys(name for name in atoms if name not in stratum.relations))
+    return Step("derive", ", ".join(stratum.relations), f"{reads}{own}".strip("; "), _place(bound, stratum))
+
+
+def _place(bound: CheckedJob, stratum: Stratum) -> str:
+    if bound.job.engine != "spark":
+        return "the driver, on the local engine"
+    from tidelog.engine.spark.placement import reason_for_driver  # noqa: PLC0415 - only for that engine
+
+    reason = reason_for_driver(stratum, bound.program)
+    return "partners in Spark's workers" if reason is None else f"the driver: {reason}"
+
+
+def _of_output(bound: CheckedJob, output: Output) -> Iterator[Step]:
+    by = {"parquet": "the driver", **dict.fromkeys(MERGED, "Spark, by MERGE")}.get(output.format, "Spark")
+    names = {"path": "all facts", "table": "all facts", "feed": "its changes", "feed_table": "its changes"}
+    for key, what in names.items():
+        place = getattr(output, key)
+        if place is not None:
+            runs = "the driver" if key in ("path", "feed") else ("Spark" if key == "feed_table" else by)
+            yield Step("publish", place, f"{output.relation}: {what}", runs)
+    if not any(getattr(output, key) for key in names):
+        yield Step("publish", f"{bound.job.state}/relations", f"{output.relation}: all facts", "the driver")
