@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from support.postgres import DRIVER
+
 # Asked for by a test or by one of its fixtures.
 _ASKS = re.compile(r"def \w+\([^)]*\bspark\b|usefixtures\(\"spark\"\)")
 # These tests start a cluster of their own and kill it; it is started once.
@@ -88,6 +90,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
     }
+    if DRIVER.exists():
+        settings["spark.driver.extraClassPath"] = str(DRIVER)
     # Workers run the Python of the tests; a session started from Python asks the environment alone.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[4]").appName("tidelog tests")
