@@ -108,11 +108,7 @@ WRONG = {
     "unknown key": (HEAD + 'enigne = "local"\n', [("unknown-job-key", 4)]),
     "no program": ('[job]\nstate = "s"\n', [("missing-job-key", 1)]),
     "no text": ('[job]\nprogram = 3\nstate = "s"\n', [("wrong-job-value", 2)]),
-    "state elsewhere": ('[job]\nprogram = "p.dl"\nstate = "s3://a/b"\n', [("wrong-job-value", 3)]),
-    "output elsewhere": (
-        HEAD + '[[output]]\nrelation = "a"\nfeed = "hdfs://a/b"\n',
-        [("wrong-job-value", 6)],
-    ),
+    "work elsewhere": (HEAD + 'work = "s3://a/b"\n', [("wrong-job-value", 4)]),
     "options as text": (HEAD + '[spark]\nengine = "local"\n', [("wrong-job-value", 5)]),
     "no list": (HEAD + 'include = "a"\n', [("wrong-job-value", 4)]),
     "no table": (HEAD + 'defines = "a"\n', [("wrong-job-value", 4)]),

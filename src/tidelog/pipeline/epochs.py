@@ -51,6 +51,8 @@ from tidelog.progress import activity
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from tidelog.pipeline.mirror import Mirror
+
 _SAMPLES: Final = 5
 
 
@@ -80,8 +82,14 @@ class _EpochInProgress:
 class JobEpochs:
     """Makes the epochs of a pipeline; one thread at a time."""
 
-    def __init__(
-        self, spark: "SparkSession", bound: CheckedJob, folder: JobFolder, deriver: JobEngine, report: Report
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of a run
+        self,
+        spark: "SparkSession",
+        bound: CheckedJob,
+        folder: JobFolder,
+        deriver: JobEngine,
+        report: Report,
+        mirror: "Mirror | None" = None,
     ) -> None:
         self._spark = spark
         self._bound = bound
@@ -92,6 +100,7 @@ class JobEpochs:
         self._writer = Writer(bound, folder, deriver)
         self._publisher = Publisher(spark, bound, folder)
         self._files: dict[str, FileBatches] = {}
+        self._mirror = mirror
 
     @property
     def last(self) -> JobManifest | None:
@@ -233,6 +242,8 @@ class JobEpochs:
         with current.stage("commit"):
             manifest = replace(pending, outputs=outputs)
             self._folder.commit(manifest)
+            if self._mirror is not None:
+                self._mirror.commit(manifest.epoch)
             self._last = manifest
         with current.stage("publish"):
             self._publisher.publish(manifest)

@@ -149,7 +149,9 @@ class Output:
 class Job:
     """What `tidelog pipeline run` runs; paths are absolute, or relative to `folder`.
 
-    `master` and `conf` are for the Spark session, `spark_options` for the engine `spark`. `options` are
+    `state` may also be a URI, of an object store for example: then `work` is the folder of this machine that
+    is worked in, by default one among the user's caches. `master` and `conf` are for the Spark session,
+    `spark_options` for the engine `spark`. `options` are
     others of `tidelog.OpenOptions` by name, those of `JOB_OPTIONS`.
     """
 
@@ -170,6 +172,7 @@ class Job:
     spark_options: Mapping[str, object] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     folder: Path = Path()
+    work: str | None = None
     spans: Mapping[str, Span] = _spans()
 
     def at(self, key: str) -> Span | None:
@@ -182,7 +185,12 @@ class Job:
 
     def address(self, path: str) -> str:
         """Return a path as Spark takes it: other file systems by their scheme, else this machine's."""
-        return path if "://" in path else str(self.place(path).resolve())
+        return path if is_remote(path) else str(self.place(path).resolve())
+
+
+def is_remote(place: str) -> bool:
+    """Say whether a place of a job is named by a URI."""
+    return "://" in place
 
 
 ENGINES: Final = ("local", "spark")

@@ -84,9 +84,9 @@ def _read_job(  # noqa: PLR0913, PLR0917 - the parts of a job
     folder: Path,
     stem: str,
 ) -> Job:
-    own = ("name", "program", "state", "engine", "bad_rows", "functions", "libraries", "include", "defines")
-    job.allow((*own, *JOB_OPTIONS))
-    _check_local(job, "state")
+    own = ("name", "program", "state", "work", "engine", "bad_rows", "functions", "libraries", "include")
+    job.allow((*own, "defines", *JOB_OPTIONS))
+    _check_local(job, "work")
     spark = root.table("spark")
     spark.allow(("master", "conf", "engine"))
     return Job(
@@ -107,6 +107,7 @@ def _read_job(  # noqa: PLR0913, PLR0917 - the parts of a job
         spark.table("engine").content,
         job.options(),
         folder,
+        job.text("work") or None,
         spans={**{key: span for key, span in spark.spans().items() if key}, **job.spans()},
     )
 
@@ -214,19 +215,17 @@ def _read_output(table: "_Table") -> Output:
         table.count("every", 1),
         spans=table.spans(),
     )
-    _check_local(table, "path")
-    _check_local(table, "feed")
     if "format" in table.content and output.table is None:
         table.mistake("format", "a format belongs to a table", "files are Parquet; give `table` a name")
     return output
 
 
 def _check_local(table: "_Table", key: str) -> None:
-    """Note a folder that must be renamed in one step, and is where that cannot be done."""
+    """Note a folder that is worked in, and is not in a file system of this machine."""
     place = table.content.get(key)
     if isinstance(place, str) and "://" in place:
         message = f"`{key}` is a folder of this machine's file system, or of one that all machines share"
-        table.mistake(key, message, "give a path; `table` and `feed_table` go wherever Spark's catalog is")
+        table.mistake(key, message, "give a path; `state`, `path` and `feed` may be elsewhere")
 
 
 def _check_names(sources: Sequence[JobSource]) -> Iterator[Diagnostic]:

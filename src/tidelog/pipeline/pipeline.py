@@ -1,5 +1,6 @@
 """A job that can be run, from Python as from the command line."""
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -11,7 +12,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments
 from tidelog.pipeline.bind import bind_job
 from tidelog.pipeline.folder import JobFolder
-from tidelog.pipeline.job import Job, SourceFormat, TriggerKind
+from tidelog.pipeline.job import Job, SourceFormat, TriggerKind, is_remote
 from tidelog.pipeline.job_read import read_job
 from tidelog.pipeline.starting import start_spark
 from tidelog.pipeline.steps import Step, job_steps
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tidelog.pipeline.derive import JobEngine
+    from tidelog.pipeline.mirror import Mirror
     from tidelog.pipeline.report import EpochRow, Report
 
 
@@ -50,7 +52,7 @@ class Pipeline:
         self._bound = bind_job(job, functions)
         self._spark = spark
         # Absolute, for Java may have another working folder than Python.
-        self._folder = JobFolder(job.place(job.state).resolve())
+        self._folder = JobFolder(_work_place(job).resolve())
         self._stop = threading.Event()
 
     @classmethod
@@ -132,13 +134,16 @@ class Pipeline:
                 because="the job's trigger is not `interval`",
             )
         self._stop.clear()
+        mirror = self._mirror()
         self._folder.make()
         lock = Lock.take(self._folder.path, self._folder.path / "lock")
         report = Report(self.job.name, self.job.engine, _now(), on_epoch=on_epoch)
         try:
             spark = self.spark
             with self._reported(report), _plain_failures():
-                self._run(spark, report, rounds)
+                self._run(spark, report, rounds, mirror)
+            if mirror is not None:
+                mirror.publish_reports()
         finally:
             lock.release()
         return report
@@ -147,14 +152,27 @@ class Pipeline:
         """Let a run in another thread end after its current epoch."""
         self._stop.set()
 
-    def _run(self, spark: "SparkSession", report: "Report", rounds: int | None) -> None:
+    def _mirror(self) -> "Mirror | None":
+        """Return what copies the state to where the job has it, if that is elsewhere."""
+        if not is_remote(self.job.state):
+            return None
+        from tidelog.pipeline.mirror import Mirror  # noqa: PLC0415 - only for such a state
+        from tidelog.pipeline.object_store import ObjectFolder  # noqa: PLC0415 - as above
+
+        return Mirror(self._folder, ObjectFolder(self.job.state))
+
+    def _run(
+        self, spark: "SparkSession", report: "Report", rounds: int | None, mirror: "Mirror | None"
+    ) -> None:
         from tidelog.pipeline.epochs import JobEpochs, check_state  # noqa: PLC0415 - it needs Spark
         from tidelog.pipeline.streams import Streams  # noqa: PLC0415 - as above
 
+        if mirror is not None:
+            mirror.open()
         check_state(self._bound, self._folder)
         deriver = self._deriver(spark)
         try:
-            epochs = JobEpochs(spark, self._bound, self._folder, deriver, report)
+            epochs = JobEpochs(spark, self._bound, self._folder, deriver, report, mirror)
             streams = Streams(
                 spark, self._bound, self._folder, epochs, lambda: report.write(self._folder.reports)
             )
@@ -192,6 +210,17 @@ class Pipeline:
         finally:
             report.ended = _now()
             report.write(self._folder.reports)
+
+
+def _work_place(job: Job) -> Path:
+    """Return the folder of this machine that a job works in: its state, unless that is elsewhere."""
+    if not is_remote(job.state):
+        return job.place(job.state)
+    if job.work is not None:
+        return job.place(job.work)
+    from tidelog.pipeline.mirror import work_folder  # noqa: PLC0415 - only for such a state
+
+    return work_folder(job.state, Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")))
 
 
 def _plain_failures() -> AbstractContextManager[None]:

@@ -18,8 +18,9 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.facts import feed_names, parquet_files
 from tidelog.pipeline.folder import JobFolder, JobManifest
-from tidelog.pipeline.job import Output
+from tidelog.pipeline.job import Output, is_remote
 from tidelog.pipeline.merging import MERGED, merge_statement
+from tidelog.pipeline.remote_publish import publish_all, publish_feed
 from tidelog.store.sync import replace_file
 
 if TYPE_CHECKING:
@@ -79,6 +80,9 @@ class Publisher:
     def _path(self, output: Output, epoch: int) -> None:
         """Put a folder with all facts in the place of the one before."""
         assert output.path is not None
+        if is_remote(output.path):
+            publish_all(parquet_files(self._folder.base(output.relation, epoch)), output.path, epoch)
+            return
         place = self._bound.job.place(output.path)
         _swap(self._linked(self._folder.base(output.relation, epoch), place, epoch), place)
 
@@ -89,7 +93,11 @@ class Publisher:
         if not files.exists():
             return
         columns = self._folder.read(epoch).outputs[output.relation].columns
-        place = self._bound.job.place(output.feed) / f"{feed_names(columns)[1]}={epoch}"
+        part = f"{feed_names(columns)[1]}={epoch}"
+        if is_remote(output.feed):
+            publish_feed(parquet_files(files), output.feed, part)
+            return
+        place = self._bound.job.place(output.feed) / part
         _swap(self._linked(files, place, epoch), place)
 
     def _linked(self, files: Path, place: Path, epoch: int) -> Path:

@@ -1,0 +1,191 @@
+"""State and outputs in object stores: one object commits an epoch, and a run goes on from anywhere."""
+
+import json
+import shutil
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from support.pipelines import write_grants, write_job, write_members
+from support.processes import started
+from tidelog.errors import TidelogError
+from tidelog.pipeline import Output, Pipeline, read_job
+from tidelog.pipeline.mirror import Mirror
+from tidelog.pipeline.object_store import ObjectFolder
+
+
+@pytest.fixture(scope="module")
+def s3():
+    """Return the address of a bucket of a local object store."""
+    pytest.importorskip("moto.server", reason="a local object store: pip install 'moto[server]'")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    code = f"from moto.server import main; main(['-H', '127.0.0.1', '-p', '{port}'])"
+    with started([sys.executable, "-c", code]) as server:
+        for pipe in (server.stdout, server.stderr):
+            threading.Thread(target=pipe.read, daemon=True).start()
+        for _ in range(300):
+            try:
+                request = urllib.request.Request(f"http://127.0.0.1:{port}/bucket", method="PUT")
+                urllib.request.urlopen(request, timeout=5).close()  # noqa: S310 - our own server
+                break
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.1)
+        query = f"scheme=http&endpoint_override=127.0.0.1:{port}&region=us-east-1"
+        yield lambda name: f"s3://key:secret@bucket/{name}?{query}"
+
+
+@pytest.fixture(params=["memory", "file", "s3"])
+def place(request, tmp_path):
+    """Return what gives the address of a folder in a store: of fsspec, of Arrow, and a real object store."""
+    if request.param == "memory":
+        fsspec = pytest.importorskip("fsspec")
+        fsspec.filesystem("memory").store.clear()
+        return lambda name: f"memory://{name}"
+    if request.param == "file":
+        return lambda name: f"file://{tmp_path}/store/{name}"
+    found = request.getfixturevalue("s3")
+    return lambda name: found(f"{request.node.name}/{name}".replace("[", "-").replace("]", ""))
+
+
+def test_objects(place):
+    """Objects are written whole, read, listed and deleted; one that is not there is None."""
+    folder = ObjectFolder(place("a"))
+
+    folder.write("x/one", b"1")
+    folder.write("x/one", b"2")
+    folder.write("two", b"")
+    found = folder.read("x/one"), folder.read("two"), folder.read("three"), folder.names(), folder.names("x")
+    folder.delete("x/one")
+    folder.delete("x/one")
+
+    assert found == (b"2", b"", None, ["two", "x/one"], ["x/one"])
+    assert folder.names() == ["two"]
+
+
+def make_job(tmp_path, place):
+    """Return a job whose state and outputs are elsewhere."""
+    write_members(tmp_path, [("ann", "staff"), ("bob", "all")])
+    output = Output("can", path=place("can"), feed=place("can_feed"))
+    return replace(read_job(tmp_path / "job.toml"), state=place("state"), work="work", outputs=(output,))
+
+
+def published(place):
+    """Return the published facts, and those that the feed adds up to."""
+    facts = rows(ObjectFolder(place("can")))
+    summed: set[tuple[str, str]] = set()
+    feed = ObjectFolder(place("can_feed"))
+    for epoch in sorted({name.partition("/")[0] for name in feed.names()}, key=lambda name: int(name[6:])):
+        for op, user, resource in rows(feed, epoch):
+            assert ((user, resource) in summed) == (op == "-")
+            summed ^= {(user, resource)}
+    return facts, summed
+
+
+def rows(folder, under=""):
+    """Return the rows of all Parquet objects of a folder."""
+    names = [name for name in folder.names(under) if name.endswith(".parquet")]
+    tables = [pq.read_table(pa.BufferReader(folder.read(name))) for name in names]
+    return {tuple(row.values()) for table in tables for row in table.to_pylist()}
+
+
+def test_a_run_goes_on_from_what_is_in_the_store(spark, tmp_path, place):
+    """Each run finds the state of the one before, on this machine or on one that has nothing of it."""
+    write_job(tmp_path)
+    job = make_job(tmp_path, place)
+    write_grants(tmp_path, "1", ["+,staff,wiki,1", "+,all,mail,1"])
+
+    Pipeline(job, spark=spark).run()
+    first = published(place)
+    shutil.rmtree(tmp_path / "work")
+    write_grants(tmp_path, "2", ["-,staff,wiki,1", "+,all,wiki,1"])
+    second_report = Pipeline(job, spark=spark).run()
+    second = published(place)
+    third_report = Pipeline(job, spark=spark).run()
+
+    assert first == ({("ann", "wiki"), ("bob", "mail")},) * 2
+    assert second == ({("bob", "mail"), ("bob", "wiki")},) * 2
+    assert [(row.epoch, row.cause) for row in second_report.epochs] == [(2, "stream grant")]
+    assert (third_report.epoch_count, third_report.skipped) == (0, 0)
+    assert json.loads(ObjectFolder(place("state")).read("reports/report.json"))["job"] == "job"
+    current = json.loads(ObjectFolder(place("state")).read("current.json"))
+    named = {each["object"] for each in current["files"].values()}
+    assert set(ObjectFolder(place("state")).names("files")) == named
+
+
+@pytest.mark.parametrize("point", ["upload", "write", "delete"])
+def test_a_run_that_ends_while_it_copies(spark, tmp_path, point, monkeypatch):
+    """Ended before, at or after the commit in the store, a run is continued, here or on another machine."""
+    fsspec = pytest.importorskip("fsspec")
+    fsspec.filesystem("memory").store.clear()
+    write_job(tmp_path)
+    job = make_job(tmp_path, lambda name: f"memory://{name}")
+    write_grants(tmp_path, "1", ["+,staff,wiki,1"])
+    Pipeline(job, spark=spark).run()
+    write_grants(tmp_path, "2", ["+,all,mail,1"])
+
+    class EndedError(Exception):
+        """The process is gone."""
+
+    def end(*_: object) -> None:
+        raise EndedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ObjectFolder, point, end)
+        with pytest.raises(EndedError):
+            Pipeline(job, spark=spark).run()
+    for is_elsewhere in (False, True):
+        if is_elsewhere:
+            shutil.rmtree(tmp_path / "work")
+        Pipeline(job, spark=spark).run()
+
+        facts, summed = published(lambda name: f"memory://{name}")
+        assert facts == summed == {("ann", "wiki"), ("bob", "mail")}
+
+
+def test_two_runs_with_one_state(spark, tmp_path):
+    """The second to commit an epoch is told, and changes nothing in the store."""
+    fsspec = pytest.importorskip("fsspec")
+    fsspec.filesystem("memory").store.clear()
+    write_job(tmp_path)
+    job = make_job(tmp_path, lambda name: f"memory://{name}")
+    Pipeline(job, spark=spark).run()
+    slow = Mirror(Pipeline(job, spark=spark).folder, ObjectFolder(job.state))
+    slow.open()
+    write_grants(tmp_path, "1", ["+,staff,wiki,1"])
+    Pipeline(replace(job, work="other"), spark=spark).run()
+    before = ObjectFolder(job.state).read("current.json")
+
+    with pytest.raises(TidelogError, match="another run committed"):
+        slow.commit(1)
+
+    assert ObjectFolder(job.state).read("current.json") == before
+
+
+def test_stores_that_cannot_be_used(spark, tmp_path):
+    """An unknown scheme, a store that does not answer and a work folder of others are diagnostics."""
+    write_job(tmp_path)
+    write_members(tmp_path, [("ann", "staff")])
+    job = read_job(tmp_path / "job.toml")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("all of it", encoding="utf-8")
+    states = ["nowhere://a", "s3://a/b?scheme=http&endpoint_override=127.0.0.1:1&region=us-east-1"]
+
+    for state in states:
+        with pytest.raises(TidelogError, match="cannot be used") as raised:
+            Pipeline(replace(job, state=state, work="work"), spark=spark).run()
+        assert [each.code for each in raised.value.diagnostics] == ["unwritable-pipeline"]
+    store = f"file://{tmp_path}/store"
+    Pipeline(replace(job, state=store, work="work"), spark=spark).run()
+    with pytest.raises(TidelogError, match="has files of something else"):
+        Pipeline(replace(job, state=store, work="mine"), spark=spark).run()
+    assert (tmp_path / "mine" / "thesis.txt").exists()
