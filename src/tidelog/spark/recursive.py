@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from tidelog.engine.spark.connect import is_connect
 from tidelog.engine.spark.java_errors import java_errors, java_reason, quiet_queries
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.strongly_connected import strongly_connected
@@ -79,8 +80,8 @@ class _Views:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Frames that were made of a view keep what it stood for.
-        for view in self._made:
+        # Frames that were made of a view keep what it stood for, but those of Spark Connect its name.
+        for view in [] if is_connect(self.spark) else self._made:
             self.spark.catalog.dropTempView(view)
 
     def define(self, name: str, frame: "DataFrame") -> None:
@@ -99,7 +100,10 @@ class _Views:
         """Return the answer to a query of Spark over all that has a name."""
         text = f"WITH {', '.join(self._named)} {query}" if self._named else query
         with _spark_mistakes():
-            return self.spark.sql(text)
+            frame = self.spark.sql(text)
+            # Spark Connect looks at a query when something about its answer is asked.
+            _ = frame.columns
+            return frame
 
     def inner(self, query: str) -> "DataFrame":
         """Return the answer to a query that may itself begin with WITH."""

@@ -1,6 +1,5 @@
 """What went wrong inside Spark, as one diagnostic in place of a Java stack trace."""
 
-import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -123,7 +122,10 @@ def told_plainly(doing: str = "", span: Span | None = None) -> Iterator[None]:
 @contextmanager
 def quiet_queries() -> Iterator[None]:
     """Keep PySpark from logging failed queries: they are raised anyway."""
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    from pyspark.logger import PySparkLogger  # noqa: PLC0415 - comes with PySpark
+
+    # Made by PySpark's own class: one of Python's under the same name would not take what PySpark logs.
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
     before = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
