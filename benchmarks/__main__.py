@@ -15,6 +15,7 @@ python -m benchmarks trees
 python -m benchmarks agreement --lines 250000
 python -m benchmarks history --repo FOLDER
 python -m benchmarks pipeline --users 50000 --json out.json
+python -m benchmarks recursion
 """
 
 import argparse
@@ -46,6 +47,8 @@ from benchmarks.scale import add_arguments as add_scale_arguments
 from benchmarks.scale import run_scale
 from benchmarks.spark.command import add_arguments as add_spark_arguments
 from benchmarks.spark.command import run_spark
+from benchmarks.spark.recursion import add_arguments as add_recursion_arguments
+from benchmarks.spark.recursion import run_recursion
 from benchmarks.threads.command import add_arguments as add_thread_arguments
 from benchmarks.threads.command import run_threads
 from benchmarks.trees.command import add_arguments as add_tree_arguments
@@ -63,6 +66,7 @@ _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "scale": run_scale,
     "faults": run_faults,
     "pipeline": run_pipeline,
+    "recursion": run_recursion,
     "spark": run_spark,
     "threads": run_threads,
     "trees": run_trees,
@@ -205,6 +209,8 @@ def _parser() -> argparse.ArgumentParser:
     add_tree_arguments(commands.add_parser("trees", help="measure the comparison of trees"))
     add_history_arguments(commands.add_parser("history", help="measure analyses that follow commits"))
     add_pipeline_arguments(commands.add_parser("pipeline", help="measure jobs from sources to tables"))
+    recursion = commands.add_parser("recursion", help="measure recursion over data frames beside Spark's own")
+    add_recursion_arguments(recursion)
     add_spark_arguments(commands.add_parser("spark", help="measure the engine on Spark"))
     add_proof_arguments(commands.add_parser("proofs", help="measure what proofs cost"))
     return parser

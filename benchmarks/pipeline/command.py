@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from tidelog.pipeline import Job
     from tidelog.pipeline.report import EpochRow
 
@@ -50,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run_pipeline(options: argparse.Namespace) -> int:
     """Measure, print and keep what was asked for; return 1 if a feed does not add up."""
     measured: list[Measured] = []
-    with _session() as spark, tempfile.TemporaryDirectory() as place:
+    with spark_session() as spark, tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for each in _measure(spark, folder, options):
             measured.append(each)
@@ -86,9 +88,9 @@ def _measure(spark: object, folder: Path, options: argparse.Namespace) -> Iterat
     pipeline = Pipeline.read(folder / "job.toml", spark=spark)  # type: ignore[arg-type]
 
     def run(what: str) -> Measured:
-        begun = _cpu_seconds()
+        begun = cpu_seconds()
         report = pipeline.run()
-        return _summary(what, report.epochs, _cpu_seconds() - begun)
+        return _summary(what, report.epochs, cpu_seconds() - begun)
 
     yield run("first night")
     yield _follow(spark, pipeline.job, options.epochs, lambda n: _write_changes(folder, n, members, chosen))
@@ -103,10 +105,10 @@ def _follow(spark: object, job: "Job", count: int, write: Callable[[int], None])
 
     pipeline = Pipeline(replace(job, trigger=Trigger(TriggerKind.STREAMING)), spark=spark)  # type: ignore[arg-type]
     runs: list[Measured] = []
-    begun = [_cpu_seconds()]
+    begun = [cpu_seconds()]
 
     def on_epoch(row: "EpochRow") -> None:
-        now = _cpu_seconds()
+        now = cpu_seconds()
         runs.append(_summary("ten changes by JSON, following", [row], now - begun[0]))
         if len(runs) > count:
             pipeline.stop()
@@ -200,7 +202,8 @@ def _adds_up(folder: Path) -> bool:
 
 
 @contextmanager
-def _session() -> Iterator[object]:
+def spark_session() -> "Iterator[SparkSession]":
+    """Run a Spark session of two cores while the block lasts."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - an optional package
 
     builder = SparkSession.builder.master("local[2]").appName("tidelog benchmarks")
@@ -219,7 +222,7 @@ def _session() -> Iterator[object]:
         spark.stop()
 
 
-def _cpu_seconds() -> float:
+def cpu_seconds() -> float:
     """Return the CPU seconds of this process and of Spark's."""
     import psutil  # noqa: PLC0415 - as the engine
 
