@@ -13,6 +13,7 @@ OWN_RUNNERS = {
     "errors.md": "program/test_program_errors_page.py",
     "pipeline.md": "pipeline/test_pipeline_docs.py",
     "spark.md": "engine/spark/test_spark_docs.py",
+    "spark-recursion.md": "engine/spark/test_spark_docs.py",
     "how-to/spark-job.md": "pipeline/test_pipeline_docs.py",
 }
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]

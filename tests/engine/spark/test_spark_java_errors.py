@@ -24,16 +24,16 @@ SAID = {
         "spark-missing-package",
         "may be wrong",
     ),
-    "java.lang.RuntimeException: java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem "
-    "not found": ("spark-missing-package", "hadoop-aws"),
+    "java.lang.RuntimeException: java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a"
+    ".S3AFileSystem not found": ("spark-missing-package", "hadoop-aws"),
     "java.sql.SQLException: No suitable driver": ("spark-missing-package", "JDBC driver"),
-    "org.apache.spark.SparkException: Job aborted due to stage failure: Total size of serialized results of 9 "
-    "tasks is bigger than spark.driver.maxResultSize (1024.0 MiB)": ("spark-result-too-large", "raise"),
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Total size of serialized results "
+    "of 9 tasks is bigger than spark.driver.maxResultSize (1024.0 MiB)": ("spark-result-too-large", "raise"),
     "java.lang.OutOfMemoryError: Java heap space": ("spark-out-of-memory", "spark.driver.memory"),
     "org.apache.spark.SparkException: All masters are unresponsive! Giving up.": ("spark-unreachable", "up"),
     "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, "
-    "most recent failure: Lost task 0.0 in stage 1.0 (TID 1) (host executor 1): ExecutorLostFailure (executor 1 "
-    "exited caused by one of the running tasks) Reason: killed": ("spark-lost-executors", "logs"),
+    "most recent failure: Lost task 0.0 in stage 1.0 (TID 1) (host executor 1): ExecutorLostFailure (executor "
+    "1 exited caused by one of the running tasks) Reason: killed": ("spark-lost-executors", "logs"),
     "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.": (
         "spark-no-session",
         "new",
