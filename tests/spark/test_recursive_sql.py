@@ -9,7 +9,7 @@ import tidelog
 from tidelog import TidelogError
 from tidelog.spark import recursive_sql
 from tidelog.spark.sql_query import parse_query, tables_of
-from tidelog.spark.sql_rules import Schema, write_rules
+from tidelog.spark.sql_rules import SqlSchema, write_rules
 from tidelog.spark.sql_select import parse_select
 from tidelog.values import Kind
 
@@ -181,7 +181,7 @@ def test_queries_that_cannot_be_read(query, words):
 def test_branches_that_cannot_recurse(branch, words):
     """What a recursive branch cannot have is told at its place, before Spark does anything."""
     tokens = parse_query(f"WITH RECURSIVE t(a) AS ({branch}) SELECT 1").named[0].tokens
-    schema = Schema("r", ("a",), (Kind.NUMBER,))
+    schema = SqlSchema("r", ("a",), (Kind.NUMBER,))
 
     def translate() -> None:
         select = parse_select(tokens, ["t"])

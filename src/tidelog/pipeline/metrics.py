@@ -27,7 +27,7 @@ _HELP: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class RunMetric:
     """A number with a name, and what it is of."""
 
     name: str
@@ -35,7 +35,7 @@ class Metric:
     of: Mapping[str, str]
 
 
-def metrics_of(report: "Report") -> tuple[Metric, ...]:
+def metrics_of(report: "Report") -> tuple[RunMetric, ...]:
     """Return the numbers of a run, as far as it got."""
     return tuple(_metrics(report))
 
@@ -49,7 +49,7 @@ def metrics_json(report: "Report") -> str:
 def metrics_text(report: "Report") -> str:
     """Return the numbers in the text format of Prometheus, each with the job it belongs to."""
     lines: list[str] = []
-    by_name: dict[str, list[Metric]] = {}
+    by_name: dict[str, list[RunMetric]] = {}
     for metric in metrics_of(report):
         by_name.setdefault(metric.name, []).append(metric)
     for name, metrics in by_name.items():
@@ -62,26 +62,26 @@ def metrics_text(report: "Report") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _metrics(report: "Report") -> Iterator[Metric]:
-    yield Metric("tidelog_epochs_total", report.epoch_count, {})
+def _metrics(report: "Report") -> Iterator[RunMetric]:
+    yield RunMetric("tidelog_epochs_total", report.epoch_count, {})
     if report.epochs:
-        yield Metric("tidelog_epoch", report.epochs[-1].epoch, {})
+        yield RunMetric("tidelog_epoch", report.epochs[-1].epoch, {})
     for source, rows in report.rows_by_source.items():
-        yield Metric("tidelog_rows_total", rows, {"source": source})
+        yield RunMetric("tidelog_rows_total", rows, {"source": source})
     for source, by_reason in report.quarantined.items():
         for reason, count in by_reason.items():
-            yield Metric("tidelog_quarantined_total", count, {"source": source, "reason": reason})
-    yield Metric("tidelog_skipped_total", report.skipped, {})
+            yield RunMetric("tidelog_quarantined_total", count, {"source": source, "reason": reason})
+    yield RunMetric("tidelog_skipped_total", report.skipped, {})
     for output in report.epochs[-1].outputs if report.epochs else ():
-        yield Metric("tidelog_output_facts", output.rows or 0, {"relation": output.relation})
+        yield RunMetric("tidelog_output_facts", output.rows or 0, {"relation": output.relation})
     for relation, (inserted, deleted) in report.changed.items():
-        yield Metric("tidelog_output_changes_total", inserted, {"relation": relation, "op": "insert"})
-        yield Metric("tidelog_output_changes_total", deleted, {"relation": relation, "op": "delete"})
+        yield RunMetric("tidelog_output_changes_total", inserted, {"relation": relation, "op": "insert"})
+        yield RunMetric("tidelog_output_changes_total", deleted, {"relation": relation, "op": "delete"})
     for stage, seconds in report.seconds.items():
-        yield Metric("tidelog_stage_seconds_total", seconds, {"stage": stage})
-    yield Metric("tidelog_failed", int(report.failure is not None), {})
+        yield RunMetric("tidelog_stage_seconds_total", seconds, {"stage": stage})
+    yield RunMetric("tidelog_failed", int(report.failure is not None), {})
     if report.last_epoch_seconds is not None:
-        yield Metric("tidelog_last_epoch_timestamp_seconds", report.last_epoch_seconds, {})
+        yield RunMetric("tidelog_last_epoch_timestamp_seconds", report.last_epoch_seconds, {})
 
 
 def _escaped(text: str) -> str:

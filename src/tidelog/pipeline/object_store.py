@@ -23,13 +23,13 @@ class ObjectFolder:
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
-        with self._told():
+        with self._diagnosed():
             self._system, path = _open(uri)
         self._path = path.rstrip("/")
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of an object, or None if there is none."""
-        with self._told():
+        with self._diagnosed():
             path = f"{self._path}/{name}"
             if self._system.get_file_info(path).type is not fs.FileType.File:
                 return None
@@ -38,12 +38,12 @@ class ObjectFolder:
 
     def write(self, name: str, data: bytes) -> None:
         """Put an object in the place of the one before: readers get the old or the new one."""
-        with self._told(), self._written(name) as stream:
+        with self._diagnosed(), self._written(name) as stream:
             stream.write(data)
 
     def upload(self, file: Path, name: str) -> None:
         """Put the content of a file of this machine under a name."""
-        with self._told(), self._written(name) as stream, file.open("rb") as source:
+        with self._diagnosed(), self._written(name) as stream, file.open("rb") as source:
             while piece := source.read(_PIECE_BYTES):
                 stream.write(piece)
 
@@ -51,20 +51,20 @@ class ObjectFolder:
         """Put an object into a file of this machine."""
         file.parent.mkdir(parents=True, exist_ok=True)
         source = f"{self._path}/{name}"
-        with self._told(), self._system.open_input_stream(source) as stream, file.open("wb") as target:
+        with self._diagnosed(), self._system.open_input_stream(source) as stream, file.open("wb") as target:
             while piece := stream.read(_PIECE_BYTES):
                 target.write(piece)
 
     def delete(self, name: str) -> None:
         """Delete an object, if it is there."""
-        with self._told():
+        with self._diagnosed():
             path = f"{self._path}/{name}"
             if self._system.get_file_info(path).type is fs.FileType.File:
                 self._system.delete_file(path)
 
     def names(self, under: str = "") -> list[str]:
         """Return the names of all objects below a folder."""
-        with self._told():
+        with self._diagnosed():
             start = posixpath.join(self._path, under) if under else self._path
             selector = fs.FileSelector(start, allow_not_found=True, recursive=True)
             found = [info for info in self._system.get_file_info(selector) if info.type is fs.FileType.File]
@@ -86,7 +86,7 @@ class ObjectFolder:
             self._system.move(beside, path)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _diagnosed(self) -> Iterator[None]:
         """Raise what a file system says as a diagnostic."""
         try:
             yield

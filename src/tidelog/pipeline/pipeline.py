@@ -15,7 +15,7 @@ from tidelog.pipeline.folder import JobFolder
 from tidelog.pipeline.job import Job, SourceFormat, TriggerKind, is_remote
 from tidelog.pipeline.job_read import read_job
 from tidelog.pipeline.starting import start_spark
-from tidelog.pipeline.steps import Step, job_steps
+from tidelog.pipeline.steps import JobStep, job_steps
 from tidelog.store.lock import Lock
 from tidelog.values import Value
 
@@ -90,7 +90,7 @@ class Pipeline:
         last = self._folder.last()
         return None if last is None else last.epoch
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[JobStep, ...]:
         """Return what the job will do: what each step reads, and where it runs."""
         return job_steps(self._bound)
 
@@ -224,9 +224,9 @@ def _work_place(job: Job) -> Path:
 
 
 def _plain_failures() -> AbstractContextManager[None]:
-    from tidelog.engine.spark.java_errors import told_plainly  # noqa: PLC0415 - it needs Spark
+    from tidelog.engine.spark.java_errors import plain_failures  # noqa: PLC0415 - it needs Spark
 
-    return told_plainly()
+    return plain_failures()
 
 
 def _now() -> str:

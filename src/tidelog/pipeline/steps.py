@@ -11,7 +11,7 @@ from tidelog.program.walk_nodes import walk
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JobStep:
     """One step: `makes` names what it makes, `reads` what it reads, `runs` where it runs."""
 
     kind: str
@@ -20,7 +20,7 @@ class Step:
     runs: str
 
 
-def job_steps(bound: CheckedJob) -> tuple[Step, ...]:
+def job_steps(bound: CheckedJob) -> tuple[JobStep, ...]:
     """Return the steps of a job in their order: sources, strata, outputs."""
     return (
         *(_of_source(source) for source in bound.job.sources),
@@ -29,7 +29,7 @@ def job_steps(bound: CheckedJob) -> tuple[Step, ...]:
     )
 
 
-def _of_source(source: JobSource) -> Step:
+def _of_source(source: JobSource) -> JobStep:
     if source.format.is_files:
         assert source.path is not None
         place = f"{source.format.value} files of {source.path}"
@@ -42,18 +42,20 @@ def _of_source(source: JobSource) -> Step:
     if source.is_stream:
         news = "new files" if source.format.is_files else "new messages"
         runs = "Spark; the driver settles a few rows" if source.format.is_files else "Spark"
-        return Step("read", source.relation, f"{place}: {news}", runs)
+        return JobStep("read", source.relation, f"{place}: {news}", runs)
     if source.changes is Changes.SNAPSHOT:
-        return Step("read", source.relation, f"{place}: all rows, compared with the last load", "Spark")
-    return Step("read", source.relation, f"{place}: rows after `{source.bookmark}`", "Spark")
+        return JobStep("read", source.relation, f"{place}: all rows, compared with the last load", "Spark")
+    return JobStep("read", source.relation, f"{place}: rows after `{source.bookmark}`", "Spark")
 
 
-def _of_stratum(bound: CheckedJob, stratum: Stratum) -> Step:
+def _of_stratum(bound: CheckedJob, stratum: Stratum) -> JobStep:
     bodies = [part for rule in stratum.rules for part in rule.body]
     atoms = [node.relation for node in walk(bodies) if isinstance(node, Atom)]
     own = "; itself, until nothing is new" if stratum.is_recursive else ""
     reads = ", ".join(dict.fromkeys(name for name in atoms if name not in stratum.relations))
-    return Step("derive", ", ".join(stratum.relations), f"{reads}{own}".strip("; "), _place(bound, stratum))
+    return JobStep(
+        "derive", ", ".join(stratum.relations), f"{reads}{own}".strip("; "), _place(bound, stratum)
+    )
 
 
 def _place(bound: CheckedJob, stratum: Stratum) -> str:
@@ -65,13 +67,15 @@ def _place(bound: CheckedJob, stratum: Stratum) -> str:
     return "partners in Spark's workers" if reason is None else f"the driver: {reason}"
 
 
-def _of_output(bound: CheckedJob, output: Output) -> Iterator[Step]:
+def _of_output(bound: CheckedJob, output: Output) -> Iterator[JobStep]:
     by = {"parquet": "the driver", **dict.fromkeys(MERGED, "Spark, by MERGE")}.get(output.format, "Spark")
     names = {"path": "all facts", "table": "all facts", "feed": "its changes", "feed_table": "its changes"}
     for key, what in names.items():
         place = getattr(output, key)
         if place is not None:
             runs = "the driver" if key in ("path", "feed") else ("Spark" if key == "feed_table" else by)
-            yield Step("publish", place, f"{output.relation}: {what}", runs)
+            yield JobStep("publish", place, f"{output.relation}: {what}", runs)
     if not any(getattr(output, key) for key in names):
-        yield Step("publish", f"{bound.job.state}/relations", f"{output.relation}: all facts", "the driver")
+        yield JobStep(
+            "publish", f"{bound.job.state}/relations", f"{output.relation}: all facts", "the driver"
+        )

@@ -83,9 +83,9 @@ def _plain_failures() -> AbstractContextManager[None]:
     from tidelog.engine.spark.opening import require_pyspark  # noqa: PLC0415 - only for Spark
 
     require_pyspark()
-    from tidelog.engine.spark.java_errors import told_plainly  # noqa: PLC0415 - as above
+    from tidelog.engine.spark.java_errors import plain_failures  # noqa: PLC0415 - as above
 
-    return told_plainly()
+    return plain_failures()
 
 
 def with_spark(request: Request, *, once: bool = False) -> Request:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tidelog.engine.spark.connect import is_connect
-from tidelog.engine.spark.java_errors import told_plainly
+from tidelog.engine.spark.java_errors import plain_failures
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.suggest import undeclared_relation
 from tidelog.spark.columns import is_frame
@@ -48,7 +48,7 @@ def evaluate(
     from tidelog.views import RelationView  # noqa: PLC0415 - loaded when it is used
 
     session = spark or _session_of(frames)
-    with told_plainly():
+    with plain_failures():
         snapshot = _evaluated(program, frames, session, spark_options, options)
         relations = snapshot.program.relations
         wanted = list(outputs or _outputs_of(snapshot.program))

@@ -16,9 +16,9 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.strongly_connected import strongly_connected
 from tidelog.spark.columns import as_relation, is_frame, kinds_of, placed, quoted
 from tidelog.spark.evaluation import evaluate
-from tidelog.spark.sql_query import Branch, NamedQuery, parse_query, tables_of
-from tidelog.spark.sql_rules import Schema, output_columns, write_rules
-from tidelog.spark.sql_select import Select, Table, parse_select
+from tidelog.spark.sql_query import NamedQuery, SqlBranch, parse_query, tables_of
+from tidelog.spark.sql_rules import SqlSchema, output_columns, write_rules
+from tidelog.spark.sql_select import SqlSelect, SqlTable, parse_select
 from tidelog.spark.sql_tokens import sql_mistake
 
 if TYPE_CHECKING:
@@ -118,12 +118,12 @@ class _Recursion:
         self._options = options
         self._queries = {query.name: query for query in queries}
         self._frames: dict[str, DataFrame] = {}
-        self._schemas: dict[str, Schema] = {}
+        self._schemas: dict[str, SqlSchema] = {}
         self._lines: list[str] = []
 
     def evaluate(self) -> None:
         """Evaluate the recursion, and let the names stand for what it found."""
-        steps: list[tuple[str, Select, dict[str, Schema | str]]] = []
+        steps: list[tuple[str, SqlSelect, dict[str, SqlSchema | str]]] = []
         for name, query in self._queries.items():
             for branch in query.branches():
                 if not any(token.value in self._queries for token in tables_of(branch.tokens)):
@@ -143,7 +143,7 @@ class _Recursion:
         for relation, name in wanted.items():
             self._views.define(name, found[relation].toDF(*self._schemas[name].names))
 
-    def _add_base(self, query: NamedQuery, branch: Branch) -> None:
+    def _add_base(self, query: NamedQuery, branch: SqlBranch) -> None:
         """Let Spark answer a branch without recursion: its rows are the first facts."""
         frame = self._views.inner(branch.text)
         what = f"the first rows of `{query.name}`"
@@ -153,15 +153,15 @@ class _Recursion:
             raise TidelogError([sql_mistake(message, branch.span)])
         frame = placed(frame)
         kinds = kinds_of(what, frame, frame.columns, names)
-        known = self._schemas.setdefault(query.name, Schema(f"r_{len(self._schemas)}", names, kinds))
+        known = self._schemas.setdefault(query.name, SqlSchema(f"r_{len(self._schemas)}", names, kinds))
         if known.kinds != kinds:
             message = f"the branches of `{query.name}` have columns of different types"
             raise TidelogError([sql_mistake(message, branch.span, "cast them to the same types")])
-        relation = self._add_frame(frame, Schema("", names, kinds)).relation
+        relation = self._add_frame(frame, SqlSchema("", names, kinds)).relation
         variables = ", ".join(f"v{place}" for place in range(len(names)))
         self._lines.append(f"{known.relation}({variables}) :- {relation}({variables}).")
 
-    def _read(self, table: Table) -> Schema | str:
+    def _read(self, table: SqlTable) -> SqlSchema | str:
         """Return what a table of a branch is: a recursive query by its name, or a relation."""
         if table.name is not None and table.name.strip("`").lower() in self._queries:
             return table.name.strip("`").lower()
@@ -171,24 +171,24 @@ class _Recursion:
             frame = self._views.run(f"SELECT * FROM {table.name}")  # noqa: S608 - the user's own table
         names, frame = tuple(frame.columns), placed(frame)
         kinds = kinds_of(f"`{table.alias}`", frame, frame.columns, names)
-        return self._add_frame(frame, Schema("", names, kinds))
+        return self._add_frame(frame, SqlSchema("", names, kinds))
 
-    def _add_frame(self, frame: "DataFrame", schema: Schema) -> Schema:
+    def _add_frame(self, frame: "DataFrame", schema: SqlSchema) -> SqlSchema:
         relation = f"b_{len(self._frames)}"
         self._frames[relation] = as_relation(frame, frame.columns, schema.kinds)
         self._lines.insert(0, _declaration(relation, schema))
-        return Schema(relation, schema.names, schema.kinds)
+        return SqlSchema(relation, schema.names, schema.kinds)
 
-    def _name_the_rest(self, steps: "Sequence[tuple[str, Select, dict[str, Schema | str]]]") -> None:
+    def _name_the_rest(self, steps: "Sequence[tuple[str, SqlSelect, dict[str, SqlSchema | str]]]") -> None:
         """Find the columns of queries whose every branch reads another query of the recursion."""
         while missing := [name for name in self._queries if name not in self._schemas]:
             for name, select, tables in steps:
                 if name in missing and all(
-                    isinstance(each, Schema) or each in self._schemas for each in tables.values()
+                    isinstance(each, SqlSchema) or each in self._schemas for each in tables.values()
                 ):
                     names, kinds = output_columns(select, self._resolved(tables))
                     names = self._queries[name].columns or names
-                    self._schemas[name] = Schema(f"r_{len(self._schemas)}", names, kinds)
+                    self._schemas[name] = SqlSchema(f"r_{len(self._schemas)}", names, kinds)
                     break
             else:
                 query = self._queries[missing[0]]
@@ -197,9 +197,10 @@ class _Recursion:
                     [sql_mistake(f"every branch of `{query.name}` reads it", query.span, hint)]
                 )
 
-    def _resolved(self, tables: Mapping[str, Schema | str]) -> dict[str, Schema]:
+    def _resolved(self, tables: Mapping[str, SqlSchema | str]) -> dict[str, SqlSchema]:
         return {
-            alias: each if isinstance(each, Schema) else self._schemas[each] for alias, each in tables.items()
+            alias: each if isinstance(each, SqlSchema) else self._schemas[each]
+            for alias, each in tables.items()
         }
 
     def _declarations(self) -> Iterator[str]:
@@ -207,7 +208,7 @@ class _Recursion:
             yield _declaration(schema.relation, schema)
 
 
-def _declaration(relation: str, schema: Schema) -> str:
+def _declaration(relation: str, schema: SqlSchema) -> str:
     columns = ", ".join(f"c{place}: {kind.value}" for place, kind in enumerate(schema.kinds))
     return f".decl {relation}({columns})"
 

@@ -12,14 +12,14 @@ from tidelog.spark.sql_terms import (
     CallTerm,
     CastTerm,
     ColumnTerm,
-    Comparison,
-    Condition,
     ConstantTerm,
-    Term,
-    Truth,
+    SqlComparison,
+    SqlCondition,
+    SqlTerm,
+    SqlTruth,
     negated,
 )
-from tidelog.spark.sql_tokens import Token, sql_mistake
+from tidelog.spark.sql_tokens import SqlToken, sql_mistake
 from tidelog.values import Kind
 
 _COMPARISONS: Final = {
@@ -42,10 +42,10 @@ _TYPES: Final = {
 _BEFORE: Final = "compute it in a query of its own before, or in the last query"
 
 
-class Expressions:
+class SqlExpressions:
     """A way through tokens, with what SQL has in it: terms, and conditions over them."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
+    def __init__(self, tokens: Sequence[SqlToken]) -> None:
         self.tokens = tokens
         self.place = 0
 
@@ -55,7 +55,7 @@ class Expressions:
         return self.place >= len(self.tokens)
 
     @property
-    def token(self) -> Token:
+    def token(self) -> SqlToken:
         """Return the next token; at the end the last one."""
         return self.tokens[min(self.place, len(self.tokens) - 1)]
 
@@ -71,7 +71,7 @@ class Expressions:
         if not self.takes(word):
             self.refuse(f"`{word}` is expected here", self.token.span)
 
-    def name(self) -> Token:
+    def name(self) -> SqlToken:
         """Read a name."""
         token = self.token
         if self.at_end or not token.is_name:
@@ -85,26 +85,26 @@ class Expressions:
 
     # --- conditions ----------------------------------------------------------------------------
 
-    def condition(self) -> Condition:
+    def condition(self) -> SqlCondition:
         """Read conditions with OR between them."""
         found = [self._all_of()]
         while self.takes("OR"):
             found.append(self._all_of())
         return found[0] if len(found) == 1 else AnyOf(tuple(found))
 
-    def _all_of(self) -> Condition:
+    def _all_of(self) -> SqlCondition:
         found = [self._one()]
         while self.takes("AND"):
             found.append(self._one())
         return found[0] if len(found) == 1 else AllOf(tuple(found))
 
-    def _one(self) -> Condition:
+    def _one(self) -> SqlCondition:
         if self.takes("NOT"):
             return negated(self._one())
         if self.takes("TRUE"):
-            return Truth(holds=True)
+            return SqlTruth(holds=True)
         if self.takes("FALSE"):
-            return Truth(holds=False)
+            return SqlTruth(holds=False)
         if self.token.is_word("EXISTS"):
             self.refuse("EXISTS cannot be part of a recursive branch", self.token.span, "write a join")
         start = self.place
@@ -119,21 +119,21 @@ class Expressions:
                 return inner
         return self._comparison()
 
-    def _comparison(self) -> Condition:
+    def _comparison(self) -> SqlCondition:
         start = self.place
         left = self.term()
         if self.takes("IS"):
             is_negated = self.takes("NOT")
             self.expect("NULL")
-            return Truth(holds=is_negated)
+            return SqlTruth(holds=is_negated)
         is_negated = self.takes("NOT")
-        found: Condition
+        found: SqlCondition
         if self.takes("BETWEEN"):
             low = self.term()
             self.expect("AND")
             high = self.term()
             span = span_of(self.tokens[start : self.place])
-            found = AllOf((Comparison(">=", left, low, span), Comparison("<=", left, high, span)))
+            found = AllOf((SqlComparison(">=", left, low, span), SqlComparison("<=", left, high, span)))
         elif self.takes("IN"):
             found = self._among(left, start)
         else:
@@ -143,10 +143,10 @@ class Expressions:
                 self.refuse("a comparison is expected here", token.span, "=, <>, <, <=, >, >=, BETWEEN, IN")
             self.place += 1
             right = self.term()
-            found = Comparison(operator, left, right, span_of(self.tokens[start : self.place]))
+            found = SqlComparison(operator, left, right, span_of(self.tokens[start : self.place]))
         return negated(found) if is_negated else found
 
-    def _among(self, left: Term, start: int) -> Condition:
+    def _among(self, left: SqlTerm, start: int) -> SqlCondition:
         self.expect("(")
         if self.token.is_word("SELECT", "WITH"):
             self.refuse("IN takes values here, not a query", self.token.span, "write a join")
@@ -155,11 +155,11 @@ class Expressions:
             values.append(self.term())
         self.expect(")")
         span = span_of(self.tokens[start : self.place])
-        return AnyOf(tuple(Comparison("=", left, value, span) for value in values))
+        return AnyOf(tuple(SqlComparison("=", left, value, span) for value in values))
 
     # --- terms ---------------------------------------------------------------------------------
 
-    def term(self) -> Term:
+    def term(self) -> SqlTerm:
         """Read sums and texts that are joined."""
         start = self.place
         found = self._product()
@@ -170,7 +170,7 @@ class Expressions:
             found = CallTerm(operator, operands, span_of(self.tokens[start : self.place]))
         return found
 
-    def _product(self) -> Term:
+    def _product(self) -> SqlTerm:
         start = self.place
         found = self._unary()
         while not self.at_end and self.token.is_word("*", "/", "%", "DIV"):
@@ -180,7 +180,7 @@ class Expressions:
             found = CallTerm(operator, operands, span_of(self.tokens[start : self.place]))
         return found
 
-    def _unary(self) -> Term:
+    def _unary(self) -> SqlTerm:
         start = self.place
         if self.takes("-"):
             inner = self._unary()
@@ -191,7 +191,7 @@ class Expressions:
         self.takes("+")
         return self._primary()
 
-    def _primary(self) -> Term:
+    def _primary(self) -> SqlTerm:
         token = self.token
         if self.at_end:
             self.refuse("a value is expected here", token.span)
@@ -213,7 +213,7 @@ class Expressions:
             case _:
                 return self.refuse("a value is expected here", token.span)
 
-    def _named(self, token: Token) -> Term:
+    def _named(self, token: SqlToken) -> SqlTerm:
         """Read a column, a cast or a call, whose first token was read."""
         if token.is_word("NULL", "CASE", "INTERVAL", "DATE", "TIMESTAMP", "ARRAY", "STRUCT") and not (
             not self.at_end and self.token.text == "."
@@ -245,7 +245,7 @@ class Expressions:
         self.expect(")")
         return CallTerm(name, tuple(terms), token.span)
 
-    def _cast(self, token: Token) -> Term:
+    def _cast(self, token: SqlToken) -> SqlTerm:
         inner = self.term()
         self.expect("AS")
         wanted = self.name()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from tidelog.dataclass import dataclass
 from tidelog.errors import TidelogError
 from tidelog.source import Source, Span
-from tidelog.spark.sql_tokens import Token, scan_sql, sql_mistake
+from tidelog.spark.sql_tokens import SqlToken, scan_sql, sql_mistake
 
 _NAMED = "name it: WITH RECURSIVE t(a, b) AS (SELECT ... UNION SELECT ...) SELECT ..."
 # These end a FROM clause.
@@ -24,11 +24,11 @@ _AFTER_FROM = (
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class SqlBranch:
     """One query of a union; `union` is the word before it, None for the first."""
 
-    tokens: tuple[Token, ...]
-    union: Token | None = None
+    tokens: tuple[SqlToken, ...]
+    union: SqlToken | None = None
     is_all: bool = False
 
     @property
@@ -48,7 +48,7 @@ class NamedQuery:
 
     name: str
     columns: tuple[str, ...]
-    tokens: tuple[Token, ...]
+    tokens: tuple[SqlToken, ...]
     span: Span
 
     @property
@@ -56,7 +56,7 @@ class NamedQuery:
         """Return the query as it is written."""
         return text_of(self.tokens)
 
-    def branches(self) -> tuple[Branch, ...]:
+    def branches(self) -> tuple[SqlBranch, ...]:
         """Return the queries that a union combines."""
         return tuple(_branches(self.tokens))
 
@@ -91,7 +91,7 @@ def parse_query(text: str) -> RecursiveQuery:
     return RecursiveQuery(tuple(named), text[reader.at.span.start : tokens[-1].span.end])
 
 
-def tables_of(tokens: Sequence[Token]) -> Iterator[Token]:
+def tables_of(tokens: Sequence[SqlToken]) -> Iterator[SqlToken]:
     """Yield the names of tables that a query reads, those of inner queries too."""
     # For each open bracket whether a FROM clause is around it.
     inside = [False]
@@ -118,25 +118,25 @@ def tables_of(tokens: Sequence[Token]) -> Iterator[Token]:
             expects = False
 
 
-def span_of(tokens: Sequence[Token]) -> Span:
+def span_of(tokens: Sequence[SqlToken]) -> Span:
     """Return where tokens are, from the first to the last."""
     return Span(tokens[0].span.source, tokens[0].span.start, tokens[-1].span.end)
 
 
-def text_of(tokens: Sequence[Token]) -> str:
+def text_of(tokens: Sequence[SqlToken]) -> str:
     """Return tokens as they are written, with all between them."""
     span = span_of(tokens)
     return span.source.text[span.start : span.end]
 
 
-def without_brackets(tokens: Sequence[Token]) -> tuple[Token, ...]:
+def without_brackets(tokens: Sequence[SqlToken]) -> tuple[SqlToken, ...]:
     """Return a query without brackets around the whole of it."""
     while len(tokens) > 1 and tokens[0].text == "(" and closing(tokens, 0) == len(tokens) - 1:
         tokens = tokens[1:-1]
     return tuple(tokens)
 
 
-def closing(tokens: Sequence[Token], place: int) -> int | None:
+def closing(tokens: Sequence[SqlToken], place: int) -> int | None:
     """Return where the bracket that opens at a place is closed."""
     depth = 0
     for end in range(place, len(tokens)):
@@ -149,9 +149,9 @@ def closing(tokens: Sequence[Token], place: int) -> int | None:
     return None
 
 
-def _branches(tokens: Sequence[Token]) -> Iterator[Branch]:
+def _branches(tokens: Sequence[SqlToken]) -> Iterator[SqlBranch]:
     depth, start, place = 0, 0, 0
-    union: Token | None = None
+    union: SqlToken | None = None
     is_all = False
     while place < len(tokens):
         token = tokens[place]
@@ -167,21 +167,21 @@ def _branches(tokens: Sequence[Token]) -> Iterator[Branch]:
     yield _branch(tokens[start:], tokens[-1], union, is_all=is_all)
 
 
-def _branch(tokens: Sequence[Token], near: Token, union: Token | None, *, is_all: bool) -> Branch:
+def _branch(tokens: Sequence[SqlToken], near: SqlToken, union: SqlToken | None, *, is_all: bool) -> SqlBranch:
     if not tokens:
         raise TidelogError([sql_mistake("a query is missing beside UNION", near.span)])
-    return Branch(without_brackets(tokens), union, is_all)
+    return SqlBranch(without_brackets(tokens), union, is_all)
 
 
 class _Reader:
     """A way through the named queries."""
 
-    def __init__(self, tokens: Sequence[Token], place: int) -> None:
+    def __init__(self, tokens: Sequence[SqlToken], place: int) -> None:
         self._tokens = tokens
         self.place = place
 
     @property
-    def at(self) -> Token | None:
+    def at(self) -> SqlToken | None:
         return self._tokens[self.place] if self.place < len(self._tokens) else None
 
     def named_query(self) -> NamedQuery:
@@ -196,7 +196,7 @@ class _Reader:
             raise TidelogError([sql_mistake(f"the query `{name.value}` is empty", name.span)])
         return NamedQuery(name.value, columns, inner, name.span)
 
-    def _take(self, wanted: str, *, is_name: bool = False) -> Token:
+    def _take(self, wanted: str, *, is_name: bool = False) -> SqlToken:
         token = self.at
         if token is None or not (token.is_name if is_name else token.is_word(wanted)):
             span = self._tokens[min(self.place, len(self._tokens) - 1)].span
@@ -204,7 +204,7 @@ class _Reader:
         self.place += 1
         return token
 
-    def _bracket(self) -> tuple[Token, ...]:
+    def _bracket(self) -> tuple[SqlToken, ...]:
         """Return what is inside the brackets that open here."""
         start = self._take("(")
         end = closing(self._tokens, self.place - 1)

@@ -7,14 +7,14 @@ from tidelog.dataclass import dataclass
 from tidelog.errors import TidelogError
 from tidelog.program.suggest import did_you_mean
 from tidelog.source import Span
-from tidelog.spark.sql_select import Item, Select
+from tidelog.spark.sql_select import SqlItem, SqlSelect
 from tidelog.spark.sql_terms import (
     CallTerm,
     CastTerm,
     ColumnTerm,
-    Comparison,
     ConstantTerm,
-    Term,
+    SqlComparison,
+    SqlTerm,
     alternatives,
 )
 from tidelog.spark.sql_tokens import sql_mistake
@@ -27,7 +27,7 @@ _GREATEST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class SqlSchema:
     """A relation with the names and kinds of its columns."""
 
     relation: str
@@ -36,14 +36,16 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class SqlTyped:
     """A term as text of a program, and its kind."""
 
     text: str
     kind: Kind
 
 
-def output_columns(select: Select, schemas: Mapping[str, Schema]) -> tuple[tuple[str, ...], tuple[Kind, ...]]:
+def output_columns(
+    select: SqlSelect, schemas: Mapping[str, SqlSchema]
+) -> tuple[tuple[str, ...], tuple[Kind, ...]]:
     """Return the names and kinds of what a branch selects."""
     rules = _Rules(select, schemas)
     terms = [rules.typed(term) for term, _ in rules.selected()]
@@ -51,7 +53,7 @@ def output_columns(select: Select, schemas: Mapping[str, Schema]) -> tuple[tuple
     return tuple(names), tuple(term.kind for term in terms)
 
 
-def write_rules(head: Schema, select: Select, schemas: Mapping[str, Schema]) -> Iterator[str]:
+def write_rules(head: SqlSchema, select: SqlSelect, schemas: Mapping[str, SqlSchema]) -> Iterator[str]:
     """Yield the rules of a branch, one for each way in which its condition can hold.
 
     `schemas` has what each table of the branch is, by its alias.
@@ -77,7 +79,7 @@ def write_rules(head: Schema, select: Select, schemas: Mapping[str, Schema]) -> 
 class _Rules:
     """One branch, with what its tables are."""
 
-    def __init__(self, select: Select, schemas: Mapping[str, Schema]) -> None:
+    def __init__(self, select: SqlSelect, schemas: Mapping[str, SqlSchema]) -> None:
         self._select = select
         self._schemas = [schemas[table.alias] for table in select.tables]
         self._names: list[tuple[str, ...]] = []
@@ -93,11 +95,11 @@ class _Rules:
         schema = self._schemas[place]
         return f"{schema.relation}({', '.join(_variable(place, i) for i in range(len(schema.names)))})"
 
-    def selected(self) -> list[tuple[Term, str | None]]:
+    def selected(self) -> list[tuple[SqlTerm, str | None]]:
         """Return what the branch selects, with `*` written out, and the names of that."""
         return [pair for item in self._select.items for pair in self._terms_of(item)]
 
-    def _terms_of(self, item: Item) -> Iterator[tuple[Term, str | None]]:
+    def _terms_of(self, item: SqlItem) -> Iterator[tuple[SqlTerm, str | None]]:
         if item.term is not None:
             yield item.term, item.name
             return
@@ -110,14 +112,14 @@ class _Rules:
                 for name in names:
                     yield ColumnTerm(table.alias, name, item.span), name
 
-    def constraint(self, comparison: Comparison) -> str:
+    def constraint(self, comparison: SqlComparison) -> str:
         """Return a comparison as text of a program."""
         left, right = self.typed(comparison.left), self.typed(comparison.right)
         left, right = _alike([left, right], comparison.span)
         operator = "!=" if comparison.operator == "<>" else comparison.operator
         return f"{left.text} {operator} {right.text}"
 
-    def typed(self, term: Term) -> Typed:
+    def typed(self, term: SqlTerm) -> SqlTyped:
         """Return a term as text of a program, with its kind."""
         match term:
             case ColumnTerm():
@@ -129,7 +131,7 @@ class _Rules:
             case CallTerm(name, terms, span):
                 return _call(name, [self.typed(each) for each in terms], span)
 
-    def _column(self, term: ColumnTerm) -> Typed:
+    def _column(self, term: ColumnTerm) -> SqlTyped:
         places = [
             (place, names.index(term.name))
             for place, (table, names) in enumerate(zip(self._select.tables, self._names, strict=True))
@@ -145,21 +147,21 @@ class _Rules:
             hint = f"write the table before it, as in {self._select.tables[places[0][0]].alias}.{term.name}"
             _refuse(f"several tables have a column `{term.name}`: {tables}", term.span, hint)
         place, column = places[0]
-        return Typed(_variable(place, column), self._schemas[place].kinds[column])
+        return SqlTyped(_variable(place, column), self._schemas[place].kinds[column])
 
 
 def _variable(table: int, column: int) -> str:
     return f"v{table}_{column}"
 
 
-def _constant(value: float | str, span: Span) -> Typed:
+def _constant(value: float | str, span: Span) -> SqlTyped:
     if isinstance(value, str):
-        return Typed(written_text(value), Kind.SYMBOL)
+        return SqlTyped(written_text(value), Kind.SYMBOL)
     if isinstance(value, float):
-        return Typed(repr(value) if "e" not in repr(value) else f'to_float("{value!r}")', Kind.FLOAT)
+        return SqlTyped(repr(value) if "e" not in repr(value) else f'to_float("{value!r}")', Kind.FLOAT)
     if not -_GREATEST - 1 <= value <= _GREATEST:
         _refuse(f"{value} is beyond the range of 64-bit integers", span)
-    return Typed(f"({value})" if value < 0 else str(value), Kind.NUMBER)
+    return SqlTyped(f"({value})" if value < 0 else str(value), Kind.NUMBER)
 
 
 def written_text(value: str) -> str:
@@ -168,39 +170,39 @@ def written_text(value: str) -> str:
     return '"' + escaped.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r") + '"'
 
 
-def _call(name: str, terms: Sequence[Typed], span: Span) -> Typed:
+def _call(name: str, terms: Sequence[SqlTyped], span: Span) -> SqlTyped:
     if name in ("||", "concat"):
         texts = [_cast(term, Kind.SYMBOL, span).text for term in terms]
-        return Typed(texts[0] if len(texts) == 1 else f"cat({', '.join(texts)})", Kind.SYMBOL)
+        return SqlTyped(texts[0] if len(texts) == 1 else f"cat({', '.join(texts)})", Kind.SYMBOL)
     if any(term.kind is Kind.SYMBOL for term in terms):
         _refuse(f"`{name}` takes numbers, and one of its values is a string", span, "cast it before")
     if name == "/":
         left, right = (_as_kind(term, Kind.FLOAT).text for term in terms)
-        return Typed(f"({left} / {right})", Kind.FLOAT)
+        return SqlTyped(f"({left} / {right})", Kind.FLOAT)
     if name == "negative":
-        return Typed(f"(-{terms[0].text})", terms[0].kind)
+        return SqlTyped(f"(-{terms[0].text})", terms[0].kind)
     alike = _alike(terms, span)
     kind = alike[0].kind
     if name in _EXTREMES:
-        return Typed(f"{_EXTREMES[name]}({', '.join(term.text for term in alike)})", kind)
+        return SqlTyped(f"{_EXTREMES[name]}({', '.join(term.text for term in alike)})", kind)
     if kind is Kind.FLOAT and name in ("%", "div"):
         _refuse(f"`{name}` takes integers here", span, "cast them, as in CAST(x AS BIGINT)")
     left, right = (term.text for term in alike)
-    return Typed(f"({left} {_ARITHMETIC[name]} {right})", kind)
+    return SqlTyped(f"({left} {_ARITHMETIC[name]} {right})", kind)
 
 
-def _cast(term: Typed, kind: Kind, span: Span) -> Typed:
+def _cast(term: SqlTyped, kind: Kind, span: Span) -> SqlTyped:
     if term.kind is kind:
         return term
     if kind is Kind.FLOAT and term.kind is Kind.NUMBER:
         return _as_kind(term, kind)
     if kind is Kind.SYMBOL and term.kind is Kind.NUMBER:
-        return Typed(f"to_string({term.text})", kind)
+        return SqlTyped(f"to_string({term.text})", kind)
     message = f"{_NAMES[term.kind]} cannot be cast to {_NAMES[kind]} in a recursive branch"
     return _refuse(message, span, "cast it in a query of its own before")
 
 
-def _alike(terms: Sequence[Typed], span: Span) -> list[Typed]:
+def _alike(terms: Sequence[SqlTyped], span: Span) -> list[SqlTyped]:
     """Return terms of one kind; integers become floats beside floats."""
     kinds = {term.kind for term in terms}
     if kinds == {Kind.NUMBER, Kind.FLOAT}:
@@ -211,8 +213,8 @@ def _alike(terms: Sequence[Typed], span: Span) -> list[Typed]:
     return list(terms)
 
 
-def _as_kind(term: Typed, kind: Kind) -> Typed:
-    return term if term.kind is kind else Typed(f"to_float({term.text})", kind)
+def _as_kind(term: SqlTyped, kind: Kind) -> SqlTyped:
+    return term if term.kind is kind else SqlTyped(f"to_float({term.text})", kind)
 
 
 def _refuse(message: str, span: Span, hint: str | None = None) -> NoReturn:

@@ -9,10 +9,10 @@ from typing import Final, NoReturn
 from tidelog.dataclass import dataclass
 from tidelog.errors import TidelogError
 from tidelog.source import Span
-from tidelog.spark.sql_expressions import Expressions
+from tidelog.spark.sql_expressions import SqlExpressions
 from tidelog.spark.sql_query import closing, tables_of, text_of
-from tidelog.spark.sql_terms import AllOf, ColumnTerm, Comparison, Condition, Term, Truth
-from tidelog.spark.sql_tokens import Token, sql_mistake
+from tidelog.spark.sql_terms import AllOf, ColumnTerm, SqlComparison, SqlCondition, SqlTerm, SqlTruth
+from tidelog.spark.sql_tokens import SqlToken, sql_mistake
 
 _LATER: Final = "do it in the last query, over the complete recursive one"
 _REFUSED: Final = {
@@ -28,17 +28,17 @@ _ENDS_ALIAS: Final = (*_REFUSED, "WHERE", "JOIN", "INNER", "CROSS", "ON", "USING
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SqlItem:
     """What a branch selects: a term with a name, or every column, of one table or all."""
 
-    term: Term | None
+    term: SqlTerm | None
     name: str | None
     table: str | None
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SqlTable:
     """What a branch reads under a name: a table, or a query in brackets."""
 
     alias: str
@@ -49,16 +49,16 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class SqlSelect:
     """A branch; `using` has pairs of the table before which a column was joined and the column."""
 
-    items: tuple[Item, ...]
-    tables: tuple[Table, ...]
-    condition: Condition
+    items: tuple[SqlItem, ...]
+    tables: tuple[SqlTable, ...]
+    condition: SqlCondition
     span: Span
 
 
-def parse_select(tokens: Sequence[Token], recursive: Sequence[str]) -> Select:
+def parse_select(tokens: Sequence[SqlToken], recursive: Sequence[str]) -> SqlSelect:
     """Return a branch that reads recursive queries.
 
     Raises `TidelogError` for what cannot be part of a recursion.
@@ -66,16 +66,16 @@ def parse_select(tokens: Sequence[Token], recursive: Sequence[str]) -> Select:
     return _SelectReader(tokens, recursive).read()
 
 
-class _SelectReader(Expressions):
+class _SelectReader(SqlExpressions):
     """A way through one branch."""
 
-    def __init__(self, tokens: Sequence[Token], recursive: Sequence[str]) -> None:
+    def __init__(self, tokens: Sequence[SqlToken], recursive: Sequence[str]) -> None:
         super().__init__(tokens)
         self._recursive = recursive
-        self._tables: list[Table] = []
-        self._conditions: list[Condition] = []
+        self._tables: list[SqlTable] = []
+        self._conditions: list[SqlCondition] = []
 
-    def read(self) -> Select:
+    def read(self) -> SqlSelect:
         if not self.takes("SELECT"):
             self.refuse("a recursive branch begins with SELECT", self.token.span)
         self.takes("DISTINCT")
@@ -90,22 +90,22 @@ class _SelectReader(Expressions):
         if not self.at_end:
             self._refuse_here(f"`{self.token.text}` is not expected here")
         span = Span(self.tokens[0].span.source, self.tokens[0].span.start, self.tokens[-1].span.end)
-        condition = AllOf(tuple(self._conditions)) if self._conditions else Truth(holds=True)
-        return Select(tuple(items), tuple(self._tables), condition, span)
+        condition = AllOf(tuple(self._conditions)) if self._conditions else SqlTruth(holds=True)
+        return SqlSelect(tuple(items), tuple(self._tables), condition, span)
 
-    def _item(self) -> Item:
+    def _item(self) -> SqlItem:
         first = self.token
         if self.takes("*"):
-            return Item(None, None, None, first.span)
+            return SqlItem(None, None, None, first.span)
         following = [token.text for token in self.tokens[self.place + 1 : self.place + 3]]
         if first.is_name and following == [".", "*"]:
             self.place += 3
-            return Item(None, None, first.value, first.span)
+            return SqlItem(None, None, first.value, first.span)
         term = self.term()
         name = term.name if isinstance(term, ColumnTerm) else None
         if self.takes("AS") or (not self.at_end and self.token.is_name and not self.token.is_word("FROM")):
             name = self.name().value
-        return Item(term, name, None, first.span)
+        return SqlItem(term, name, None, first.span)
 
     def _from(self) -> None:
         self._tables.append(self._table())
@@ -124,7 +124,7 @@ class _SelectReader(Expressions):
             elif self.takes("USING"):
                 self._using()
 
-    def _table(self) -> Table:
+    def _table(self) -> SqlTable:
         first = self.token
         name, query = None, None
         if first.text == "(":
@@ -156,7 +156,7 @@ class _SelectReader(Expressions):
                 columns = self._names()
         if alias in (table.alias for table in self._tables):
             self.refuse(f"two tables are called `{alias}`", first.span, "give one an alias")
-        return Table(alias, name, query, columns, first.span)
+        return SqlTable(alias, name, query, columns, first.span)
 
     def _using(self) -> None:
         start = self.token
@@ -165,7 +165,7 @@ class _SelectReader(Expressions):
         before = self._tables[-2].alias
         for name in self._names():
             left, right = ColumnTerm(before, name, start.span), ColumnTerm(joined, name, start.span)
-            self._conditions.append(Comparison("=", left, right, start.span))
+            self._conditions.append(SqlComparison("=", left, right, start.span))
 
     def _names(self) -> tuple[str, ...]:
         """Read names up to a closing bracket; the opening one was read."""

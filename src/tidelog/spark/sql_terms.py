@@ -27,7 +27,7 @@ class CallTerm:
     """An operator or a function of terms."""
 
     name: str
-    terms: "tuple[Term, ...]"
+    terms: "tuple[SqlTerm, ...]"
     span: Span
 
 
@@ -35,26 +35,26 @@ class CallTerm:
 class CastTerm:
     """A term as a value of another kind."""
 
-    term: "Term"
+    term: "SqlTerm"
     kind: Kind
     span: Span
 
 
-Term = ColumnTerm | ConstantTerm | CallTerm | CastTerm
+SqlTerm = ColumnTerm | ConstantTerm | CallTerm | CastTerm
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SqlComparison:
     """Two terms that are compared."""
 
     operator: str
-    left: Term
-    right: Term
+    left: SqlTerm
+    right: SqlTerm
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class SqlTruth:
     """A condition that always holds, or never."""
 
     holds: bool
@@ -64,45 +64,45 @@ class Truth:
 class AllOf:
     """Conditions of which every one must hold."""
 
-    conditions: "tuple[Condition, ...]"
+    conditions: "tuple[SqlCondition, ...]"
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
     """Conditions of which one must hold."""
 
-    conditions: "tuple[Condition, ...]"
+    conditions: "tuple[SqlCondition, ...]"
 
 
-Condition = Comparison | Truth | AllOf | AnyOf
+SqlCondition = SqlComparison | SqlTruth | AllOf | AnyOf
 
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-def negated(condition: Condition) -> Condition:
+def negated(condition: SqlCondition) -> SqlCondition:
     """Return the condition that holds where this one does not; there are no nulls."""
     match condition:
-        case Comparison(operator, left, right, span):
-            return Comparison(_OPPOSITE[operator], left, right, span)
-        case Truth(holds):
-            return Truth(not holds)
+        case SqlComparison(operator, left, right, span):
+            return SqlComparison(_OPPOSITE[operator], left, right, span)
+        case SqlTruth(holds):
+            return SqlTruth(not holds)
         case AllOf(conditions):
             return AnyOf(tuple(map(negated, conditions)))
         case AnyOf(conditions):
             return AllOf(tuple(map(negated, conditions)))
 
 
-def alternatives(condition: Condition) -> list[list[Comparison]]:
+def alternatives(condition: SqlCondition) -> list[list[SqlComparison]]:
     """Return comparisons in groups: the condition holds if all of one group do."""
     match condition:
-        case Comparison():
+        case SqlComparison():
             return [[condition]]
-        case Truth(holds):
+        case SqlTruth(holds):
             return [[]] if holds else []
         case AnyOf(conditions):
             return [group for each in conditions for group in alternatives(each)]
         case AllOf(conditions):
-            groups: list[list[Comparison]] = [[]]
+            groups: list[list[SqlComparison]] = [[]]
             for each in conditions:
                 groups = [[*group, *more] for group in groups for more in alternatives(each)]
             return groups

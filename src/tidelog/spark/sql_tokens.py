@@ -19,7 +19,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b"}
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class SqlToken:
     """A word, name, number, text or sign: `text` as it is written, `value` as it is meant."""
 
     kind: str
@@ -37,9 +37,9 @@ class Token:
         return self.kind in ("word", "quoted")
 
 
-def scan_sql(source: Source) -> list[Token]:
+def scan_sql(source: Source) -> list[SqlToken]:
     """Return the tokens of a text; raises `TidelogError` where there is none."""
-    tokens: list[Token] = []
+    tokens: list[SqlToken] = []
     place = 0
     text = source.text
     while place < len(text):
@@ -50,7 +50,7 @@ def scan_sql(source: Source) -> list[Token]:
         kind = match.lastgroup or ""
         if kind != "blank":
             span = Span(source, place, match.end())
-            tokens.append(Token(kind, match[0], _meant(kind, match[0]), span))
+            tokens.append(SqlToken(kind, match[0], _meant(kind, match[0]), span))
         place = match.end()
     while tokens and tokens[-1].text == ";":
         tokens.pop()

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 
 from tidelog import TidelogError
 from tidelog.engine.spark.cluster import check_session
-from tidelog.engine.spark.java_errors import java_diagnostic, told_plainly
+from tidelog.engine.spark.java_errors import java_diagnostic, plain_failures
 from tidelog.engine.spark.masters import against_unreachable
 from tidelog.engine.spark.versions import against_session, against_spark, java_remark
 
@@ -32,7 +32,7 @@ SAID = {
     "java.lang.OutOfMemoryError: Java heap space": ("spark-out-of-memory", "spark.driver.memory"),
     "org.apache.spark.SparkException: All masters are unresponsive! Giving up.": ("spark-unreachable", "up"),
     "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, "
-    "most recent failure: Lost task 0.0 in stage 1.0 (TID 1) (host executor 1): ExecutorLostFailure (executor "
+    "most recent failure: Lost task 0.0 in stage 1.0 (TID 1) (h executor 1): ExecutorLostFailure (executor "
     "1 exited caused by one of the running tasks) Reason: killed": ("spark-lost-executors", "logs"),
     "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.": (
         "spark-no-session",
@@ -59,9 +59,9 @@ def test_the_innermost_reason_is_told(spark, tmp_path):
     frame = spark.sql("SELECT raise_error(concat('the real ', 'reason')) FROM range(1)")
     (tmp_path / "a.csv.gz").write_text("not compressed", encoding="utf-8")
 
-    with pytest.raises(TidelogError, match="Spark failed: the real reason") as raised, told_plainly():
+    with pytest.raises(TidelogError, match="Spark failed: the real reason") as raised, plain_failures():
         frame.collect()
-    with pytest.raises(TidelogError, match="not a gzip file"), told_plainly():
+    with pytest.raises(TidelogError, match="not a gzip file"), plain_failures():
         spark.read.csv(str(tmp_path)).collect()
 
     assert [each.code for each in raised.value.diagnostics] == ["spark-failed"]
@@ -74,7 +74,7 @@ def test_a_result_beyond_the_limit(spark):
     before = conf.get(limit, "1g")
     conf.set(limit, "1k")
     try:
-        with pytest.raises(TidelogError, match="maxResultSize"), told_plainly():
+        with pytest.raises(TidelogError, match="maxResultSize"), plain_failures():
             spark.range(200_000).toArrow()
     finally:
         conf.set(limit, before)

@@ -110,7 +110,7 @@ def java_errors() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def told_plainly(doing: str = "", span: Span | None = None) -> Iterator[None]:
+def plain_failures(doing: str = "", span: Span | None = None) -> Iterator[None]:
     """Raise what fails inside Spark as a diagnostic, and keep PySpark from logging its stack trace."""
     try:
         with quiet_queries():
