@@ -3,13 +3,18 @@
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL
+
+from support.processes import started
 
 DRIVER = Path("/usr/share/java/postgresql.jar")
 
@@ -59,25 +64,28 @@ def serving(time_zone: str) -> Iterator[Postgres]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = ["-h", "127.0.0.1", "-p", str(port), "-k", folder, "-c", f"timezone={time_zone}", "-F"]
-    process = None
+    quiet = {"stdin": DEVNULL, "stdout": DEVNULL, "stderr": DEVNULL, "user": user}
     try:
         subprocess.run(make, check=True, capture_output=True, user=user, cwd=folder, timeout=120)
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        process = subprocess.Popen([server, "-D", data, *options], user=user, cwd=folder, **quiet)
-        ready = _program("pg_isready")
-        for _ in range(300):
-            asked = [ready, "-q", "-h", "127.0.0.1", "-p", str(port), "-t", "1"]
-            if subprocess.run(asked, check=False).returncode == 0:
-                break
-            assert process.poll() is None, "the server ended"
-            # `pg_isready` returns at once while nobody listens.
-            subprocess.run(["sleep", "0.1"], check=True)
-        yield Postgres(port)
-    finally:
-        if process is not None:
-            process.terminate()
+        with started([server, "-D", data, *options], folder, **quiet) as process:
+            _await(port, process)
+            yield Postgres(port)
+            # It ends its own processes at once, whoever is connected.
+            process.send_signal(signal.SIGINT)
             process.wait(60)
+    finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _await(port: int, process: "subprocess.Popen[str]") -> None:
+    """Return once a server answers."""
+    asked = [_program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port), "-t", "1"]
+    for _ in range(600):
+        if subprocess.run(asked, check=False).returncode == 0:
+            return
+        assert process.poll() is None, "the server ended"
+        time.sleep(0.1)
+    raise AssertionError("the server does not answer")
 
 
 def _program(name: str) -> str | None:
