@@ -30,72 +30,72 @@ _LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "Data
 class _Known:
     """A failure that has a remedy."""
 
-    pattern: str
     code: str
+    pattern: str
     hint: str
 
 
 _KNOWN: Final = (
     _Known(
-        r"DATA_SOURCE_NOT_FOUND.*?data source: delta",
         "spark-missing-package",
+        r"DATA_SOURCE_NOT_FOUND.*?data source: delta",
         'give Spark the package: "spark.jars.packages" = "io.delta:delta-spark_2.13:4.0.0", with'
         ' "spark.sql.extensions" = "io.delta.sql.DeltaSparkSessionExtension"',
     ),
     _Known(
-        r"DATA_SOURCE_NOT_FOUND.*?data source: iceberg",
         "spark-missing-package",
+        r"DATA_SOURCE_NOT_FOUND.*?data source: iceberg",
         'give Spark the package: "spark.jars.packages" ='
         ' "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"',
     ),
     _Known(
-        r"KAFKA_DATA_SOURCE_NOT_ENABLED|data source: kafka",
         "spark-missing-package",
+        r"KAFKA_DATA_SOURCE_NOT_ENABLED|data source: kafka",
         'give Spark the package: "spark.jars.packages" = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"',
     ),
     _Known(
-        r"DATA_SOURCE_NOT_FOUND",
         "spark-missing-package",
+        r"DATA_SOURCE_NOT_FOUND",
         'the name of the format may be wrong, or "spark.jars.packages" does not name its package',
     ),
     _Known(
+        "spark-missing-package",
         r"Class org\.apache\.hadoop\.fs\.s3a|No FileSystem for scheme|UNSUPPORTED_FILE_SYSTEM|"
         r"Class \S+FileSystem not found",
-        "spark-missing-package",
         'Spark needs the package of that file system: for s3a "spark.jars.packages" ='
         ' "org.apache.hadoop:hadoop-aws:3.4.1"',
     ),
     _Known(
-        r"No suitable driver|JDBC.*?DRIVER|ClassNotFoundException: \S*Driver",
         "spark-missing-package",
+        r"No suitable driver|JDBC.*?DRIVER|ClassNotFoundException: \S*Driver",
         'Spark needs the JDBC driver of the database: "spark.jars" names its file,'
         " and `driver` under options its class",
     ),
     _Known(
-        r"spark\.driver\.maxResultSize|bigger than .*?maxResultSize",
         "spark-result-too-large",
+        r"spark\.driver\.maxResultSize|bigger than .*?maxResultSize",
         "raise spark.driver.maxResultSize, or ask for fewer rows",
     ),
     _Known(
-        r"OutOfMemoryError|Java heap space|GC overhead limit",
         "spark-out-of-memory",
+        r"OutOfMemoryError|Java heap space|GC overhead limit",
         "give Spark more memory: spark.driver.memory with a local master, spark.executor.memory otherwise",
     ),
     _Known(
-        r"All masters are unresponsive|Could not connect to .*?:\d+|Connection refused|UnknownHostException",
         "spark-unreachable",
+        r"All masters are unresponsive|Could not connect to .*?:\d+|Connection refused|UnknownHostException",
         "look whether that machine is up, and whether the address and the port are right",
     ),
     _Known(
+        "spark-lost-executors",
         r"ExecutorLostFailure|ExecutorDeadException|Executor heartbeat timed out|"
         r"Remote RPC client disassociated",
-        "spark-lost-executors",
         "the logs of the executors say why; memory beyond the limit of its container is the commonest reason",
     ),
     _Known(
+        "spark-no-session",
         r"Cannot call methods on a stopped SparkContext|SparkContext (?:was|has been) (?:shut|stopped)|"
         r"Error while sending or receiving|An error occurred while trying to connect to the Java server",
-        "spark-no-session",
         "Spark has ended: start a new session",
     ),
 )
